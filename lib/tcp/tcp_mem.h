@@ -8,23 +8,23 @@
 struct sl_ooo;
 
 void sl_tcp_mem_init(struct sl_tcp_mem *m);
-/* Call when c's pieces beyond holes have changed: updates its place in the lists of struct
- * sl_tcp_mem. */
+/* Call when c's pieces beyond holes have changed: updates the place of c->ooo in the lists of
+ * struct sl_tcp_mem. */
 void sl_tcp_mem_settle(struct sl_tcp *c);
-/* Removes o from these lists until sl_tcp_mem_settle(); its age starts anew then. */
+/* Removes o from these lists until the next sl_tcp_mem_settle(), which begins its age anew. */
 void sl_tcp_mem_unsettle(struct sl_ooo *o);
 /* True: c's send queue must not take another frame. */
 bool sl_tcp_mem_is_over(struct sl_tcp *c);
-/* Counts c among the process's orphans, or no more; idempotent. */
+/* is: counts c among the process's orphans; else counts it no more. Idempotent; any lane. */
 void sl_tcp_orphan_count(struct sl_tcp *c, bool is);
-/* After fork(): a child has no orphans. */
+/* Call in a child of fork(): it has no orphans. */
 void sl_tcp_orphan_child(void);
-/* True: c, whose program closes it or has closed it, must be reset: there are too many orphans
- * (tcp_max_orphans), counted 2^shift times, or memory is too short for its unsent data
- * (tcp_check_oom() of Linux). */
+/* True: c, whose program closes it or has closed it, must be reset, because there are too many
+ * orphans (tcp_max_orphans; their number is shifted left by shift), or memory is too short for its
+ * unsent data (tcp_check_oom() of Linux). */
 bool sl_tcp_orphan_is_over(struct sl_tcp *c, unsigned shift);
-/* Call when a write found no frame: c is not writable until one may be free. Checked again when an
- * ACK comes; for a queue that expects none, whenever host->room is checked. */
+/* Call when a write found no frame: c is not writable until one may be free. This is checked when
+ * an ACK comes; for a queue that expects none, whenever host->room is checked. */
 void sl_tcp_mem_starve(struct sl_tcp *c);
 /* True: there is still no frame for c. False: writing may be tried again. */
 bool sl_tcp_mem_is_starved(struct sl_tcp *c);

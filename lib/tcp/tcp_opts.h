@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Options that few programs set; a connection has them once one is set (tcp_conn.c). */
+/* Options that few programs set; a connection gets the struct when one of them is set
+ * (tcp_conn.c). */
 #ifndef SL_TCP_OPTS_H
 #define SL_TCP_OPTS_H
 
@@ -22,9 +23,10 @@ struct sl_tcp_opts {
 	uint64_t leaves_us;
 };
 
-/* The options, for writing. Never NULL, but without memory the values written are soon lost. */
+/* The options, for writing. Never NULL: without memory they are a shared dummy, whose values are
+ * soon lost. */
 struct sl_tcp_opts *sl_tcp_opts(struct sl_tcp *c);
-/* the value of an option of struct sl_tcp_opts */
+/* the value of an option of struct sl_tcp_opts; 0 if none was ever set */
 #define sl_tcp_opt(c, name) ((c)->opts ? (c)->opts->name : 0)
 
 static inline uint32_t sl_tcp_init_cwnd(const struct sl_tcp *c)

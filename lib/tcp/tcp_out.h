@@ -5,8 +5,8 @@
 
 #include "tcp/tcp.h"
 
-/* Bytes of the Ethernet frame for a segment with that payload. Rates count frames, as for
- * datagrams and as a NIC does. */
+/* Bytes of the Ethernet frame of a segment with that payload. Rates count frames, as for datagrams
+ * and as a NIC does. */
 uint32_t sl_tcp_frame_bytes(const struct sl_tcp *c, uint32_t payload);
 
 /* Inside lib/tcp ------------------------------------------------------------------------------- */
@@ -17,11 +17,13 @@ void sl_tcp_want_out(struct sl_tcp *c); /* puts c on host->out */
 bool sl_tcp_stays_held(const struct sl_tcp *c, size_t more);
 void sl_tcp_no_room(struct sl_tcp *c); /* send() was refused: puts c on host->room */
 void sl_tcp_output(struct sl_tcp *c);  /* sends data, then an ACK if owed */
-/* sl_tcp_send_one() sends one new segment (or what fits the window) regardless of cwnd and Nagle,
- * as a tail loss probe. sl_tcp_send_persist() sends that or a window probe. */
+/* Sends one new segment, or the part of it that fits the window, regardless of cwnd and Nagle (tail
+ * loss probe). False: nothing was sent. */
 bool sl_tcp_send_one(struct sl_tcp *c);
+/* Sends a part of the next piece into a window that is open, else a window probe. */
 void sl_tcp_send_persist(struct sl_tcp *c);
-/* Sends the piece at index i, first or again; false: no room. */
+/* Sends the piece at index i, first or again. False: no room, no memory, or it must wait for the
+ * window. */
 bool sl_tcp_xmit_piece(struct sl_tcp *c, uint32_t i, bool retransmission);
 
 #endif

@@ -5,9 +5,8 @@
 
 #include "base/base.h"
 
-/* Settings for all connections. The caller reads them from /proc/sys/net/ipv4/tcp_*, so that an
- * offloaded program behaves as the machine is configured. sl_tcp_params_default() sets Linux'
- * defaults. */
+/* The caller reads most of them from /proc/sys/net/ipv4/tcp_*, so that an offloaded program behaves
+ * as the machine is configured. */
 struct sl_tcp_params {
 	uint32_t rmem_min, rmem_default, rmem_max; /* tcp_rmem, bytes */
 	uint32_t wmem_min, wmem_default, wmem_max;
@@ -49,6 +48,7 @@ struct sl_tcp_params {
 	uint16_t port_min, port_max;
 };
 extern struct sl_tcp_params sl_tcp_params;
+/* Sets the defaults of Linux. */
 void sl_tcp_params_default(struct sl_tcp_params *p);
 
 #endif

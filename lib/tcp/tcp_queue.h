@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Pieces of a connection's queues: in frames, in sequence (tcp_sndq.c, tcp_reass.c). */
+/* The pieces in a connection's queues; their bytes are in frames (tcp_sndq.c, tcp_reass.c). */
 #ifndef SL_TCP_QUEUE_H
 #define SL_TCP_QUEUE_H
 
@@ -14,8 +14,8 @@ struct sl_txseg {
 	uint32_t seq;
 	uint16_t off; /* offset of the bytes in the frame */
 	uint16_t len;
-	uint16_t sum;  /* checksum sum of the bytes, folded, not complemented (SL_CSUM from an even
-			  start) */
+	uint16_t sum;  /* sum of the bytes as for a checksum: folded, not complemented, from an even
+			  start */
 	uint8_t flags; /* flags sent with it: SL_TCP_SYN, FIN, PSH, URG */
 	uint8_t marks; /* SL_TXS_* */
 	uint8_t sent;  /* times sent, saturating */
@@ -26,15 +26,15 @@ struct sl_txseg {
 };
 #define SL_TXS_SACKED (1u << 0)
 #define SL_TXS_LOST   (1u << 1)
-#define SL_TXS_RETX   (1u << 2) /* retransmitted and that copy is in flight */
+#define SL_TXS_RETX   (1u << 2) /* sent again, and that copy is in flight */
 
-/* Received bytes in order. */
+/* A piece of the receive queue: bytes in order. */
 struct sl_rxseg {
 	uint32_t frame;
 	uint16_t off, len;
 };
 
-/* Received bytes beyond a hole; in a sorted row, disjoint. */
+/* A piece beyond a hole. The pieces are in a sorted row and do not overlap. */
 struct sl_oooseg {
 	uint32_t seq;
 	uint32_t frame; /* SL_NO_FRAME: a FIN alone */
@@ -50,7 +50,7 @@ struct sl_oooblock {
 	struct sl_oooseg seg[];
 };
 
-/* The queue of data beyond a hole, with its SACK blocks, the one that changed last first (RFC 2018
+/* The queue of data beyond a hole, and its SACK blocks, the most recently changed first (RFC 2018
  * 4). */
 struct sl_ooo {
 	struct sl_oooblock **block; /* none is empty (tcp_ooo.c) */
@@ -58,16 +58,16 @@ struct sl_ooo {
 	/* tcp_mem.c's links, used while there are pieces and the connection is not frozen */
 	struct sl_list greedy; /* in host->mem.greedy[class] */
 	struct sl_list aged;   /* in host->mem.aged */
-	struct sl_tcp *of;
+	struct sl_tcp *of;     /* the connection */
 	uint64_t since_us; /* when the oldest hole was opened, or the one before it was filled */
 	uint32_t held;     /* bytes of packet memory */
 	uint8_t class;
-	bool packed; /* no small piece with a frame of its own is left to pack */
+	bool packed; /* no small piece is left for sl_tcp_ooo_pack() */
 	struct sl_tcp_block last_sack[SL_TCP_MAX_SACK];
 };
 
-/* Note at the start of each received frame of a connection that waits to be accepted. If the
- * process is killed, the unread data can be found by it (tcp_dead.c). */
+/* A note at the start of each received frame of a connection that waits to be accepted. If the
+ * process is killed, the reader of its memory finds the unread data by these notes (tcp_dead.c). */
 struct sl_rx_note {
 	uint32_t seq;
 	uint32_t next; /* frame of the next piece, or SL_NO_FRAME */

@@ -27,7 +27,7 @@ struct sl_tcp_repair {
 	uint32_t scope_id; /* set by the caller: interface of link-local addresses */
 };
 
-/* False: c is not synchronised, so the kernel cannot take it. */
+/* Reads the state of c into *r. False: c is not synchronised, so the kernel cannot take it. */
 bool sl_tcp_repair_get(const struct sl_tcp *c, struct sl_tcp_repair *r);
 
 /* Describes our unanswered SYN, so that the kernel can send it again, with the data that it may
@@ -43,7 +43,8 @@ struct sl_tcp_repair_syn {
 };
 void sl_tcp_repair_get_syn(const struct sl_tcp *c, struct sl_tcp_repair_syn *syn, void *data);
 
-/* Copy up to n bytes from offset `at` of the send or receive queue; return how many. */
+/* Copy up to n bytes from offset `at` of the send or receive queue; return how many. Host held, or
+ * c frozen. */
 uint32_t sl_tcp_repair_sndq(const struct sl_tcp *c, uint32_t at, void *buf, uint32_t n);
 uint32_t sl_tcp_repair_rcvq(const struct sl_tcp *c, uint32_t at, void *buf, uint32_t n);
 /* For a closed connection with unread data: fills key, rcv_nxt and rcvq, and values of a plain
@@ -58,11 +59,11 @@ void sl_tcp_repair_thaw(struct sl_tcp *c);
  * sl_tcp_fini(), so that segments still under way to it are dropped. Host held. */
 void sl_tcp_repair_gone(struct sl_tcp *c);
 /* Turns c (initialised) into a connection in that state: call set, then add both queues in pieces
- * of any size, then start. 0, -EINVAL (impossible state, or the queues are incomplete),
- * -EADDRINUSE, -ENOMEM: end c by sl_tcp_fini(). */
+ * of any size, then start. Each returns 0, -EINVAL (impossible state, or the queues are incomplete)
+ * or -ENOMEM; on an error end c by sl_tcp_fini(). The key must be free, unless c was reserved. */
 int sl_tcp_repair_set(struct sl_tcp *c, const struct sl_tcp_repair *r);
-/* Optional, before the state is known: puts c into the table, frozen. -EADDRINUSE, -ENOMEM. c is
- * still frozen after sl_tcp_repair_start(), until sl_tcp_repair_thaw(). */
+/* Optional, before the state is known: puts c into the table, frozen. The key must be free. 0 or
+ * -ENOMEM. c is still frozen after sl_tcp_repair_start(), until sl_tcp_repair_thaw(). */
 int sl_tcp_repair_reserve(struct sl_tcp *c, const struct sl_tcp_key *key);
 int sl_tcp_repair_add_sndq(struct sl_tcp *c, const void *buf, uint32_t n);
 int sl_tcp_repair_add_rcvq(struct sl_tcp *c, const void *buf, uint32_t n);
@@ -70,7 +71,7 @@ int sl_tcp_repair_start(struct sl_tcp *c, const struct sl_tcp_repair *r);
 
 /* Inside lib/tcp ------------------------------------------------------------------------------- */
 
-/* Fills all but the time stamp */
+/* Fills all but the time stamp. */
 void sl_tcp_repair_state(const struct sl_tcp *c, struct sl_tcp_repair *r);
 
 #endif

@@ -5,16 +5,23 @@
 
 #include "tcp/tcp_conn.h"
 
+/* Adds our FIN. Without memory it does nothing; sl_tcp_output() calls it again. */
 void sl_tcp_queue_fin(struct sl_tcp *c);
+/* Frees the queue and forgets what was in flight. */
 void sl_tcp_snd_free(struct sl_tcp *c);
-/* Drops everything below ack from the queue; returns the number of whole pieces. */
+/* Drops all bytes below ack from the queue; returns the number of whole pieces dropped. */
 uint32_t sl_tcp_snd_drop(struct sl_tcp *c, uint32_t ack);
 
-/* Splits the piece at i after len bytes (mss has shrunk, partial window). If it was at tx_nxt, it
- * still is, but tx_nxt and tx_una may be other indexes now. */
+/* Splits the piece at i after len bytes (the MSS has shrunk, or the window is open for a part).
+ * Both halves have the first one's marks. If it was at tx_nxt, it still is, but tx_nxt and tx_una
+ * may be other indexes now. False: no memory. */
 bool sl_tcp_snd_split(struct sl_tcp *c, uint32_t i, uint16_t len);
+/* Computes c->mss anew after one of its limits has changed; pieces that are too long now count as
+ * lost. */
 void sl_tcp_mss_changed(struct sl_tcp *c);
+/* Grows sndbuf with the window, unless the program has set it. */
 void sl_tcp_sndbuf_grow(struct sl_tcp *c);
+/* Pieces that were sent and not acknowledged. */
 static inline uint32_t sl_tcp_pieces_out(const struct sl_tcp *c)
 {
 	return c->tx_nxt - c->tx_una;

@@ -9,12 +9,14 @@ struct sl_tcp_board;
 
 /* State needed only after a loss, retransmission or reordering. */
 struct sl_tcp_trouble {
-	/* the episode (RFC 5681, 6937, 3522): valid during it, or while its bit in sl_tcp is set */
+	/* the episode (RFC 5681, 6937, 3522): valid during it, or while its bit in struct sl_tcp is
+	 * set */
 	uint32_t prior_cwnd, prior_ssthresh;
 	uint32_t prr_delivered, prr_out; /* RFC 6937 */
 	uint32_t retrans_tsval; /* time stamp of the episode's first retransmission (Eifel) */
 	uint32_t undo_marker;   /* snd_una when the window was reduced */
-	int32_t undo_retrans;   /* retransmissions without a DSACK so far; -1: there was none yet */
+	int32_t undo_retrans;   /* retransmissions that no DSACK has reported yet; -1: nothing was
+				   sent again */
 	uint32_t rack_dsack_round;
 	struct sl_tcp_board *board; /* tcp_rack.c's; NULL while nothing is missing */
 	/* for TCP_INFO */
@@ -23,20 +25,21 @@ struct sl_tcp_trouble {
 	uint16_t total_rto; /* retransmission time-outs */
 };
 
-/* The connection's record of trouble, allocated when first needed; never NULL. */
+/* Allocates the record at the first need. Never NULL: without memory it is host->spare_trouble,
+ * whose values are soon lost. */
 struct sl_tcp_trouble *sl_tcp_trouble_new(struct sl_tcp *c);
 static inline struct sl_tcp_trouble *sl_tcp_trouble(struct sl_tcp *c)
 {
 	return c->trouble ? c->trouble : sl_tcp_trouble_new(c);
 }
 
-/* NULL while nothing is missing */
+/* NULL while nothing is missing. */
 static inline struct sl_tcp_board *sl_tcp_board(const struct sl_tcp *c)
 {
 	return c->trouble ? c->trouble->board : NULL;
 }
 
-/* Segments that were sent again */
+/* Number of segments that were sent again. */
 static inline uint32_t sl_tcp_retransmitted(const struct sl_tcp *c)
 {
 	return c->trouble ? c->trouble->total_retrans : 0;

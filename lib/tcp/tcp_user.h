@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The user's bytes (tcp_user.c): written, read, counted. */
+/* The user's bytes: written, read, counted (tcp_user.c). */
 #ifndef SL_TCP_USER_H
 #define SL_TCP_USER_H
 
@@ -10,32 +10,34 @@
 struct sl_txseg;
 
 /* SEND: copies from iov, skipping the first `skip` bytes. Returns the bytes taken (0: queue full;
- * less than given: flush, receive, and call again), -EPIPE after shutdown, -c->error once,
- * -ENOTCONN. oob: the last byte is urgent. more: MSG_MORE. sl_tcp_flush() sends the segments that
- * can leave at once. */
+ * less than given: flush, receive, and call again), -EPIPE after shutdown or the end, -c->error
+ * once, -EFAULT: memory of iov cannot be read. oob: the last byte is urgent. more: MSG_MORE.
+ * sl_tcp_flush() sends the segments that can leave at once. */
 long sl_tcp_write(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t skip, bool more,
 		  bool oob);
 /* Adds bytes to a short segment that waits, and will go on waiting, until an earlier short one is
  * acknowledged (Nagle). Nothing is sent, so neither the time nor sl_tcp_flush() is needed. False:
- * there is no such segment, nothing was taken. */
+ * there is no such segment, or buf cannot be read; nothing was taken. */
 bool sl_tcp_append(struct sl_tcp *c, const void *buf, size_t len);
-/* RECEIVE: copies up to the length of iov; 0: no data (check sl_tcp_at_eof()). peek leaves the
- * data; trunc discards them instead of copying; stops at the urgent mark as Linux does. */
+/* RECEIVE: copies up to the length of iov; 0: no data (check sl_tcp_at_eof()); -EFAULT: memory of
+ * iov cannot be written. peek leaves the data and skips the first peek_off bytes; trunc discards
+ * data instead of copying. Stops at the urgent mark as Linux does. */
 long sl_tcp_read(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t peek_off, bool peek,
 		 bool trunc);
-/* Reads the urgent byte: 1 and *b; 0: not arrived yet (EAGAIN); -EINVAL: none. */
+/* Reads the urgent byte: 1 and *b; 0: not arrived yet (EAGAIN); -EINVAL: none; -ENOTCONN: c is
+ * closed. */
 int sl_tcp_read_oob(struct sl_tcp *c, uint8_t *b, bool peek);
-bool sl_tcp_at_mark(const struct sl_tcp *c);
-bool sl_tcp_at_eof(const struct sl_tcp *c);       /* everything was read, and FIN or an end came */
+bool sl_tcp_at_mark(const struct sl_tcp *c); /* the urgent byte is the next to read (SIOCATMARK) */
+bool sl_tcp_at_eof(const struct sl_tcp *c);  /* everything was read, and FIN or an end came */
 uint32_t sl_tcp_readable(const struct sl_tcp *c); /* bytes that can be read now */
 uint32_t sl_tcp_inq(const struct sl_tcp *c);      /* FIONREAD */
-/* SIOCOUTQ, SIOCOUTQNSD: SYN and FIN count, as in Linux. */
+/* unsent: SIOCOUTQNSD, else SIOCOUTQ. A FIN counts, as in Linux; 0 during the handshake. */
 uint32_t sl_tcp_outq(const struct sl_tcp *c, bool unsent);
 bool sl_tcp_is_readable(const struct sl_tcp *c, uint32_t lowat); /* as poll(2) sees it */
-uint32_t sl_tcp_unsent(const struct sl_tcp *c);                  /* SIOCOUTQNSD */
-uint32_t sl_tcp_unacked(const struct sl_tcp *c); /* SIOCOUTQ: written, not acknowledged */
+uint32_t sl_tcp_unsent(const struct sl_tcp *c);  /* bytes not sent yet, without FIN */
+uint32_t sl_tcp_unacked(const struct sl_tcp *c); /* bytes not acknowledged, without FIN */
 uint32_t
-sl_tcp_write_room(const struct sl_tcp *c); /* bytes; 0: full. Writable as sk_stream_is_writeable */
+sl_tcp_write_room(const struct sl_tcp *c); /* bytes; 0: full, as sk_stream_is_writeable() sees it */
 /* True: there is not yet enough room to wake a waiting writer (sk_stream_write_space());
  * SL_TCP_EV_OUT will tell when there is. */
 bool sl_tcp_is_short(struct sl_tcp *c);

@@ -12,7 +12,7 @@ uint32_t sl_tcp_select_window(struct sl_tcp *c);
 void sl_tcp_rcv_grow_window(struct sl_tcp *c, uint32_t len);
 /* Call for each data segment: measures the round trip of a connection that only receives. */
 void sl_tcp_rcv_rtt_ts(struct sl_tcp *c, const struct sl_tcp_seg *seg);
-/* Auto-tuning of the buffer: call after data came, and after the program has read. */
+/* Tunes the size of the buffer: call after data came, and after the program has read. */
 void sl_tcp_rcv_tune(struct sl_tcp *c);
 /* Call when the program has read: sends a window update if one is due. */
 void sl_tcp_rcv_space_freed(struct sl_tcp *c);
