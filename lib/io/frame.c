@@ -28,7 +28,7 @@ int sl_pool_attach(uint8_t *base, uint32_t mtu, const struct sl_share *g, uint8_
 	return 0;
 }
 
-#define PIECES    16u /* a fetch takes at most this fraction of what is left */
+#define PIECES    16u /* a fetch takes at most 1/PIECES of what is left */
 #define PIECE_MIN 8u
 
 static uint32_t could_get(const struct sl_frames *c)
@@ -44,8 +44,8 @@ static uint32_t budget(void)
 	return sl_min(quota, sl_pool.nframes);
 }
 
-/* Takes a piece of what is left into the cache, and returns its size. The fewer frames are left,
- * the smaller is a piece, so that many lanes together do not empty the pool. */
+/* Takes a piece of what is left into the cache, and returns its size. The piece is smaller when
+ * fewer frames are left, so that many lanes together do not empty the pool. */
 static uint32_t take_piece(struct sl_frames *c)
 {
 	uint32_t want = sl_min((uint32_t)SL_FRAME_BATCH, SL_FRAME_CACHE - c->n), n;
@@ -56,8 +56,8 @@ static uint32_t take_piece(struct sl_frames *c)
 	return n;
 }
 
-/* Has the lane more than its reserve? Fetches frames if not: the pool may look spent while most
- * frames lie in the caches of lanes that receive little. */
+/* True: the lane has more than its reserve. Fetches frames if it has not: the pool may look spent
+ * while most frames lie in the caches of lanes that receive little. */
 static bool has_reserve(struct sl_frames *c)
 {
 	while (c->n + sl_frames_spent(c) <= c->floor && take_piece(c))

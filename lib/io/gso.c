@@ -9,8 +9,8 @@
  * socket returns when it is done with the bytes. Only devices with one transmit queue are used this
  * way, and both ways bypass its qdisc. Without a qdisc (veth) there is nothing to bypass, and
  * PACKET_QDISC_BYPASS would keep the kernel from segmenting in software. A segment that the packet
- * socket refuses is cut here (io/offload.c) and goes by the ring; unless its buffer was full, so
- * does all else for REST_NS: the device may not segment any more. */
+ * socket refuses is cut here (io/offload.c) and goes by the ring. Unless its buffer was full, all
+ * other packets go by the ring, too, for REST_NS: the device may not segment any more. */
 #include "io/gso.h"
 
 #include <errno.h>
@@ -108,7 +108,7 @@ static void end_run(struct sl_xsk *x)
 {
 	struct sl_gso *g = x->gso;
 
-	/* The ring counts its packets again. */
+	/* run_by_ring() counts them again. */
 	x->tx.posted -= g->n;
 	if (g->n == 1 || g->rest_ns || !ring_is_started(x) || !run_by_packet(g))
 		run_by_ring(x);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Backends: how frames get in and out. Receive and transmit are chosen apart (AF_XDP receives on
- * every NIC; transmit may be a verbs queue). Bursts only; all calls under the lane's lock. */
+/* Backends receive and send frames. Receive and transmit are chosen apart (AF_XDP receives on every
+ * NIC; transmit may be a verbs queue). Bursts only; all calls under the lane's lock. */
 #ifndef SL_IO_H
 #define SL_IO_H
 
@@ -12,12 +12,12 @@ struct sl_rx_desc {
 	uint32_t frame;
 	uint16_t off; /* where the packet begins; metadata is in front of it */
 	uint16_t len;
-	bool more;    /* the packet goes on in the next one, which has only more of its bytes */
+	bool more; /* the packet goes on in the next descriptor, which has only more of its bytes */
 	bool csum_ok; /* the kernel vouches for the transport's checksum, which may be partial */
 };
 #define SL_RX_BUFS 8 /* frames of a packet at most */
 
-/* A frame to send; the backend owns one reference of it once posted and puts it on completion. */
+/* A frame to send. Once posted, the backend owns one reference, and drops it on completion. */
 struct sl_tx_desc {
 	uint32_t frame;
 	uint16_t off;
@@ -27,15 +27,16 @@ struct sl_tx_desc {
 };
 /* The device must write the checksums (SL_TX_CSUM). */
 #define SL_TXD_CSUM (1u << 0)
-/* The payload alone of the TCP segment that follows the previous descriptor's (SL_TX_TSO). The
- * first descriptor of such a run has the headers, and must have been posted since the last kick;
- * all segments but the last are as long as the first. There is room for headers in front of each.
- */
+/* The frame has only the payload of the TCP segment that follows the previous descriptor's
+ * (SL_TX_TSO). The first descriptor of such a run has the headers, and must have been posted since
+ * the last kick; all segments but the last are as long as the first. There is room for headers in
+ * front of each payload. */
 #define SL_TXD_CONT (1u << 1)
-/* The packet goes on in the next descriptor, which is given to post() with it (SL_TX_SG). */
+/* The packet goes on in the next descriptor, which must be in the same call of post()
+ * (SL_TX_SG). */
 #define SL_TXD_MORE (1u << 2)
 
-/* A request to be told when a packet left. */
+/* A request to be told when a packet left. The fields are the asker's own. */
 struct sl_tx_ask {
 	void *lane, *who;
 	uint64_t what;
@@ -46,13 +47,14 @@ struct sl_tx;
 
 struct sl_rx_ops {
 	const char *name;
-	/* Takes up to n received frames, and further ones that the last packet goes on in: up to n
+	/* Takes up to n received frames, and the further frames of the last packet: in all up to n
 	 * + SL_RX_BUFS - 1. Returns how many. */
 	unsigned (*burst)(struct sl_rx *rx, struct sl_rx_desc *descs, unsigned n);
-	/* Gives the device frames to receive into; true if it is well supplied. */
+	/* Gives the device frames to receive into. True: it is well supplied. */
 	bool (*refill)(struct sl_rx *rx, struct sl_frames *cache);
-	/* Readable when frames arrive; -1: none. */
+	/* A descriptor that becomes readable when frames arrive; -1: none. */
 	int (*fd)(struct sl_rx *rx);
+	/* Ends receiving; the frames that it held go to cache. */
 	void (*close)(struct sl_rx *rx, struct sl_frames *cache);
 };
 
@@ -60,40 +62,43 @@ struct sl_tx_ops {
 	const char *name;
 	/* Puts up to n frames on the ring; returns how many were taken. */
 	unsigned (*post)(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n);
-	/* Starts what was posted: once for a batch. 0; -EAGAIN: call again later; -ENETDOWN,
-	 * -ENXIO: the device is gone. The one system call of the transmit path. */
+	/* Starts what was posted: once for a batch. 0; -EAGAIN: call again later; -ENETDOWN: the
+	 * device is down; -ENXIO: it is gone; -EIO: the queue is dead (verbs.h). The one system
+	 * call of the transmit path. */
 	int (*kick)(struct sl_tx *tx);
-	/* Takes completed frames back; returns how many. Costs a look at what the device writes:
-	 * call it when unreaped has grown. A caller that needs frames calls sl_tx_reap(). */
+	/* Takes completed frames back; returns how many. Each call reads memory that the device
+	 * writes, so call it when unreaped has grown. A caller that needs frames calls
+	 * sl_tx_reap(). */
 	unsigned (*reap)(struct sl_tx *tx, struct sl_frames *cache);
-	/* Makes the device report soon what was started last. NULL: it does so by itself. */
+	/* Makes the device report the completion of its last packets soon. NULL: it does so by
+	 * itself. */
 	void (*settle)(struct sl_tx *tx);
 	void (*close)(struct sl_tx *tx, struct sl_frames *cache);
 	/* Asks for the send time of the packet posted last: reap() or close() passes it to
-	 * sl_tx_on_stamp(). False: too many are waited for. NULL without SL_TX_STAMP. */
+	 * sl_tx_on_stamp(). False: too many packets wait for theirs. NULL without SL_TX_STAMP. */
 	bool (*stamp)(struct sl_tx *tx, const struct sl_tx_ask *ask);
-	/* How many post() would take now. NULL: it is not known. */
+	/* How many frames post() would take now. NULL: it is not known. */
 	uint32_t (*room)(struct sl_tx *tx);
 };
-/* Set once, by the layer that asks. hw_ns: by the device's clock, converted as the settings say; 0:
- * it is not known. */
+/* Called with the send time of a packet; set once, by the layer that asks. hw_ns: by the device's
+ * clock, converted as the settings say; 0: it is not known. */
 extern void (*sl_tx_on_stamp)(const struct sl_tx_ask *ask, uint64_t hw_ns);
 #define SL_TX_CSUM  (1u << 0) /* the device writes checksums */
 #define SL_TX_TSO   (1u << 1) /* the device segments */
 #define SL_TX_STAMP (1u << 2) /* the device stamps what it sends */
-#define SL_TX_WAITS (1u << 3) /* posted packets wait; no device has them yet */
+#define SL_TX_WAITS (1u << 3) /* posted packets wait here: no device has them yet */
 #define SL_TX_SG    (1u << 4) /* a packet may be in SL_TX_BUFS frames */
 #define SL_TX_BUFS  8
-/* The most that one packet of SL_TX_TSO may have: segments, bytes of payload. */
+/* Limits of one packet of SL_TX_TSO: segments, bytes of payload. */
 #define SL_TSO_SEGS  16
 #define SL_TSO_BYTES 65000
 
 /* The part of a backend's state that all backends have. */
 struct sl_rx {
 	const struct sl_rx_ops *ops;
-	bool hungry;  /* refill() found no frames: nothing may come until there are some */
-	bool several; /* some packets that burst() took last may be in several frames */
-	bool cut;     /* the next frames are the rest of a packet in more than SL_RX_BUFS */
+	bool hungry;  /* refill() found no frames, so none may arrive until there are some */
+	bool several; /* packets of the last burst() may be in several frames */
+	bool cut;     /* the next frames are the rest of a packet that had more than SL_RX_BUFS */
 };
 struct sl_tx {
 	const struct sl_tx_ops *ops;
@@ -103,8 +108,8 @@ struct sl_tx {
 	uint32_t unreaped; /* frames posted since the last reap */
 };
 
-/* Calls reap(), and has the device report when that finds nothing. For callers that need frames or
- * wait for packets under way: they call it again and again. */
+/* Calls reap(); when that finds nothing, makes the device report. For callers that need frames or
+ * wait for packets under way, which call it again and again. */
 static inline unsigned sl_tx_reap(struct sl_tx *tx, struct sl_frames *cache)
 {
 	unsigned n = tx->ops->reap(tx, cache);

@@ -45,7 +45,7 @@ struct sl_loop_end {
 	uint32_t ncomp;
 	bool down; /* nothing can be sent now: kick says -ENETDOWN */
 	bool gone; /* nothing can be sent ever again: kick says -ENXIO */
-	/* counters of what this end sent */
+	/* counters of the packets that this end sent */
 	uint64_t sent, lost, doubled, late, damaged;
 	uint64_t refused;   /* not steered to the peer */
 	uint64_t no_frames; /* the peer had none to receive into */
@@ -63,7 +63,7 @@ int sl_loop_init(struct sl_loop *l, uint32_t depth, uint64_t seed);
 /* Gives every frame back. */
 void sl_loop_fini(struct sl_loop *l, struct sl_frames *cache);
 
-/* The time; never goes back. Nothing arrives before it is due. */
+/* Sets the time; an earlier one than before is ignored. Nothing arrives before it is due. */
 void sl_loop_set_now(struct sl_loop *l, uint64_t now_ns);
 /* When the next packet arrives at either end; UINT64_MAX: nothing is under way. */
 uint64_t sl_loop_next_ns(const struct sl_loop *l);

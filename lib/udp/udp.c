@@ -11,7 +11,7 @@
 #include "udp/udp.h"
 
 #define RING_FIRST 8
-#define SHARERS    64 /* sockets that do not read, once frames are scarce */
+#define SHARERS    64 /* about how many sockets share what is left, once frames are scarce */
 
 static bool grow_queue(struct sl_udp *u)
 {
@@ -70,7 +70,8 @@ static SL_APART void note_long(struct sl_udp *u, struct sl_dgram *d, const struc
 	u->more += d->nmore;
 }
 
-/* Copies a small datagram behind those of others, with what stands in front of its packet. */
+/* Copies a small datagram behind those of others, with its headers and the record of its hardware
+ * time stamp. */
 static SL_APART bool to_scrap(struct sl_dgram *d, const struct sl_in *in)
 {
 	uint16_t before = d->stamp & SL_META_HW ? sizeof(struct sl_meta_hw) : 0;

@@ -74,7 +74,7 @@ static inline uint64_t unmarked(uint64_t sum)
 #define IN_REGISTERS
 #endif
 
-/* d NULL, as a constant: adds without copying. */
+/* Adds, and copies unless d is NULL, which must be a constant. */
 static inline __attribute__((always_inline)) uint64_t add(uint64_t s0, uint8_t *d, const uint8_t *s,
 							  size_t len)
 {
@@ -128,7 +128,7 @@ static inline __attribute__((always_inline)) uint64_t add(uint64_t s0, uint8_t *
 	return unmarked(sl_csum_add64(sl_csum_add64(s0, s1), c0 + c1));
 }
 
-#define LONG 256 /* bytes that are worth vector code */
+#define LONG 256 /* from more bytes than this vector code is faster */
 
 #ifdef __x86_64__
 /* 32 bytes at any address. */

@@ -11,12 +11,12 @@
 /* Adds len bytes to a running sum. Only the last piece of a packet may have an odd length. */
 uint64_t sl_csum_add(uint64_t sum, const void *data, size_t len);
 
-/* Copies and adds in one pass. src may be the program's (base/guard.h): SL_CSUM_FAULT says that
- * there is no memory; no sum has that value. */
+/* Copies and adds in one pass. src may be the program's memory (base/guard.h). SL_CSUM_FAULT, which
+ * is never a sum: there is no memory at src. */
 #define SL_CSUM_FAULT UINT64_MAX
 uint64_t sl_csum_copy(uint64_t sum, void *dst, const void *src, size_t len);
 
-/* n words of 32 bits, n small and constant: of a header. */
+/* Sums n 32-bit words of a header; n is a small constant, so that the loop is unrolled. */
 static inline uint64_t sl_csum_words(const void *data, unsigned n)
 {
 	const uint8_t *p = data;
@@ -31,7 +31,7 @@ static inline uint64_t sl_csum_words(const void *data, unsigned n)
 	return sum;
 }
 
-/* 16 bits, complemented: what goes into the header (memory order). */
+/* Folds the sum to 16 bits and complements it: the value for the header, in memory order. */
 static inline uint16_t sl_csum_fold(uint64_t sum)
 {
 	uint32_t half;
@@ -44,6 +44,7 @@ static inline uint16_t sl_csum_fold(uint64_t sum)
 	return (uint16_t) ~(half >> 16);
 }
 
+/* Adds two sums; a carry is brought round. */
 static inline uint64_t sl_csum_add64(uint64_t sum, uint64_t v)
 {
 	sum += v;

@@ -14,24 +14,24 @@
 /* Longest header we build: Ethernet, two VLAN tags, IPv6, UDP. */
 #define SL_MAX_HDR (14 + 8 + 40 + 8)
 
-/* Bytes of a packet that lie elsewhere than those before them. */
+/* A part of a packet's bytes that lies apart from the bytes before it. */
 struct sl_piece {
 	const uint8_t *data;
 	uint32_t len;
 };
 
-/* A received packet: offsets from data, checked against len. */
+/* A received packet; the offsets count from data and were checked against len. */
 struct sl_pkt {
 	uint8_t *data;
 	uint32_t len;      /* bytes of the packet, padding included */
-	uint32_t tail_len; /* bytes of len that are in tail, never headers */
+	uint32_t tail_len; /* how many of len lie in tail; never headers */
 	const struct sl_piece *tail;
 	uint16_t l3;
 	uint16_t l4;
 	uint16_t payload;
 	uint16_t payload_len;
 	bool v6;
-	bool csum_ok; /* set before parsing: TCP's or UDP's checksum is not looked at */
+	bool csum_ok; /* set before parsing: the checksum of TCP or UDP is not checked */
 	uint8_t tos;  /* or traffic class */
 	uint8_t ttl;  /* or hop limit */
 };
@@ -52,10 +52,9 @@ static inline void sl_put_be16(void *p, uint16_t v)
 /* Why a packet was refused. */
 enum sl_parse_result { SL_PARSE_OK, SL_PARSE_LEN, SL_PARSE_CSUM };
 
-/* Checks a UDP packet, and l3 and l4, which a steering program set:
- * lengths (RFC 768, 791, 8200), IPv4 header checksum, UDP checksum. partial_ok: the device may
- * hand over packets with the pseudo-header sum alone (veth, virtio_net).
- * Fills the rest of p. */
+/* Checks a UDP packet, and l3 and l4, which a steering program set: lengths (RFC 768, 791, 8200),
+ * IPv4 header checksum, UDP checksum. Fills the rest of p. partial_ok: the device may hand over
+ * packets with the pseudo-header sum alone (veth, virtio_net). */
 enum sl_parse_result sl_parse_udp(struct sl_pkt *p, bool partial_ok);
 
 /* Checks an ICMP message of at least 8 bytes in the same way. proto: IPPROTO_ICMP or
@@ -89,12 +88,13 @@ static inline void sl_pkt_daddr(const struct sl_pkt *p, struct sl_addr *a)
 	}
 }
 
-/* Sum over addresses, protocol and length for TCP and UDP (RFC 768, RFC 8200 8.1). */
+/* Sum over addresses, protocol and length for TCP and UDP (RFC 768, RFC 8200 8.1), in memory order.
+ * len: of the transport's header and payload. */
 uint64_t sl_pseudo_sum(const struct sl_addr *src, const struct sl_addr *dst, uint8_t proto,
 		       uint16_t len);
 
-/* A UDP header chain that does not change from packet to packet; length, identification and
- * checksums are filled in for each. */
+/* The headers of a UDP packet that stay the same for a path; length, identification and checksums
+ * are filled in for each packet. */
 struct sl_udp_hdr {
 	uint8_t bytes[SL_MAX_HDR + 10]; /* copied as a whole, in words */
 	uint8_t len;                    /* bytes of header, 0: not built */
@@ -104,6 +104,7 @@ struct sl_udp_hdr {
 	uint64_t pseudo_sum; /* sum of the pseudo header without the length */
 };
 
+/* Values for the headers; ports in host order. */
 struct sl_udp_build {
 	uint8_t smac[6], dmac[6];
 	uint32_t vlan; /* inner tag, outer tag << 16: VID | SL_VLAN_AD; 0: none */
@@ -113,9 +114,10 @@ struct sl_udp_build {
 	bool df;
 	uint32_t flowlabel; /* host order, 20 bits */
 };
+/* Makes the headers that stay the same. */
 void sl_build_udp_hdr(struct sl_udp_hdr *h, const struct sl_udp_build *b);
 
-/* Writes the header in front of payload (which must have h->len bytes of headroom). sum: of the
+/* Writes the headers in front of payload, which must have h->len bytes of headroom. sum: of the
  * payload, or SL_CSUM_NONE for an IPv4 datagram without checksum. Returns the frame's start. */
 #define SL_CSUM_NONE UINT64_MAX
 uint8_t *sl_build_udp(const struct sl_udp_hdr *h, uint8_t *payload, uint16_t len, uint16_t ip_id,
