@@ -10,18 +10,19 @@
 
 #include "base/base.h"
 
-#define SL_MLX5_BLOCK 64u /* bytes: what requests are counted in */
+#define SL_MLX5_BLOCK 64u /* bytes; requests are counted in these blocks */
 
 #if defined(__x86_64__)
 #define SL_MLX5_DIRECT 1
-/* Stores to ordinary memory are seen in their order; those to write-combining memory only by a
- * fence, which also sends them off. Loads are not done ahead of one that decides about them. */
+/* A device sees stores to ordinary memory in their order. Stores to write-combining memory need a
+ * fence for that, which also sends them off. lfence keeps later loads behind the load that decides
+ * about them. */
 #define sl_to_device()   __asm__ volatile("" ::: "memory")
 #define sl_wc_flush()    __asm__ volatile("sfence" ::: "memory")
 #define sl_from_device() __asm__ volatile("lfence" ::: "memory")
 #elif defined(__aarch64__)
 #define SL_MLX5_DIRECT   1
-/* A device is outside of the domain that dmb is about. */
+/* dmb would not do: it does not order accesses for a device. */
 #define sl_to_device()   __asm__ volatile("dsb st" ::: "memory")
 #define sl_wc_flush()    __asm__ volatile("dsb st" ::: "memory")
 #define sl_from_device() __asm__ volatile("dsb ld" ::: "memory")
@@ -32,15 +33,17 @@
 #define sl_from_device() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 #endif
 
+/* The doorbell of a send queue. */
 struct sl_mlx5_bell {
-	uint32_t *record; /* the send queue's word of it */
-	uint8_t *reg;
-	uint32_t off;  /* the register has two halves, used in turn, so that no write awaits one
-			  before */
-	uint32_t half; /* bytes of each; 0: there is one only */
+	uint32_t *record; /* the send queue's word of the doorbell record */
+	uint8_t *reg;     /* the register */
+	uint32_t off;  /* offset of the half to write next: two are used in turn, so that no write
+			  waits for the one before */
+	uint32_t half; /* bytes of a half; 0: the register is not divided */
 };
 
-/* A block of a request into the register, in the largest pieces that every processor has. */
+/* Copies a block of a request into the register, in the largest pieces that every processor can
+ * store. */
 static inline void sl_mlx5_put_block(volatile uint8_t *reg, const uint8_t *wqe)
 {
 #pragma GCC unroll 4
@@ -52,9 +55,9 @@ static inline void sl_mlx5_put_block(volatile uint8_t *reg, const uint8_t *wqe)
 	}
 }
 
-/* Requests up to (not with) block `next` are there, the last of them at `wqe`. bytes: so much of it
- * goes with the doorbell, that the device need not fetch it: whole blocks, not more than half has;
- * 0: none. */
+/* Tells the device that requests up to (not with) block `next` are there; the last one is at `wqe`.
+ * bytes: how much of it is written with the doorbell, so that the device need not fetch it: whole
+ * blocks, at most `half`; 0: none. */
 static inline void sl_mlx5_ring(struct sl_mlx5_bell *b, uint16_t next, const uint8_t *wqe,
 				uint32_t bytes)
 {
@@ -72,7 +75,7 @@ static inline void sl_mlx5_ring(struct sl_mlx5_bell *b, uint16_t next, const uin
 		memcpy(&word, wqe, sizeof(word));
 		*(volatile uint64_t *)reg = word;
 	}
-	sl_wc_flush(); /* off it goes, and before what is written there next */
+	sl_wc_flush(); /* sends the register off, and comes before the next write to it */
 	b->off ^= b->half;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests to send as a ConnectX reads them: a control segment, an Ethernet segment with the
- * headers that belong in it, and where the rest is, or the rest itself. Writes bytes only, into
- * memory of the caller's. (providers/mlx5/qp.c of rdma-core and the kernel's
- * include/linux/mlx5/qp.h are the sources.) */
+ * headers that belong in it, and then pointers to the rest of the packet, or the rest itself. The
+ * functions only write bytes into memory of the caller's. (Sources: providers/mlx5/qp.c of
+ * rdma-core and the kernel's include/linux/mlx5/qp.h.) */
 #ifndef SL_MLX5_WQE_H
 #define SL_MLX5_WQE_H
 
@@ -11,12 +11,12 @@
 
 #include "base/base.h"
 
-#define SL_MLX5_WQE_MAX    1024u /* bytes; its length is told in 6 bits, by 16 */
+#define SL_MLX5_WQE_MAX    1024u /* bytes: the length has 6 bits and counts units of 16 */
 #define SL_MLX5_INLINE_MAX (SL_MLX5_WQE_MAX - 16 - 36)
 
 /* The fields that are the same in all requests of a queue. */
 struct sl_mlx5_wqe {
-	uint32_t qpn;      /* << 8 */
+	uint32_t qpn;      /* number of the queue pair << 8 */
 	uint32_t l2_bytes; /* bytes of each packet that the device wants in the Ethernet segment */
 };
 #define SL_MLX5_SIGNALLED MLX5_WQE_CTRL_CQ_UPDATE
@@ -39,7 +39,8 @@ static inline void sl_mlx5_put64(uint8_t *at, uint64_t v)
 	memcpy(at, &v, sizeof(v));
 }
 
-/* index: of its first block; bytes: all of it; ctrl: SL_MLX5_SIGNALLED or 0. */
+/* Writes the control segment. index: number of the request's first block; bytes: the whole
+ * request's; ctrl: SL_MLX5_SIGNALLED or 0. */
 static inline void sl_mlx5_put_ctrl(uint8_t *wqe, const struct sl_mlx5_wqe *q, uint8_t opcode,
 				    uint16_t index, uint32_t bytes, uint8_t ctrl)
 {
@@ -48,8 +49,9 @@ static inline void sl_mlx5_put_ctrl(uint8_t *wqe, const struct sl_mlx5_wqe *q, u
 	sl_mlx5_put64(wqe + 8, (uint64_t)ctrl << 32);
 }
 
-/* csum: the device writes the checksums; mss: of TCP's segments, else 0; hdr: bytes of headers that
- * are put behind it. Returns where the next segment begins. */
+/* Writes the Ethernet segment. csum: the device writes the checksums; mss: payload bytes of each
+ * TCP segment, 0: it does not segment; hdr: bytes of headers that the caller copies to
+ * SL_MLX5_HDR_AT. Returns where the next segment begins. */
 static inline uint32_t sl_mlx5_put_eth(uint8_t *wqe, bool csum, uint16_t mss, uint32_t hdr)
 {
 	uint8_t flags = csum ? MLX5_ETH_WQE_L3_CSUM | MLX5_ETH_WQE_L4_CSUM : 0;
@@ -59,13 +61,14 @@ static inline uint32_t sl_mlx5_put_eth(uint8_t *wqe, bool csum, uint16_t mss, ui
 	return hdr ? (SL_MLX5_HDR_AT + hdr + 15) & ~15u : SL_MLX5_ETH_AT + 16;
 }
 
+/* Writes a data segment: a place of the packet. */
 static inline void sl_mlx5_put_data(uint8_t *seg, uint64_t addr, uint32_t bytes, uint32_t lkey)
 {
 	sl_mlx5_put64(seg, (uint64_t)bytes << 32 | lkey);
 	sl_mlx5_put64(seg + 8, addr);
 }
 
-/* All functions below return the length of the request in bytes. */
+/* All functions below write a whole request and return its length in bytes. */
 
 /* A request that contains the packet itself. */
 static inline uint32_t sl_mlx5_put_inline(uint8_t *wqe, const struct sl_mlx5_wqe *q, uint16_t index,
@@ -86,7 +89,7 @@ static inline uint32_t sl_mlx5_put_inline(uint8_t *wqe, const struct sl_mlx5_wqe
 	return bytes;
 }
 
-/* The packet is in n places; the first one has its Ethernet header. */
+/* A request to send a packet that lies in n places; the first one has its Ethernet header. */
 static inline uint32_t sl_mlx5_put_send(uint8_t *wqe, const struct sl_mlx5_wqe *q, uint16_t index,
 					uint8_t ctrl, bool csum, const struct ibv_sge *sge,
 					unsigned n)
@@ -105,7 +108,8 @@ static inline uint32_t sl_mlx5_put_send(uint8_t *wqe, const struct sl_mlx5_wqe *
 	return at;
 }
 
-/* Segments of mss bytes, with hdr bytes of headers, of what is in n places. */
+/* A request to cut the payload in n places into TCP segments of mss bytes, with a copy of the hdr
+ * bytes of headers in front of each. */
 static inline uint32_t sl_mlx5_put_tso(uint8_t *wqe, const struct sl_mlx5_wqe *q, uint16_t index,
 				       uint8_t ctrl, bool csum, const uint8_t *headers,
 				       uint32_t hdr, uint16_t mss, const struct ibv_sge *sge,

@@ -5,15 +5,15 @@
 
 #include "io/io.h"
 
-/* Goes over the descriptors in their order; begins as zeros. */
+/* The state of a walk over descriptors in their order; all zero at the start. */
 struct sl_offload_undo {
 	uint8_t hdr[128]; /* headers of the packet under way */
 	uint32_t before;  /* bytes of its payload so far */
 	uint16_t nr;      /* segments so far */
 };
 
-/* Finishes the packet of d in its frame; more: the next descriptor carries on this one. Afterwards
- * it is a packet of its own, without flags. */
+/* Finishes the packet of d in its frame: it is a packet of its own then, without flags. more: the
+ * next descriptor carries on this one. */
 void sl_offload_undo(struct sl_offload_undo *u, struct sl_tx_desc *d, bool more);
 
 #endif

@@ -60,7 +60,7 @@ static struct sl_packet *packet_of(struct sl_rx *rx)
 /* Frames ---------------------------------------------------------------------------------------
  */
 
-/* Spent ones first: nothing else needs them here. */
+/* Takes a free frame, spent ones first, since no fill ring needs them here. */
 static uint32_t frame_get(struct sl_frames *c)
 {
 	uint32_t f;
@@ -72,7 +72,7 @@ static uint32_t frame_get(struct sl_frames *c)
 	return f;
 }
 
-/* The record in the form that steer.bpf.c writes, in front of the packet. */
+/* Writes the record in front of the packet, in the form of steer.bpf.c. */
 static void put_meta(uint32_t frame, const struct place *pl, uint16_t l3)
 {
 	uint8_t *at = sl_frame_ptr(frame) + OFF;
@@ -88,7 +88,7 @@ static void put_meta(uint32_t frame, const struct place *pl, uint16_t l3)
 
 	memset(at, 0, ADDRS);
 	memcpy(at - sizeof(m), &m, sizeof(m));
-	if (m.flags & SL_META_SW) { /* the kernel's stamp is of CLOCK_REALTIME */
+	if (m.flags & SL_META_SW) { /* the kernel's stamp is by CLOCK_REALTIME */
 		uint64_t real = pl->h->tp_sec * 1000000000ull + pl->h->tp_nsec, now = sl_now_ns();
 		uint64_t stamp = now - (sl_mono_to_real_ns(now) - real);
 
@@ -99,7 +99,8 @@ static void put_meta(uint32_t frame, const struct place *pl, uint16_t l3)
 /* Large packets --------------------------------------------------------------------------------
  */
 
-/* Plans the frames of one piece of len payload bytes. False: too many, or there are none. */
+/* Plans the frames of one piece of len payload bytes. False: it needs too many, or none is free
+ * (starved). */
 static bool plan_piece(struct sl_packet *p, const struct sl_split *s, uint32_t len)
 {
 	uint32_t first = p->npending, left = s->hlen + len, skip = first ? s->hlen : 0;
@@ -131,7 +132,7 @@ static bool plan_piece(struct sl_packet *p, const struct sl_split *s, uint32_t l
 	return true;
 }
 
-/* Payload bytes of each piece. */
+/* Payload bytes of each piece but the last. */
 static uint32_t piece_bytes(const struct sl_packet *p, const struct sl_split *s)
 {
 	if (s->stream)
@@ -162,7 +163,7 @@ static bool plan(struct sl_packet *p, const struct sl_split *s)
 	return ok;
 }
 
-/* Writes the headers and records of all pieces; head: the packet's own headers. */
+/* Writes headers and record of each piece; head: the packet's own headers. */
 static void finish(struct sl_packet *p, const struct sl_split *s, const struct place *pl,
 		   const uint8_t *head)
 {
@@ -185,7 +186,7 @@ static void finish(struct sl_packet *p, const struct sl_split *s, const struct p
 	}
 }
 
-/* Takes the packet out of the socket's queue, into the frames of the plan (none: drops it). */
+/* Moves the packet from the socket's queue into the frames of the plan. Without a plan drops it. */
 static bool fetch(const struct sl_packet *p, int fd, uint32_t total)
 {
 	struct virtio_net_hdr vnet;
@@ -197,7 +198,7 @@ static bool fetch(const struct sl_packet *p, int fd, uint32_t total)
 	return sl_sys_recvmsg(fd, &m, MSG_DONTWAIT) == (long)(sizeof(vnet) + total);
 }
 
-/* The packet is in its place as a whole: copies it into the frames of the plan. */
+/* Copies a packet that is whole in its place into the frames of the plan. */
 static void scatter(const struct sl_packet *p, const uint8_t *data)
 {
 	for (uint32_t i = 1; i <= p->npending; i++) {
@@ -245,7 +246,7 @@ static SL_APART bool take_large(struct sl_xsk *x, const struct place *pl)
 /* Receiving ------------------------------------------------------------------------------------
  */
 
-/* Hands up pieces that wait, whole ones. How many descriptors. */
+/* Hands up pieces that wait, whole ones only. Returns how many descriptors. */
 static SL_APART unsigned hand_up(struct sl_packet *p, struct sl_rx_desc *descs, unsigned n)
 {
 	unsigned k = 0;
@@ -264,7 +265,7 @@ static inline bool take_small(struct sl_xsk *x, const struct place *pl, struct s
 
 	l3 = sl_split_l3(pl->data, len, &type);
 	if (!is_record(pl) || !l3)
-		return true; /* not ours: nothing else is there, but a mistake */
+		return true; /* not ours, by mistake: the device gets claimed packets */
 	frame = frame_get(x->packet->frames);
 	if (sl_unlikely(frame == SL_NO_FRAME)) {
 		x->packet->starved = true;
@@ -283,7 +284,7 @@ static inline bool take_small(struct sl_xsk *x, const struct place *pl, struct s
 	return true;
 }
 
-/* The next place that the kernel has filled. */
+/* Reads the next place that the kernel has filled. False: there is none. */
 static inline bool look(const struct sl_packet *p, struct place *pl)
 {
 	pl->h = (struct tpacket2_hdr *)(p->ring + (size_t)p->next * p->place);
@@ -408,7 +409,7 @@ void sl_packet_read_counts(struct sl_xsk *x, struct sl_xsk_counts *c)
 	socklen_t len = sizeof(st);
 	int fd = sl_load_acquire(&x->rx_fd);
 
-	/* (Each look sets the kernel's counts to 0.) */
+	/* Each look sets the kernel's counts to 0. */
 	if (fd && !sl_sys_getsockopt(fd, SOL_PACKET, PACKET_STATISTICS, &st, &len))
 		x->rx_full += st.tp_drops;
 	c->rx_ring_full += x->rx_full;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Large packets of packet sockets: reads their headers, makes those of their pieces (RFC 9293 3.1,
- * RFC 768; kernel: tcp_gso_segment(), __udp_gso_segment()). */
+/* Reads the headers of large packets of packet sockets, and makes the headers of their pieces (RFC
+ * 9293 3.1, RFC 768; kernel: tcp_gso_segment(), __udp_gso_segment()). */
 #include "io/split.h"
 
 #include <endian.h>
@@ -66,7 +66,8 @@ static int parse_l4(struct sl_split *s, const uint8_t *pkt, uint32_t avail)
 	return 0;
 }
 
-/* A packet that stands for several: the kernel has checked them, and their sum is left out. */
+/* Reads how the packet is divided, if it stands for several: the kernel has checked these, and left
+ * out their checksums. */
 static int parse_gso(struct sl_split *s, const uint8_t *pkt, const struct virtio_net_hdr *vnet)
 {
 	uint8_t type = vnet->gso_type & (uint8_t)~VIRTIO_NET_HDR_GSO_ECN;
@@ -114,8 +115,8 @@ static uint32_t get_be32(const uint8_t *p)
 	return be32toh(v);
 }
 
-/* Flags of the whole that belong to its end stay on the last piece, those of its beginning on the
- * first (RFC 3168 6.1.2: CWR is said once). */
+/* Flags that belong to the end of the whole stay on the last piece, those that belong to its
+ * beginning on the first (RFC 3168 6.1.2: CWR is said once). */
 static void tcp_header(const struct sl_split *s, uint8_t *tcp, uint32_t at, uint32_t len)
 {
 	uint16_t urg = sl_get_be16(tcp + 18);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Large packets as the kernel hands them to packet sockets: what they are, and the headers of the
- * pieces that they are cut into. */
+/* Large packets as the kernel hands them to packet sockets: reads their headers, and makes the
+ * headers of the pieces that they are cut into. */
 #ifndef SL_SPLIT_H
 #define SL_SPLIT_H
 
@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 
-/* A packet with its headers; offsets from its Ethernet header on. */
+/* A large packet; offsets count from its Ethernet header. */
 struct sl_split {
 	uint32_t total;   /* bytes of the packet */
 	uint16_t l3, l4;  /* where IP and the transport begin */
@@ -21,16 +21,16 @@ struct sl_split {
 	bool csum_ok; /* the kernel vouches for the checksum */
 };
 
-/* Offset of the IP header, behind two VLAN tags at most, and its EtherType. 0: there is none within
- * avail bytes. */
+/* Returns the offset of the IP header, behind two VLAN tags at most, and its EtherType in *type. 0:
+ * there is none within avail bytes. */
 uint32_t sl_split_l3(const uint8_t *pkt, uint32_t avail, uint16_t *type);
 /* Reads the headers of a packet that has total bytes; the first avail are at pkt. Trusts neither
  * these bytes, nor proto and l4_words (of the record). 0; -EINVAL: not such a packet, or malformed.
  */
 int sl_split_parse(struct sl_split *s, const uint8_t *pkt, uint32_t avail, uint32_t total,
 		   uint8_t proto, uint8_t l4_words, const struct virtio_net_hdr *vnet);
-/* Makes h, a copy of the packet's first hlen bytes, the headers of piece number `index`, which has
- * the len payload bytes at offset `at`. The checksum of the transport is not made. */
+/* Turns h, a copy of the packet's first hlen bytes, into the headers of piece number `index`, which
+ * has the len payload bytes at offset `at`. Leaves the transport's checksum. */
 void sl_split_header(const struct sl_split *s, uint8_t *h, uint32_t index, uint32_t at,
 		     uint32_t len);
 
