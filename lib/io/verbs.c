@@ -7,7 +7,7 @@
  * (base/share/share.h): the queue pair ends with our process, but perhaps a moment later.
  *
  * A failed queue stays dead: after an error completion, a fatal event, or completions that do not
- * come, kick() returns -EIO, and the lane goes on by AF_XDP (stack.c). */
+ * come, kick() returns -EIO, and the lane goes on by AF_XDP (stack/leg.c). */
 #include "io/verbs.h"
 
 #if __has_include(<infiniband/verbs.h>)
@@ -26,7 +26,7 @@
 
 #define MAX_DEVICES 16
 
-static struct sl_lock lock; /* protects devices[], and calls that open and close queues */
+static struct sl_lock lock; /* protects devices[]; held while queues are opened and closed */
 static struct sl_verbs_dev devices[MAX_DEVICES];
 static const struct sl_verbs_lib *lib;
 
@@ -57,7 +57,7 @@ static void close_device(struct sl_verbs_dev *dev)
 		lib->dereg_mr(dev->mr);
 	if (dev->pd)
 		lib->dealloc_pd(dev->pd);
-	if (dev->ctx) { /* libibverbs cannot close descriptors that are marked as ours */
+	if (dev->ctx) { /* libibverbs cannot close descriptors that sl_fd_keep() marked */
 		forget_fd(dev->ctx->cmd_fd);
 		forget_fd(dev->ctx->async_fd);
 		lib->close_device(dev->ctx);
@@ -204,7 +204,8 @@ static void end_queue(struct sl_tx *tx, struct sl_frames *cache)
 	sl_unlock(&lock);
 }
 
-/* Lets libibverbs or ourselves make the queue's requests. NULL, or why neither may. */
+/* Chooses whether libibverbs makes the queue's requests or we write them. Returns NULL, or why
+ * neither works. */
 static const char *choose_way(struct sl_verbs_tx *v)
 {
 	const char *why;
@@ -218,7 +219,8 @@ static const char *choose_way(struct sl_verbs_tx *v)
 	return NULL;
 }
 
-/* A power of two, as TX_WRE_BATCHING says: not more than half the queue. */
+/* One in how many requests is signalled: TX_WRE_BATCHING, rounded down to a power of two, at most
+ * half the queue. */
 static uint32_t signal_every(uint32_t depth)
 {
 	uint32_t n = 1, most = sl_min(depth / 2, (uint32_t)sl_settings.tx_wre_batching);
@@ -248,7 +250,7 @@ static struct sl_verbs_tx *open_queue(struct sl_verbs_dev *dev, uint32_t depth,
 	*why = make_cq(v, depth);
 	if (!*why)
 		*why = make_qp(v, depth, inline_bytes, dev->caps);
-	if (*why && v->cq && dev->caps & SL_TX_TSO) /* too much for one request? */
+	if (*why && v->cq && dev->caps & SL_TX_TSO) /* perhaps it cannot segment */
 		*why = make_qp(v, depth, inline_bytes, dev->caps & ~SL_TX_TSO);
 	if (!*why)
 		*why = start_qp(v);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Verbs backend: transmit by a raw-packet queue pair of the NIC, from the frames as they are.
- * Receive is AF_XDP's. libibverbs is loaded when a device is there that wants it, and not before.
- */
+/* Verbs backend: transmits the frames where they lie, by a raw-packet queue pair of the NIC.
+ * Receive is AF_XDP's. libibverbs is loaded only when there is a device for it. */
 #ifndef SL_VERBS_H
 #define SL_VERBS_H
 
@@ -9,6 +8,7 @@
 #include "io/io.h"
 
 struct sl_lane_stats;
+/* An open queue, for logs and tools. */
 struct sl_verbs_info {
 	char device[64];       /* the RDMA device's name */
 	uint32_t depth;        /* packets that can be under way */
@@ -21,36 +21,40 @@ struct sl_verbs_want {
 	uint32_t depth, inline_bytes; /* as in sl_verbs_info; depth a power of two */
 	uint32_t device_bytes;        /* on-device memory for packets over inline_bytes; 0: none */
 	struct sl_lane_stats *stats;  /* counters of on-device memory */
-	struct sl_frames *frames;     /* the lane's, to which the queue gives back what is sent */
+	struct sl_frames *frames;     /* the lane's; the queue gives sent frames back to it */
 };
 
-/* Opens a transmit queue on the network device; the frame pool must be attached. NULL: it cannot,
- * and *why says why, or is NULL when the device is no RDMA device at all. Slow; errno may change.
- */
+/* Opens a transmit queue on the network device, and fills info; the frame pool must be attached.
+ * NULL: it cannot, and *why is the reason; NULL there if the device is no RDMA device. Slow; errno
+ * may change. Not in a signal handler. */
 struct sl_tx *sl_verbs_open(uint32_t ifindex, const char *ifname, const struct sl_verbs_want *want,
 			    struct sl_verbs_info *info, const char **why);
 
-/* The keeper calls this with the lane held: checks for events of the device, and that completions
+/* The keeper calls this with the lane held: looks for events of the device, and whether completions
  * still come. */
 void sl_verbs_check(struct sl_tx *tx, uint64_t now_ns);
-/* Why the queue is dead (kick() returns -EIO from then on); NULL: it is not. */
+/* Why the queue is dead (kick() returns -EIO then); NULL: it is not. */
 const char *sl_verbs_dead(const struct sl_tx *tx);
-/* For a queue whose kick() returned -EIO: takes up to n packets that certainly did not leave, in
- * order; the caller owns them now. Those that may have left go back to the pool by close(). */
+/* For a queue whose kick() returned -EIO: moves up to n packets that certainly did not leave to
+ * descs, in order; the caller owns them now. Returns how many. Packets that may have left go back
+ * to the pool by close(). */
 unsigned sl_verbs_unsent(struct sl_tx *tx, struct sl_tx_desc *descs, unsigned n);
 
-/* Opens another queue on the device of an open one, like sl_verbs_open(). */
+/* Opens another queue on the device of an open one, like sl_verbs_open(), but without on-device
+ * memory. */
 struct sl_tx *sl_verbs_open_beside(struct sl_tx *beside, const struct sl_verbs_want *want,
 				   const char **why);
-/* Does the queue's device claim to know that rate? 0, or an error as in sl_verbs_set_rate(). */
+/* Asks whether the queue's device claims to know that rate. 0, or an error as of
+ * sl_verbs_set_rate(). */
 int sl_verbs_may_pace(const struct sl_tx *tx, const struct sl_pace_ask *ask);
 /* Has the NIC hold the queue to that rate from now on, counting bytes of frames; 0: no limit.
- * -ERANGE: it cannot be said in kbit/s; -EOPNOTSUPP, -EINVAL: the device cannot, or not at that
- * rate; -ENOSPC and others: it has no more rates. errno may change. */
+ * -ERANGE: no whole number of kbit/s is near enough; -EOPNOTSUPP, -EINVAL: the device cannot, or
+ * not at that rate; -ENOSPC and others: it has no more rates. errno may change. */
 int sl_verbs_set_rate(struct sl_tx *tx, const struct sl_pace_ask *ask);
-/* Nothing is posted, or all of it has left. */
+/* True: nothing is posted, or all of it has left. Lane held, as for the next three. */
 bool sl_verbs_is_idle(const struct sl_tx *tx);
-/* How many packets were posted so far, how many are known to have left, and have so many left? */
+/* Packets posted so far, and packets known to have left; both counts wrap. sl_verbs_has_done(): the
+ * first `posted` packets have left. */
 uint32_t sl_verbs_posted(const struct sl_tx *tx);
 uint32_t sl_verbs_done(const struct sl_tx *tx);
 bool sl_verbs_has_done(const struct sl_tx *tx, uint32_t posted);
@@ -67,8 +71,8 @@ struct sl_verbs_caps {
 	uint64_t memory_bytes;                 /* on-device memory */
 	uint64_t clock_khz;                    /* rate of completions' time stamps */
 };
-/* 0, or -ENODEV: it is no RDMA device, -ELIBACC: libibverbs is not installed (out->device is
- * filled), -errno. Opens the device anew; slow; for tools. */
+/* Reads them. 0, -ENODEV: it is no RDMA device, -ELIBACC: libibverbs is not installed (out->device
+ * is filled), else -errno. Opens the device anew; slow; for tools. */
 int sl_verbs_caps(uint32_t ifindex, const char *ifname, uint32_t inline_bytes,
 		  struct sl_verbs_caps *out);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shared by the files of the verbs backend: a device of the process, a lane's queue on it. */
+/* Shared by the files of the verbs backend: the open devices of the process, and a lane's queue on
+ * one. */
 #ifndef SL_VERBS_INT_H
 #define SL_VERBS_INT_H
 
@@ -10,30 +11,31 @@
 #include "io/verbs.h"
 #include "io/verbs_lib.h"
 
-/* Longer than any pause frame holds a queue up. */
+/* How long completions may be missing: no pause frame holds a queue up for longer. */
 #define SL_VERBS_PATIENCE_NS 2000000000ull
 
+/* An RDMA device that is open in this process; verbs.c's lock protects it. */
 struct sl_verbs_dev {
 	uint32_t ifindex; /* 0: free */
 	char name[64];
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
-	uint32_t users;
+	uint32_t users;      /* queues on it */
 	uint32_t caps;       /* SL_TX_* */
 	uint64_t max_dm;     /* on-device memory, bytes */
 	uint64_t clock_mask; /* bits of the counter in completions; 0: no stamps */
 	uint64_t clock_khz;
-	uint32_t pace_min_kbps, pace_max_kbps; /* rates of a queue pair; 0: there are none */
+	uint32_t pace_min_kbps, pace_max_kbps; /* rates of a queue pair; 0: it keeps none */
 	const struct sl_mlx5_lib *mlx5;        /* NULL: the NIC is no mlx5 */
-	const char *dead;                      /* why */
+	const char *dead;                      /* why it cannot be used; NULL: it works */
 };
 
-/* Stamps that were asked for, in the order of their packets. */
+/* Send times that were asked for, in the order of the packets. */
 #define SL_VERBS_ASKS 64
 struct sl_verbs_stamps {
 	uint32_t first, n;
-	uint32_t at[SL_VERBS_ASKS]; /* the packet's descriptor */
+	uint32_t at[SL_VERBS_ASKS]; /* number of the packet's descriptor */
 	struct sl_tx_ask ask[SL_VERBS_ASKS];
 	struct sl_timemap map; /* from the counter to CLOCK_REALTIME */
 	uint64_t paired_ns;    /* when the map got its last pair */
@@ -41,7 +43,7 @@ struct sl_verbs_stamps {
 
 struct sl_verbs_tx;
 
-/* How requests get to the device, and completions from it. */
+/* How requests get to the device, and completions from it: by libibverbs or directly. */
 struct sl_verbs_ways {
 	/* Makes requests of all that is posted, and starts them. 0, or an errno: none started. */
 	int (*make)(struct sl_verbs_tx *v);
@@ -64,20 +66,20 @@ struct sl_verbs_tx {
 	struct mlx5dv_qp_ex *dv_qpx; /* NULL: it takes no requests of the driver's own kinds */
 	uint32_t lkey;
 	uint32_t inline_bytes;
-	uint32_t mask;    /* entries of desc - 1 */
-	uint32_t depth;   /* descriptors the queue takes */
+	uint32_t mask;    /* number of entries of desc, less 1 */
+	uint32_t depth;   /* descriptors that the queue takes */
 	uint32_t every;   /* one in so many requests has a completion; a power of two */
 	uint32_t signal;  /* a request is signalled when one of these bits of its number changes */
 	bool ends;        /* the last request of each kick is signalled, too */
 	uint32_t head;    /* posted */
-	uint32_t made;    /* made requests of */
-	uint32_t awaited; /* a completion will come that covers all before this */
-	uint32_t nop;     /* awaited, when the last request that sends nothing was made */
+	uint32_t made;    /* requests were made of those before this */
+	uint32_t awaited; /* a completion will come for all before this */
+	uint32_t nop;     /* value of awaited when the last request that sends nothing was made */
 	uint32_t tail;    /* completed */
 	uint64_t progress_ns; /* when a completion came last, or the wait for one began */
 	uint64_t patience_ns; /* longest wait for a completion */
-	const char *dead;     /* why */
-	uint32_t doubt_to;    /* dead: tail to this may have left */
+	const char *dead;     /* why it is dead; NULL: it works */
+	uint32_t doubt_to;    /* of a dead queue: descriptors from tail to this may have left */
 	struct sl_offload_undo undo;
 	struct sl_verbs_mem *mem; /* on-device memory; NULL: none */
 	struct sl_verbs_stamps stamps;
@@ -91,12 +93,12 @@ struct sl_verbs_tx {
 extern const struct sl_tx_ops sl_verbs_tx_ops;
 /* Marks the queue as dead. Descriptors from sure_from on have certainly not left. */
 void sl_verbs_die(struct sl_verbs_tx *v, const char *why, uint32_t sure_from);
-/* Gives frames back: what the queue pair, which is gone, may have sent, and what it has not. */
+/* Gives all frames back after the queue pair is destroyed, sent or not. */
 void sl_verbs_give_back_all(struct sl_verbs_tx *v, struct sl_frames *cache);
 
 bool sl_verbs_mem_is_used(const struct sl_verbs_tx *v); /* below */
 
-/* Must the request that ends before `end` be signalled? */
+/* True: the request that ends before `end` must be signalled. */
 static inline bool sl_verbs_wants_signal(const struct sl_verbs_tx *v, uint32_t end)
 {
 	return (v->made ^ end) & v->signal ||
@@ -131,13 +133,14 @@ void sl_verbs_mlx5_child(void);                  /* after a fork: there is no qu
 /* verbs_offload.c -------------------------------------------------------------------------------
  */
 
-/* Reads the device's abilities. */
+/* Reads the device's abilities into *dev. */
 void sl_verbs_query(struct sl_verbs_dev *dev);
-/* Asks for large segments in what a queue pair is made of. */
+/* Adds segmentation to the attributes for a new queue pair. */
 void sl_verbs_ask_tso(struct ibv_qp_init_attr_ex *attr);
-/* How many descriptors from `at` on make one request: a packet and those that continue it. */
+/* Number of descriptors from `at` on that make one request: a packet, and those that continue
+ * it. */
 uint32_t sl_verbs_train(const struct sl_verbs_tx *v, uint32_t at);
-/* Writes where those n descriptors have their bytes, without the first one's headers. */
+/* Writes to sge where those n descriptors have their bytes, without the first one's headers. */
 void sl_verbs_train_sges(const struct sl_verbs_tx *v, uint32_t at, uint32_t n, struct ibv_sge *sge);
 /* The first descriptor of the request to which `at` belongs. */
 uint32_t sl_verbs_train_begin(const struct sl_verbs_tx *v, uint32_t at);
@@ -151,10 +154,10 @@ void sl_verbs_mem_open(struct sl_verbs_tx *v, const struct sl_verbs_want *want);
  * enough is left. */
 struct sl_frames *sl_verbs_mem_short(const struct sl_verbs_tx *v);
 void sl_verbs_mem_close(struct sl_verbs_tx *v); /* the queue pair is gone */
-/* True: packets are in it, until they have completed. */
+/* True: on-device memory holds packets that have not completed. */
 bool sl_verbs_mem_is_used(const struct sl_verbs_tx *v);
-/* Copies a descriptor's packet, but for its head, into on-device memory. sge: where head and rest
- * are. False: there is no room, nothing was done. */
+/* Copies the packet of descriptor `slot`, but for its head, into on-device memory. sge: where head
+ * and rest are. False: there is no room, or the packet is too short; nothing was done. */
 bool sl_verbs_mem_put(const struct sl_verbs_tx *v, uint32_t slot, struct ibv_sge sge[2]);
 /* Descriptors from `from` to (not with) `to` are completed. */
 void sl_verbs_mem_done(struct sl_verbs_tx *v, uint32_t from, uint32_t to);
@@ -164,13 +167,13 @@ void sl_verbs_mem_done(struct sl_verbs_tx *v, uint32_t from, uint32_t to);
 
 /* Reads the mask and the rate of the device's clock. */
 void sl_verbs_query_clock(struct sl_verbs_dev *dev, const struct ibv_device_attr_ex *attr);
-/* Should a completion queue be made with stamps? When it was, call sl_verbs_start_stamps(). */
+/* True: make the completion queue with stamps, and call sl_verbs_start_stamps() afterwards. */
 bool sl_verbs_may_stamp(const struct sl_verbs_dev *dev);
 void sl_verbs_start_stamps(struct sl_verbs_tx *v);
 bool sl_verbs_stamp(struct sl_tx *tx, const struct sl_tx_ask *ask); /* sl_tx_ops.stamp */
 /* Call when descriptors before `to` have completed, at `raw` by the device's counter. */
 void sl_verbs_stamps_done(struct sl_verbs_tx *v, uint32_t to, uint64_t raw);
-/* Nothing completes any more. */
+/* Reports the stamps that are still waited for as unknown: nothing completes any more. */
 void sl_verbs_stamps_end(struct sl_verbs_tx *v);
 
 static inline struct sl_verbs_tx *sl_verbs_of(struct sl_tx *tx)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds RDMA devices and loads libibverbs: a program on a machine without either never hears of it.
- */
+/* Finds RDMA devices and loads libibverbs. A program on a machine without either notices nothing of
+ * it. */
 #if __has_include(<infiniband/verbs.h>)
 #include "io/verbs_lib.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 
-/* The macro of that name would call a function. */
+/* A macro of this name calls functions that are not in the table below. */
 #undef ibv_reg_mr
 
 #define SL_VERBS_CALLS(X)                                                                          \
@@ -36,10 +36,12 @@ struct sl_verbs_lib {
 #undef X
 };
 
-/* NULL: it is not installed, or too old. Serialised by the caller. */
+/* Loads libibverbs at the first call. NULL: it is not installed, or too old. The caller serialises
+ * calls. */
 const struct sl_verbs_lib *sl_verbs_lib(void);
 
-/* libmlx5, the driver of such a device, which libibverbs has loaded then. */
+/* libmlx5, the driver of mlx5 devices. libibverbs has loaded it already when such a device is
+ * open. */
 #define SL_MLX5_CALLS(X)                                                                           \
 	X(is_supported)                                                                            \
 	X(init_obj)                                                                                \
@@ -53,11 +55,12 @@ struct sl_mlx5_lib {
 #undef X
 };
 
-/* NULL: it is another device, or the library too old. Serialised by the caller. */
+/* Its functions. NULL: the device is no mlx5, or the library is too old. The caller serialises
+ * calls. */
 const struct sl_mlx5_lib *sl_mlx5_lib(struct ibv_context *ctx);
 
-/* The RDMA device of a network device, by sysfs (where SYSFS_PATH has it, as libibverbs itself).
- * False: it has none. */
+/* Finds the RDMA device of a network device, by sysfs (SYSFS_PATH names another root than /sys, as
+ * for libibverbs). False: it has none. */
 bool sl_verbs_name_of(uint32_t ifindex, const char *ifname, char *name, size_t size);
 
 #endif

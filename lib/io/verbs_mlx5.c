@@ -97,7 +97,7 @@ static int make_mlx5(struct sl_verbs_tx *v)
 	}
 	if (sl_unlikely(v->mem != NULL))
 		sl_wc_flush(); /* on-device memory is written before the record */
-	/* A packet alone that lies in its request goes with the doorbell. */
+	/* If the only new request contains its whole packet, it is written with the doorbell. */
 	bytes = (bytes + SL_MLX5_BLOCK - 1) & ~(SL_MLX5_BLOCK - 1);
 	if (v->made - first != 1 || bytes > m->burst || sl_load(m->sharers) != 1 ||
 	    v->desc[first & v->mask].len > v->inline_bytes || wqe == m->aside)
@@ -154,13 +154,14 @@ static const struct sl_verbs_ways by_mlx5 = {
 	.poll = poll,
 };
 
-/* Doorbell registers. Queues of a process may share one: then each writes only the doorbell there,
- * a single store. A new sharer is counted here milliseconds before its first doorbell. */
+/* Doorbell registers and how many queues use each. Queues of a process may share one: then each
+ * writes only the doorbell there, a single store. A new sharer is counted here milliseconds before
+ * its first doorbell. */
 static struct {
 	const void *reg;
 	uint32_t sharers;
 } registers[256];
-static uint32_t many = 2; /* sharers of those that found no place */
+static uint32_t many = 2; /* sharers of registers that have no place in the table */
 
 static uint32_t *register_get(const void *reg)
 {
@@ -242,8 +243,8 @@ static void ours(const struct sl_verbs_tx *v, const struct sl_verbs_mlx5 *m, uin
 		sl_mlx5_put_send(wqe, q, 0, ctrl, csum, places, kind);
 }
 
-/* Is our request the same as libmlx5's? The first comparison also learns how many bytes of the
- * Ethernet header belong in a request. */
+/* True: our request is the same as libmlx5's. The first comparison also learns how many bytes of
+ * the Ethernet header belong in a request. */
 static bool is_same_request(const struct sl_verbs_tx *v, struct sl_verbs_mlx5 *m, unsigned kind,
 			    bool csum)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The device's offloads: checksums, and segments of a large packet. A large one is several
+/* The device's offloads: checksums, and the segments of a large packet. A large packet is several
  * descriptors in a row, each a frame: the headers of the first go into the request itself, the
  * bytes of all are gathered. */
 #if __has_include(<infiniband/verbs.h>)

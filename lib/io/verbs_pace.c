@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Has the NIC hold a queue pair to a rate (rdma-core: libibverbs/man/ibv_modify_qp_rate_limit.3),
- * and tells how much of it has left. */
+ * and tells how many of its packets have left. */
 #include "io/verbs.h"
 
 #include <errno.h>

@@ -122,7 +122,7 @@ void sl_verbs_start_stamps(struct sl_verbs_tx *v)
 	sl_timemap_init(&v->stamps.map, v->dev->clock_mask, v->dev->clock_khz);
 	if (convert(v, 0, &ns))
 		v->tx.caps |= SL_TX_STAMP;
-	v->stamps.map.pairs = 0; /* (pairs would be old at the next request) */
+	v->stamps.map.pairs = 0; /* pairs would be old at the next request */
 	if (!(v->tx.caps & SL_TX_STAMP))
 		sl_info("verbs",
 			"%s: no hardware stamps: its clock cannot be converted as SLUICE_HW_TS_CONVERSION says",

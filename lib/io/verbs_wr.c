@@ -7,7 +7,7 @@
 #include "io/verbs_int.h"
 
 #define IS_NOP                                                                                     \
-	(1ull << 32) /* of a request's number; the rest says behind which descriptor it ends */
+	(1ull << 32) /* a bit of a request's number; the others: the descriptor behind its last */
 
 static void make_one(struct sl_verbs_tx *v, const struct sl_tx_desc *d, unsigned flags)
 {
@@ -103,7 +103,8 @@ const struct sl_verbs_ways sl_verbs_by_wr = {
 	.poll = poll,
 };
 
-/* A queue pair of libmlx5 that takes raw mlx5 requests, too: this must be asked for here. */
+/* Makes a queue pair by libmlx5 that takes raw mlx5 requests, too; only then can make_nop()
+ * work. */
 static struct ibv_qp *make_mlx5(struct sl_verbs_tx *v, struct ibv_qp_init_attr_ex *attr)
 {
 	const struct sl_mlx5_lib *mlx5 = v->dev->mlx5;
