@@ -5,9 +5,9 @@
  * frame size plus an offset. The receive and transmit rings are the lane's; fill and completion
  * are the queue's and are worked in batches under its lock, by all lanes of all processes of the
  * group. No lane caches these two rings' indices: ours are read under the lock, the kernel's at
- * each look. Any frame may be used for anything: what completes here may have been posted by
- * another lane, or by another process, which finds it on its list (base/share/share.h, where the
- * order of the stores below is explained, too). */
+ * each look. Any frame may be used for anything: a frame that completes here may have been posted
+ * by another lane, or by another process, which finds it on its list (base/share/share.h, where
+ * the order of the stores below is explained, too). */
 #include "io/xsk.h"
 
 #include <errno.h>
@@ -181,8 +181,8 @@ void sl_xsk_close(struct sl_xsk *x, struct sl_frames *cache)
 	x->fd = -1;
 }
 
-/* Takes frames off the end of the fill ring. A death in between leaves frames without owner, but
- * none in two places. */
+/* Takes frames off the end of the fill ring. If the process dies in between, frames may be without
+ * an owner, but none are in two places. */
 static void unfill(struct sl_xsk_queue *q, struct sl_frames *cache)
 {
 	const uint32_t name = sl_share_filled(&sl_pool.share, q->shared);
@@ -236,7 +236,7 @@ int sl_xsk_read_counts(const struct sl_xsk *x, struct sl_xsk_counts *c)
 
 /* Receive ------------------------------------------------------------------------------------ */
 
-/* Takes one descriptor; returns its options. */
+/* Reads one descriptor; returns its options. */
 static inline uint32_t take_desc(struct sl_xsk *x, uint32_t idx, struct sl_rx_desc *out)
 {
 	const struct xdp_desc *d = xsk_ring_cons__rx_desc(&x->rx_ring, idx);
@@ -251,7 +251,7 @@ static inline uint32_t take_desc(struct sl_xsk *x, uint32_t idx, struct sl_rx_de
 	return d->options;
 }
 
-/* Takes the further frames of the packet that begins in last[0]: the kernel publishes all frames of
+/* Reads the further frames of the packet that begins in last[0]: the kernel publishes all frames of
  * a packet together. Returns how many. */
 static unsigned take_rest(struct sl_xsk *x, struct sl_rx_desc *last)
 {
@@ -282,13 +282,15 @@ static unsigned xsk_burst(struct sl_rx *rx, struct sl_rx_desc *descs, unsigned n
 	return n;
 }
 
-/* Spent frames first. The caller has made sure that the cache has enough. */
+/* Takes a frame for the fill ring, spent ones first. The caller has made sure that the cache has
+ * enough. */
 static uint32_t frame_to_fill(struct sl_frames *cache)
 {
 	return sl_frames_spent(cache) ? sl_frame_take_spent(cache) : cache->idx[--cache->n];
 }
 
-/* Puts up to n frames of the cache on the fill ring, which has room; queue locked. How many. */
+/* Puts up to n frames of the cache on the fill ring, which has room. Returns how many. Queue
+ * locked. */
 static uint32_t fill_some(struct sl_xsk_queue *q, struct sl_frames *cache, uint32_t n)
 {
 	const uint32_t name = sl_share_filled(&sl_pool.share, q->shared);
@@ -346,7 +348,7 @@ static bool xsk_refill(struct sl_rx *rx, struct sl_frames *cache)
 	low = level < want / 2;
 	while (level + batch <= want && got) {
 		if (!low && sl_frames_spent(cache) < batch)
-			break; /* rather the same ones again, soon */
+			break; /* spent frames, which come soon, are still in the CPU's cache */
 		got = fill_some(q, cache, batch);
 		level += got;
 	}
@@ -456,7 +458,7 @@ static void reap_one(struct sl_xsk_queue *q, struct sl_frames *cache, uint32_t f
 	sl_store(&q->shared->comp_to, next);
 }
 
-/* Frames of ours that others have found completed. */
+/* Takes back frames of ours that other processes have found completed. Returns how many. */
 static unsigned take_returned(struct sl_xsk_queue *q, struct sl_frames *cache)
 {
 	uint32_t frame;

@@ -7,8 +7,8 @@
 
 #include "io/io.h"
 
-/* Fill and completion rings belong to (device, queue) and are shared by the lanes on it, those of
- * other processes, too. */
+/* A queue of a device. Its fill and completion rings are shared by all lanes on it, also by those
+ * of other processes. */
 struct sl_xsk_queue {
 	struct sl_share_queue *shared; /* the rings' lock, and what is under way in them */
 	const struct sl_share_told_queue *told;
@@ -32,54 +32,58 @@ struct sl_xsk {
 	struct sl_share_xsk *shared;
 	struct xsk_ring_cons rx_ring;
 	struct xsk_ring_prod tx_ring;
-	struct sl_gso *gso;        /* takes packets before tx does (io/gso.c); NULL: none */
+	struct sl_gso *gso;        /* segmentation in front of tx (io/gso.c); NULL: none */
 	struct sl_packet *packet;  /* receives in place of the ring (io/packet.c); NULL: none */
-	int rx_fd;                 /* its descriptor; 0: none. Any thread may read it */
-	uint64_t rx_full, rx_lost; /* packets that it had no room for, and that were no packets */
+	int rx_fd;                 /* the packet socket; 0: none. Any thread may read it */
+	uint64_t rx_full, rx_lost; /* packets dropped because the packet socket's ring was full, and
+				      because they could not be read */
 	void *rx_map, *tx_map;
 	size_t rx_len, tx_len;
-	/* The other side's ring indices are looked at in batches only: each look is a cache miss.
-	 */
+	/* The kernel's indices of the rings are read once in a batch only: each look is a cache
+	 * miss. */
 	uint32_t fill_debt; /* received since the last look at the fill ring */
-	uint32_t fill_owe;  /* the most that the queue's lanes together may have in fill_debt */
-	uint32_t counted;   /* the receive ring's index up to which the pool was told */
+	uint32_t fill_owe; /* the most that all lanes of the queue together may have in fill_debt */
+	uint32_t counted;  /* the receive ring's index up to which the pool was told */
 };
 
-/* Rings that the caller has mapped already; sl_xsk_open() maps those that are NULL. */
+/* Rings that are mapped already; sl_xsk_open() maps those that are NULL. */
 struct sl_xsk_maps {
 	void *rx, *tx;     /* unmapped by sl_xsk_close() */
 	void *fill, *comp; /* left alone */
 };
 
-/* Maps the rings of fd. q: shared with the other XSKs of the queue; its rings are mapped when
- * users is 0. Owns fd from now on. 0 or -errno (then fd is the caller's still). */
+/* Maps the rings of fd, which x owns from now on. q: shared with the other XSKs of the queue; its
+ * rings are mapped when users is 0. 0 or -errno (then fd is the caller's still). */
 int sl_xsk_open(struct sl_xsk *x, int fd, struct sl_xsk_queue *q, const struct sl_xsk_sizes *sizes,
 		const struct sl_xsk_maps *maps);
-/* The second half of sl_xsk_open(): the rings of x and q are mapped. For tests, which have rings in
- * plain memory. */
+/* The second half of sl_xsk_open(), when the rings of x and q are mapped. For tests, which have
+ * rings in plain memory. */
 void sl_xsk_start(struct sl_xsk *x, struct sl_xsk_queue *q, uint32_t share_xsk);
+/* Closes fd and unmaps the rings. Packets that were not read are dropped. Close gso and packet
+ * before. Lane held. */
 void sl_xsk_close(struct sl_xsk *x, struct sl_frames *cache);
-/* The operations of rx by the ring. */
+/* Receiving by the ring. */
 extern const struct sl_rx_ops sl_xsk_rx_ops;
-/* The operations of tx, without segmentation in front of it (io/gso.c). */
+/* Sending by the ring, without segmentation in front of it (io/gso.c). */
 extern const struct sl_tx_ops sl_xsk_tx_ops;
-/* Has the kernel taken all that was put on the transmit ring? Lane held. */
+/* True: the kernel has taken all that was put on the transmit ring. Lane held. */
 bool sl_xsk_tx_is_empty(const struct sl_xsk *x);
-/* More than half of that ring waits: poll(2) tells by POLLOUT when it is half (xsk_poll()). Any
- * thread. */
+/* True: more than half of the transmit ring waits: poll(2) reports POLLOUT only when at most half
+ * does (xsk_poll()). Any thread. */
 bool sl_xsk_tx_is_behind(const struct sl_xsk *x);
-/* The device does not exist any more, for certain: takes what waits in its queue's fill ring;
- * no more is put there. False: the ring's lock is not free now. */
+/* Call when the device certainly does not exist any more: takes the frames out of its queue's fill
+ * ring, and keeps that empty from now on. False: the ring's lock is not free now, call again. Lane
+ * held. */
 bool sl_xsk_device_gone(struct sl_xsk *x, struct sl_frames *cache);
 
-/* Counts of what the kernel did not deliver or take since the XSK was made. */
+/* Packets that the kernel did not deliver or take since the XSK was made. */
 struct sl_xsk_counts {
 	uint64_t rx_dropped; /* no frame to receive into, or too long for one */
 	uint64_t rx_ring_full;
 	uint64_t fill_empty; /* counted for the queue: the same in each of its XSKs */
 	uint64_t tx_invalid; /* descriptors refused */
 };
-/* 0 or -errno (all zero then). A system call; any thread. */
+/* Reads the counts. 0 or -errno (all zero then). A system call; any thread. */
 int sl_xsk_read_counts(const struct sl_xsk *x, struct sl_xsk_counts *c);
 
 #endif
