@@ -5,7 +5,7 @@
 
 #include "net/net.h"
 
-/* The frames of a packet behind its first one. */
+/* The frames of a packet behind its first one. receive() (stack/stack.c) has one. */
 struct sl_bufs {
 	const struct sl_rx_desc *rest;
 	unsigned n; /* frames in rest, at least 1 */
@@ -14,8 +14,9 @@ struct sl_bufs {
 	struct sl_piece tail[SL_RX_BUFS - 1];
 };
 
-/* Call before sl_net_input() with n received frames. Returns how many of them the first packet
- * has. *cut: see sl_rx. Call sl_bufs_end() afterwards if in->bufs is set then. */
+/* Call before sl_net_input() with n received frames. Returns how many of them belong to the first
+ * packet. *cut: as sl_rx.cut. If in->bufs is set then, call sl_bufs_end() after sl_net_input(). If
+ * b->none, call neither: the frames were dropped. */
 unsigned sl_bufs_begin(struct sl_in *in, struct sl_bufs *b, const struct sl_rx_desc *descs,
 		       unsigned n, bool *cut);
 void sl_bufs_end(struct sl_in *in);

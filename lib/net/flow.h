@@ -20,25 +20,29 @@ static inline bool sl_slot_is_tcp(uint32_t kind)
 }
 
 struct sl_slot {
-	uint32_t gen; /* changes when the slot is freed, so that packets under way for it are
-			 dropped */
-	uint32_t kind;
-	void *obj;
+	uint32_t gen;  /* changes when the slot is freed, so that packets under way for it are
+			  dropped */
+	uint32_t kind; /* enum sl_slot_kind */
+	void *obj;     /* argument of the handler */
 };
 extern struct sl_slot *sl_slots;
-extern uint32_t sl_nslots; /* number of slots that may be read */
+extern uint32_t sl_nslots; /* slots that may be read; grows. Read with sl_load() */
 
 /* Reserves address space for max slots (memory is used on demand). In a child of fork: empties the
  * parent's slots. 0 or -ENOMEM. */
 int sl_slots_init(uint32_t max);
-/* Takes a free slot; the caller fills it by sl_slot_set(). -ENOSPC: none free, or no memory. */
+/* Takes a free slot, which the caller fills by sl_slot_set(). -ENOSPC: none is free, or no memory.
+ * Any thread. */
 int sl_slot_new(void);
+/* obj must be complete: readers use it as soon as kind is set. */
 void sl_slot_set(uint32_t slot, enum sl_slot_kind kind, void *obj);
+/* Frees the slot; packets under way for it are dropped. No lane may be using obj. */
 void sl_slot_free(uint32_t slot);
 
 /* A protocol's input function for objects of its kind. True: it keeps the frame. */
 struct sl_in;
 typedef bool (*sl_in_handler)(void *obj, struct sl_in *in);
+/* Call once for each kind, before packets come. */
 void sl_in_register(enum sl_slot_kind kind, sl_in_handler handler);
 extern sl_in_handler sl_in_handlers[SL_SLOT_KINDS];
 

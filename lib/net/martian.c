@@ -73,8 +73,8 @@ static int on_answer(const struct nlmsghdr *nlh, void *arg)
 	return 0;
 }
 
-/* Asks the kernel. 0: it accepts the packet; -EINVAL, -EXDEV or -EHOSTUNREACH: it does not; else
- * it could not be asked. */
+/* Asks the kernel. 0: it accepts the packet; an error of is_refusal(): it does not; else it could
+ * not be asked. */
 static int ask_kernel(const struct sl_in *in, const struct sl_addr *src, const struct sl_addr *dst)
 {
 	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8))) = {0};

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets with addresses that must not appear on a wire, or a source that the kernel would
- * refuse. */
+/* Packets whose addresses must not appear on a wire, or whose source the kernel would refuse. */
 #ifndef SL_MARTIAN_H
 #define SL_MARTIAN_H
 
@@ -16,8 +15,8 @@ struct sl_in;
 struct sl_source {
 	uint32_t addr; /* network order; 0: empty */
 	uint32_t dev;  /* ifindex << 1, plus 1 if the packet was sent to a group */
-	uint32_t gen;  /* sl_route_gen when the kernel was asked */
-	uint32_t good; /* valid until this second << 1, plus 1 if the kernel accepts it */
+	uint32_t gen;  /* sl_route_gen when the answer was given */
+	uint32_t good; /* second until which it is valid << 1, plus 1 if the source is accepted */
 };
 
 struct sl_sources {
@@ -37,10 +36,11 @@ struct sl_sources {
 /* Initial sl_in.ends for a batch of a device. s may be NULL. */
 uint64_t sl_sources_begin(const struct sl_sources *s, uint32_t ifindex);
 
-/* True: the kernel would accept a packet from this source on in->ifindex. Asks the kernel (a
- * system call) at the first packet of a source, and again after a routing event or some seconds.
- * Refuses addresses that are always invalid without asking: RFC 1122 3.2.1.3; RFC 4291 2.5.2,
- * 2.5.3, 2.7. Without in->sources it checks only these. Lane held. */
+/* True: the kernel would accept a packet from this source on in->ifindex. Asks the kernel (a system
+ * call) at the first packet of a source, and again after a routing event or some seconds; without
+ * rp_filter only about addresses of this host. Refuses addresses that are always invalid without
+ * asking: RFC 1122 3.2.1.3; RFC 4291 2.5.2, 2.5.3, 2.7. Without in->sources it checks only these.
+ * Lane held. */
 bool sl_source_is_good(struct sl_in *in);
 
 #endif

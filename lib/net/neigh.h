@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The kernel's neighbours, mirrored by rtnetlink. The kernel resolves and probes. It does not see
+/* Mirror of the kernel's neighbours, by rtnetlink. The kernel resolves and probes. It does not see
  * our packets, so we ask it to probe the neighbours that we use (NTF_USE). */
 #ifndef SL_NEIGH_H
 #define SL_NEIGH_H
@@ -21,8 +21,7 @@ struct sl_neigh {
 	struct sl_neigh *hash_next;
 };
 
-/* Finds or makes the entry; the first time it asks the kernel. NULL: no memory. Any thread, slow.
- */
+/* Finds or makes the entry. Asks the kernel about a new one. NULL: no memory. Any thread; slow. */
 struct sl_neigh *sl_neigh_get(uint32_t ifindex, const struct sl_addr *addr);
 
 /* Copies the MAC address consistently. False: not known; send through the kernel, which resolves
@@ -34,11 +33,11 @@ bool sl_neigh_read(const struct sl_neigh *n, uint8_t mac[6], uint32_t *seq);
  * does not wait; one write(2) wakes the keeper. */
 void sl_neigh_use(struct sl_neigh *n);
 
-/* Tells the kernel so at once, unless the neighbour is known as reachable or permanent. 0 or
- * -errno. */
+/* Tells the kernel at once that the neighbour is in use, unless the neighbour is known as reachable
+ * or permanent. Needs CAP_NET_ADMIN. 0 or -errno. Any thread; slow. */
 int sl_neigh_tell(uint32_t ifindex, const struct sl_addr *addr);
-/* Sets the function that tells the kernel where this process may not; NULL: it may. Call before
- * sl_net_open(). */
+/* Sets the function that tells the kernel if this process may not (sl_neigh_tell() in another
+ * process); NULL: it may. Call before sl_net_open(). */
 typedef int (*sl_neigh_teller)(uint32_t ifindex, const struct sl_addr *addr);
 void sl_neigh_set_teller(sl_neigh_teller fn);
 

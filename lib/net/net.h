@@ -13,7 +13,7 @@
 #include "wire/tcp_seg.h"
 #include "wire/wire.h"
 
-/* A received packet; each lane has one, refilled for each packet. */
+/* A received packet. receive() (stack/stack.c) has one, which it refills for each packet. */
 struct sl_in {
 	struct sl_frames *cache; /* the lane's */
 	struct sl_lane_stats *stats;
@@ -39,7 +39,8 @@ struct sl_in {
  * frame. Only for a packet whose stamp has SL_META_HW. */
 uint64_t sl_hw_stamp(uint32_t frame, uint16_t off);
 
-/* ifindex for each number from SL_CLAIM_VLAN(); 0: none, or the device is down. Atomic. */
+/* ifindex of the VLAN device for each number that SL_CLAIM_VLAN() gave it; 0: none, or the device
+ * is down. Atomic. */
 extern uint32_t sl_in_vlan[SL_MAX_VLANS];
 
 /* An ICMP error about a segment of ours (RFC 792, 4443). It may be forged: TCP checks whether the
@@ -54,14 +55,14 @@ struct sl_in_icmp {
 	int err;      /* positive errno (icmp_err_convert, icmpv6_err_convert); 0: no error */
 	uint32_t mtu; /* packet too big: MTU of the next hop less the IP header; else 0 */
 };
-/* TCP's function for an ICMP error that was steered to an object of its kinds. */
+/* TCP's function for an ICMP error that was steered to one of its objects. Lane held. */
 typedef void (*sl_icmp_handler)(void *obj, const struct sl_in_icmp *e, struct sl_in *in);
 void sl_in_register_icmp(enum sl_slot_kind kind, sl_icmp_handler handler);
 
-/* Passes one received frame up to its socket, which keeps the frame; else frees it. */
+/* Passes one received frame up to its socket, which keeps the frame; else frees it. Lane held. */
 void sl_net_input(struct sl_in *in, const struct sl_rx_desc *desc);
 
-/* Further frames of a datagram, recorded at the start of its first frame. They are referenced and
+/* The further frames of a datagram, listed at the start of its first frame. They are referenced and
  * freed together with the first frame. */
 struct sl_more {
 	struct {
@@ -101,11 +102,11 @@ struct sl_dst {
 	struct sl_neigh *neigh; /* NULL for multicast */
 	void *leg; /* the lane's leg on the route's device; NULL: send through the kernel */
 	uint32_t vlan;
-	uint32_t serial; /* raised at each change: headers made from it are stale */
-	uint32_t neigh_seq;
-	uint64_t asked_ns;
+	uint32_t serial;    /* raised at each change: headers made from it are stale */
+	uint32_t neigh_seq; /* neigh->seq when dmac was read */
+	uint64_t asked_ns;  /* when the kernel was asked, or the keeper told to ask */
 	uint8_t smac[6], dmac[6];
-	bool mac_ok;
+	bool mac_ok; /* dmac may be used */
 	bool used;
 };
 
@@ -124,7 +125,7 @@ struct sl_dst_cache {
 
 /* Finds the destination. Asks the kernel and the mirrors if it is new or stale; if it is only old,
  * returns it as it is and adds its key to c->aged. Never NULL. The next call on the lane that
- * misses may overwrite the result, so callers remember serial and compare the key. */
+ * misses may overwrite the result, so callers remember serial and compare the key. Lane held. */
 struct sl_dst *sl_dst_get(struct sl_dst_cache *c, const struct sl_route_key *key, void *lane,
 			  sl_leg_finder find, uint64_t now_ns);
 
@@ -135,12 +136,12 @@ unsigned sl_dst_take_aged(struct sl_dst_cache *c, struct sl_route_key *keys, uns
 void sl_dst_answer(struct sl_dst_cache *c, const struct sl_route_key *key,
 		   const struct sl_route *route, void *lane, sl_leg_finder find);
 
-/* Makes the next use ask again, since the answer is doubtful (an ICMP error came). dst may be
- * NULL. */
+/* Makes the next use of dst ask again, since the answer is doubtful (an ICMP error came). dst may
+ * be NULL. Lane held. */
 void sl_dst_outdate(struct sl_dst *dst);
 
-/* The kernel reports no event for path MTU exceptions, so a destination in use is asked for again
- * this often. */
+/* A destination in use is asked for again after this time, because the kernel reports no event for
+ * path MTU exceptions. */
 #define SL_DST_REASK_NS 1000000000ull
 /* True: the cached answer is still good. */
 static inline bool sl_dst_fresh(const struct sl_dst *dst, uint64_t now_ns)

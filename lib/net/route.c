@@ -314,15 +314,15 @@ int sl_route_get(const struct sl_route_key *key, struct sl_route *out)
 
 /* Recent answers ------------------------------------------------------------------------------- */
 
-#define RECALL_NS 1000000000ull /* life of an answer, here as in a lane (out.c) */
+#define RECALL_NS 1000000000ull /* life of an answer, as SL_DST_REASK_NS in a lane */
 
 static struct recalled {
 	struct sl_route_key key;
 	struct sl_route route;
-	uint64_t asked_ns; /* 0: nothing */
+	uint64_t asked_ns; /* 0: empty */
 } recalled[8];
 static uint32_t recall_next;
-static struct sl_lock recall_lock; /* a leaf */
+static struct sl_lock recall_lock; /* no other lock is taken while this is held */
 
 static bool recall(const struct sl_route_key *key, uint64_t now_ns, struct sl_route *out)
 {

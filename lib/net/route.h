@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Routes, links and addresses of the kernel, mirrored by rtnetlink, so that we route as the kernel
- * does. The kernel is asked for each destination (RTM_GETROUTE), which makes policy routing and
- * overlapping subnets come out right. An answer is valid until the generation changes. */
+/* Mirror of the kernel's links and addresses, by rtnetlink, and its answers about routes, so that
+ * we route as the kernel does. The kernel is asked for each destination (RTM_GETROUTE), which makes
+ * policy routing and overlapping subnets come out right. An answer is valid until the generation
+ * changes. */
 #ifndef SL_ROUTE_H
 #define SL_ROUTE_H
 
@@ -28,8 +29,8 @@ struct sl_route_key {
 	uint8_t tos;
 	uint32_t mark;
 	bool mc_noloop; /* the user wants no local copies of multicast; not sent to the kernel */
-	/* For policy rules that look at them; all 0 where there is no such rule (set them by
-	 * sl_route_key_ports()), so that flows with different ports share an answer. */
+	/* For policy rules that look at protocol or ports; all 0 if there is no such rule (set them
+	 * by sl_route_key_ports()), so that flows with different ports share an answer. */
 	uint8_t proto;
 	uint16_t sport, dport; /* host order; 0: not known yet */
 };
@@ -76,7 +77,7 @@ struct sl_link {
 	uint32_t flags; /* IFF_* */
 	uint8_t mac[6];
 	uint16_t type;   /* ARPHRD_* */
-	uint32_t lower;  /* IFLA_LINK, 0: none (for a veth, its peer) */
+	uint32_t lower;  /* IFLA_LINK, the device below; 0: none, a veth, or in another namespace */
 	uint32_t master; /* IFLA_MASTER, 0: none */
 	char kind[16];   /* IFLA_INFO_KIND: "veth", "vlan"...; "" for hardware */
 	/* kind "vlan": the tag as in the steering maps (SL_VLAN_AD), and whether the device maps
@@ -85,7 +86,7 @@ struct sl_link {
 	uint16_t vlan_qos;
 	uint32_t carrier_up;
 	uint32_t xdp_id; /* id of the XDP program on the device, 0: none */
-	bool no_qdisc;   /* as last reported for the device */
+	bool no_qdisc;   /* as last reported: the device has no queueing discipline */
 };
 
 /* Callbacks of the mirror, run by the keeper with no lock of the mirror held. An address also
@@ -99,6 +100,7 @@ struct sl_net_events {
 /* Opens the sockets and reads the state (without callbacks: use the for-each calls). 0 or -errno.
  * Call once, in the network namespace to mirror. */
 int sl_net_open(const struct sl_net_events *events);
+/* Closes the sockets and forgets the state; later questions return -ENOTCONN. */
 void sl_net_close(void);
 /* In a child of fork: forgets the state and closes the descriptors. */
 void sl_net_child(void);
@@ -116,11 +118,11 @@ void sl_net_on_readable(void);
  * EMSGSIZE. The kernel may hold its configuration lock (rtnl) for milliseconds meanwhile. */
 int sl_route_get(const struct sl_route_key *key, struct sl_route *out);
 
-/* Like sl_route_get(), for callers that ask for each connection: reuses an answer to any caller
- * that is less than a second old, unless an event of the mirror has made it stale. */
+/* Like sl_route_get(), for callers that ask for each connection: reuses an answer that is less than
+ * a second old, also one to another caller, unless an event of the mirror has made it stale. */
 int sl_route_recall(const struct sl_route_key *key, uint64_t now_ns, struct sl_route *out);
 
-/* Copies the mirrored state; false: no such device. Any thread. */
+/* Copies the mirrored state of a device. False: there is no such device. Any thread. */
 bool sl_link_get(uint32_t ifindex, struct sl_link *out);
 /* True: the device has a link now. Asks the kernel, since its event may come up to a second later.
  * Any thread. */
@@ -128,8 +130,8 @@ bool sl_link_has_carrier(uint32_t ifindex);
 /* True: an address of this host, on a device that is up, and not tentative. Includes 127.0.0.0/8,
  * but not ranges of the table `local`, which sl_route_get() knows. Any thread. */
 bool sl_addr_is_local(const struct sl_addr *addr);
-/* Call fn for each device that is up, and for each local address on it; stop when fn returns
- * false. */
+/* Call fn for each device that is up, and for each local address on it; stop when fn returns false.
+ * fn is called without a lock. Any thread. */
 void sl_link_for_each(bool (*fn)(const struct sl_link *link, void *arg), void *arg);
 void sl_local_for_each(bool (*fn)(uint32_t ifindex, const struct sl_addr *addr, void *arg),
 		       void *arg);

@@ -18,7 +18,7 @@
 #include "net/route.h"
 
 /* Gets each message of an answer. The message's bounds are checked, its payload is not. Returns 0
- * to continue, -errno to stop with it. */
+ * to continue; -errno ends the question with that result. */
 typedef int (*sl_rtnl_fn)(const struct nlmsghdr *nlh, void *arg);
 
 /* Room for any request made here. */
@@ -28,12 +28,14 @@ typedef int (*sl_rtnl_fn)(const struct nlmsghdr *nlh, void *arg);
 
 /* Sends a request and passes each message of the answer to fn (NULL: only the result matters).
  * nlh->nlmsg_flags decides where the answer ends: with NLM_F_DUMP at NLMSG_DONE, with NLM_F_ACK at
- * the ACK, else after one message or error. Returns 0, -errno of the kernel's answer, -EINTR: the
- * table changed during the dump, -EDEADLK: a signal handler interrupted another question of its
- * thread, -ENOTCONN: not open. Any thread; sl_rtnl_dump() only the keeper. */
+ * the ACK, else after one message or error. Returns 0, -errno of the kernel's answer or of fn,
+ * -EINTR: the table changed during the dump, -EDEADLK: a signal handler interrupted another
+ * question of its thread, -ETIMEDOUT: no answer came, -ENOTCONN: not open. Any thread;
+ * sl_rtnl_dump() only the keeper. */
 int sl_rtnl_ask(struct nlmsghdr *nlh, sl_rtnl_fn fn, void *arg);
 int sl_rtnl_dump(uint16_t type, int family, sl_rtnl_fn fn, void *arg);
-/* Sends without waiting. Returns the kernel's error if it has answered already, else 0. */
+/* Sends without waiting for the answer. Returns the kernel's error if it has answered already, else
+ * 0; or -EDEADLK, -ENOTCONN. Any thread. */
 int sl_rtnl_tell(struct nlmsghdr *nlh);
 
 /* Makes the keeper call sl_net_on_readable(), which calls the mirrors' work(). Any thread. */
@@ -81,12 +83,14 @@ static inline bool sl_rtnl_ok(const struct nlmsghdr *nlh, int left)
  * hdr_bytes: size of the family header before them. False: the message is too short for it. */
 bool sl_rtnl_attrs(const struct nlmsghdr *nlh, size_t hdr_bytes, const struct nlattr **tb,
 		   unsigned max);
+/* Collects the attributes inside of nest, like sl_rtnl_attrs(). */
 void sl_rtnl_nested(const struct nlattr *nest, const struct nlattr **tb, unsigned max);
 /* The value, or dflt if the attribute is missing or too short. */
 uint32_t sl_rtnl_u32(const struct nlattr *a, uint32_t dflt);
 uint8_t sl_rtnl_u8(const struct nlattr *a, uint8_t dflt);
 /* Reads an address of the family (AF_INET, AF_INET6); false: missing, or of wrong length. */
 bool sl_rtnl_addr(const struct nlattr *a, int family, struct sl_addr *out);
+/* Adds an address as an attribute, in the form of its family. */
 void sl_rtnl_put_addr(struct nlmsghdr *nlh, uint16_t type, const struct sl_addr *addr);
 static inline int sl_rtnl_family(const struct sl_addr *a)
 {
@@ -111,6 +115,8 @@ unsigned sl_local_on_msg(const struct nlmsghdr *nlh);
  * removed. */
 void sl_link_mark(void);
 void sl_link_sweep(void);
+/* Forgets all links and addresses; sl_link_child() without touching the lock or the heap (after
+ * fork). */
 void sl_link_fini(void);
 void sl_link_child(void);
 
@@ -133,7 +139,7 @@ void sl_neigh_work(void);
 /* Call before and after a dump, like sl_link_mark() and sl_link_sweep(). */
 void sl_neigh_mark(void);
 void sl_neigh_sweep(void);
-/* Mark all entries as not known; sl_neigh_child() also repairs entries that fork caught half
+/* Mark all entries as unknown; sl_neigh_child() also repairs entries that fork caught half
  * written. */
 void sl_neigh_forget(void);
 void sl_neigh_child(void);
