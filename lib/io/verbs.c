@@ -219,8 +219,8 @@ static const char *choose_way(struct sl_verbs_tx *v)
 	return NULL;
 }
 
-/* One in how many requests is signalled: TX_WRE_BATCHING, rounded down to a power of two, at most
- * half the queue. */
+/* Returns how many requests share a completion: TX_WRE_BATCHING, rounded down to a power of two, at
+ * most half the queue. */
 static uint32_t signal_every(uint32_t depth)
 {
 	uint32_t n = 1, most = sl_min(depth / 2, (uint32_t)sl_settings.tx_wre_batching);

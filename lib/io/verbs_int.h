@@ -176,6 +176,7 @@ void sl_verbs_stamps_done(struct sl_verbs_tx *v, uint32_t to, uint64_t raw);
 /* Reports the stamps that are still waited for as unknown: nothing completes any more. */
 void sl_verbs_stamps_end(struct sl_verbs_tx *v);
 
+/* The queue that tx is part of. */
 static inline struct sl_verbs_tx *sl_verbs_of(struct sl_tx *tx)
 {
 	return sl_container_of(tx, struct sl_verbs_tx, tx);

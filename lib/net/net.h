@@ -57,6 +57,7 @@ struct sl_in_icmp {
 };
 /* TCP's function for an ICMP error that was steered to one of its objects. Lane held. */
 typedef void (*sl_icmp_handler)(void *obj, const struct sl_in_icmp *e, struct sl_in *in);
+/* Call once for each kind, before packets come. */
 void sl_in_register_icmp(enum sl_slot_kind kind, sl_icmp_handler handler);
 
 /* Passes one received frame up to its socket, which keeps the frame; else frees it. Lane held. */
@@ -79,6 +80,7 @@ static inline const struct sl_more *sl_more_of(uint32_t frame)
 void sl_frames_ref_more(uint32_t frame, uint8_t nmore);
 void sl_frames_put_more(struct sl_frames *cache, uint32_t frame, uint8_t nmore);
 
+/* Adds a reference to the frames of the current packet; sl_in_put() drops one. */
 static inline void sl_in_ref(const struct sl_in *in)
 {
 	if (sl_unlikely(in->nmore))

@@ -98,7 +98,7 @@ struct sl_net_events {
 };
 
 /* Opens the sockets and reads the state (without callbacks: use the for-each calls). 0 or -errno.
- * Call once, in the network namespace to mirror. */
+ * Call in the network namespace to mirror; again only after sl_net_close(). */
 int sl_net_open(const struct sl_net_events *events);
 /* Closes the sockets and forgets the state; later questions return -ENOTCONN. */
 void sl_net_close(void);

@@ -9,6 +9,7 @@ void sl_tcp_send_ack(struct sl_tcp *c); /* at once */
 /* Sends the SYN, or in SYN_RCVD the SYN-ACK (simultaneous open, Fast Open child), and arms rto_at
  * to repeat it. */
 void sl_tcp_send_syn(struct sl_tcp *c);
+/* Sends a reset once: if there is no room it is lost. Does not end c. */
 void sl_tcp_send_rst(struct sl_tcp *c);
 void sl_tcp_send_probe(struct sl_tcp *c, bool data); /* window probe, keepalive */
 /* Call when data or a FIN came: makes an ACK due, now or later (RFC 1122 4.2.3.2, 5681 4.2). fin:

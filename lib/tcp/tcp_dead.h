@@ -56,6 +56,7 @@ struct sl_tcp_unread {
 	uint32_t skip;         /* sequence number of the urgent byte */
 	bool skips;
 };
+/* Begins at the first unread byte. */
 struct sl_tcp_unread sl_tcp_unread_of(const struct sl_tcp_dead *d, const struct sl_tcp_frames *m);
 /* Copies the next n bytes to buf; returns how many. Fewer: they end here, or a frame is broken. */
 uint32_t sl_tcp_unread_copy(struct sl_tcp_unread *u, void *buf, uint32_t n);

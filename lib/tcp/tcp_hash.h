@@ -5,9 +5,11 @@
 
 #include "tcp/tcp.h"
 
+/* The keyed hash of n bytes. */
 uint64_t sl_tcp_siphash(const uint8_t key[16], const void *data, size_t n);
 /* Derives the key of the table's hash from h->key. */
 void sl_tcp_hash_init(struct sl_tcp_host *h);
+/* The table's hash of a key; never visible outside. */
 uint32_t sl_tcp_key_hash(const struct sl_tcp_host *h, const struct sl_tcp_key *key);
 uint32_t sl_tcp_isn(struct sl_tcp_host *h, const struct sl_tcp_key *key); /* RFC 6528 */
 /* The offset of the time stamps that we send to key->remote (RFC 7323 5.4). */

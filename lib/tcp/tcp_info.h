@@ -8,7 +8,8 @@
 struct sl_tcp;
 struct tcp_info;
 
-/* Fills linux/tcp.h's struct as far as known. */
+/* Fills linux/tcp.h's struct as far as known; values that are not measured are 0. Host held, as for
+ * the next. */
 void sl_tcp_info(const struct sl_tcp *c, struct tcp_info *info);
 
 /* Fields that newer kernels have after tcpi_snd_wnd, in their order. */

@@ -70,6 +70,7 @@ static inline uint32_t sl_tcp_now_ms(const struct sl_tcp_host *h)
 {
 	return (uint32_t)(h->now_us / 1000);
 }
+/* The time stamp to send now (RFC 7323): milliseconds, plus the connection's offset. */
 static inline uint32_t sl_tcp_tsval(const struct sl_tcp *c)
 {
 	return sl_tcp_now_ms(c->host) + c->ts_off;

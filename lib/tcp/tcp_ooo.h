@@ -23,6 +23,7 @@ struct sl_oooseg *sl_ooo_piece(const struct sl_ooo *o, struct sl_ooo_at at);
 struct sl_oooseg *sl_ooo_before(const struct sl_ooo *o, struct sl_ooo_at at);
 /* The last piece, or NULL. */
 struct sl_oooseg *sl_ooo_last(const struct sl_ooo *o);
+/* The place of the first piece, and the place behind a piece. */
 struct sl_ooo_at sl_ooo_first(const struct sl_ooo *o);
 struct sl_ooo_at sl_ooo_next(const struct sl_ooo *o, struct sl_ooo_at at);
 /* The place of the first piece that ends above seq. */

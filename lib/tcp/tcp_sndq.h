@@ -32,6 +32,7 @@ static inline uint32_t sl_tcp_in_flight(const struct sl_tcp *c)
 {
 	return sl_tcp_pieces_out(c) - c->sacked_out - c->lost_out + c->retx_out;
 }
+/* The piece at index i, valid until the ring grows or a piece is split. */
 static inline struct sl_txseg *sl_tcp_piece(const struct sl_tcp *c, uint32_t i)
 {
 	return &c->tx[i & (c->txsize - 1)];

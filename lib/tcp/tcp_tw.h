@@ -20,6 +20,7 @@ bool sl_tcp_tw_input(struct sl_tcp_host *h, struct sl_tcp_node *n, const struct 
  * returns true, and sets *isn as above. */
 bool sl_tcp_tw_may_reuse(const struct sl_tcp_node *n);
 bool sl_tcp_tw_reuse(struct sl_tcp_host *h, struct sl_tcp_node *n, uint32_t *isn);
+/* Removes the record from the table and frees it. */
 void sl_tcp_tw_free(struct sl_tcp_host *h, struct sl_tcp_node *n);
 
 #endif

@@ -54,6 +54,7 @@ struct sl_tcp_seg {
 	uint8_t tfo[SL_TCP_TFO_MAX];
 };
 
+/* Sequence numbers compare modulo 2^32 (RFC 9293 3.4). */
 static inline bool sl_seq_lt(uint32_t a, uint32_t b)
 {
 	return (int32_t)(a - b) < 0;

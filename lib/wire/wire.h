@@ -36,6 +36,7 @@ struct sl_pkt {
 	uint8_t ttl;  /* or hop limit */
 };
 
+/* Read and write 16 bits in network order, at any address. */
 static inline uint16_t sl_get_be16(const void *p)
 {
 	const uint8_t *b = p;
@@ -62,6 +63,7 @@ enum sl_parse_result sl_parse_udp(struct sl_pkt *p, bool partial_ok);
  * follows the 8 bytes. */
 enum sl_parse_result sl_parse_icmp(struct sl_pkt *p, uint8_t proto);
 
+/* Source and destination of a packet whose v6, data and l3 are set. */
 static inline void sl_pkt_saddr(const struct sl_pkt *p, struct sl_addr *a)
 {
 	const uint8_t *h = p->data + p->l3;

@@ -53,6 +53,7 @@ void sl_tcp_tfo_cookie(struct sl_tcp_host *h, const struct sl_tcp_key *key,
  * be gone afterwards. True: the frame was kept. */
 bool sl_tcp_req_input(struct sl_tcp_host *h, struct sl_tcp_node *n, const struct sl_tcp_seg *seg,
 		      uint32_t frame, uint16_t off, void *from);
+/* Call when r's timer fires: sends the SYN-ACK again, or gives the request up. */
 void sl_tcp_req_timer(struct sl_tcp_host *h, struct sl_tcp_node *n);
 /* Removes n from the table and its listener, and frees it. */
 void sl_tcp_req_free(struct sl_tcp_host *h, struct sl_tcp_node *n);

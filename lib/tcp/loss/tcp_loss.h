@@ -5,7 +5,7 @@
 
 #include "tcp/tcp.h"
 
-/* One ACK: the files that handle it fill this in, one after the other. */
+/* An ACK: the files that handle it fill this in, one after the other. */
 struct sl_tcp_ack {
 	uint32_t prior_una, prior_in_flight;
 	uint32_t acked_segs;  /* newly acknowledged by the cumulative ACK */
@@ -19,6 +19,7 @@ struct sl_tcp_ack {
 	bool ts, dsack_tlp, orig_acked, retx_acked;
 };
 
+/* Sets the first window, and starts c->cc; call when c's sequence numbers are set. */
 void sl_tcp_loss_init(struct sl_tcp *c);
 /* Call after sl_tcp_snd_drop() and sl_tcp_rtt_sample() (tcp_in.c passes that a->rtt_us: from pieces
  * sent once, else from the time stamp). Detects losses, and updates congestion state and window by

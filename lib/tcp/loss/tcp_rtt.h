@@ -7,6 +7,7 @@
 
 /* Updates srtt_us, rttvar_us and rto_us by a sample, and ends the back-off. */
 void sl_tcp_rtt_sample(struct sl_tcp *c, uint32_t rtt_us);
+/* Forgets all samples; the RTO is a second (RFC 6298 2.1). */
 void sl_tcp_rtt_init(struct sl_tcp *c);
 
 #endif
