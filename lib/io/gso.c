@@ -51,7 +51,7 @@ static void run_by_ring(struct sl_xsk *x)
 	struct sl_gso *g = x->gso;
 
 	if (g->n > 1)
-		g->run[0].flags |= SL_TXD_CSUM; /* the run has only the last one's flags */
+		g->run[0].flags |= SL_TXD_CSUM; /* it has TCP flags of the last one */
 	for (uint32_t i = 0; i < g->n; i++)
 		if (g->n > 1)
 			sl_offload_undo(&undo, &g->run[i], i + 1 < g->n);
@@ -116,7 +116,7 @@ static void end_run(struct sl_xsk *x)
 	x->tx.open = 0;
 }
 
-/* The number for tx.open; 0: the run ends here (few devices segment behind a VLAN tag). */
+/* Returns the number for tx.open; 0: the run ends here (few devices segment behind a VLAN tag). */
 static uint32_t next_open(struct sl_gso *g)
 {
 	const uint8_t *type = sl_frame_ptr(g->run[0].frame) + g->run[0].off + 12;

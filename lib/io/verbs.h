@@ -51,10 +51,10 @@ int sl_verbs_may_pace(const struct sl_tx *tx, const struct sl_pace_ask *ask);
  * -ERANGE: no whole number of kbit/s is near enough; -EOPNOTSUPP, -EINVAL: the device cannot, or
  * not at that rate; -ENOSPC and others: it has no more rates. errno may change. */
 int sl_verbs_set_rate(struct sl_tx *tx, const struct sl_pace_ask *ask);
-/* True: nothing is posted, or all of it has left. Lane held, as for the next three. */
+/* True: nothing is posted, or all of it has left. Lane held. */
 bool sl_verbs_is_idle(const struct sl_tx *tx);
 /* Packets posted so far, and packets known to have left; both counts wrap. sl_verbs_has_done(): the
- * first `posted` packets have left. */
+ * first `posted` packets have left. Lane held. */
 uint32_t sl_verbs_posted(const struct sl_tx *tx);
 uint32_t sl_verbs_done(const struct sl_tx *tx);
 bool sl_verbs_has_done(const struct sl_tx *tx, uint32_t posted);

@@ -96,7 +96,7 @@ static void settle_queue(struct sl_tx *tx)
 {
 	struct sl_verbs_tx *v = sl_verbs_of(tx);
 
-	/* The queue keeps a place for the request that sends nothing. */
+	/* The queue keeps one place for this request, so only one may be under way. */
 	if (v->awaited == v->made || v->dead || (int32_t)(v->nop - v->tail) > 0)
 		return;
 	if (v->ways->make_nop(v)) {
@@ -126,7 +126,7 @@ static int kick_queue(struct sl_tx *tx)
 	was = v->made;
 	if (sl_likely(v->ways->make(v) == 0))
 		return 0;
-	sl_verbs_die(v, "the send queue refuses requests", was); /* all of them */
+	sl_verbs_die(v, "the send queue refuses requests", was); /* none of them has left */
 	return -EIO;
 }
 

@@ -22,7 +22,7 @@
 
 /* How long an answer is valid. Routes and rp_filter make events, accept_local does not. */
 #define GOOD_S  8
-#define SHORT_S 1 /* a refusal, or an address of this host, is valid so long */
+#define SHORT_S 1 /* for a refusal, and for an address of this host */
 
 /* Addresses ------------------------------------------------------------------------------------ */
 

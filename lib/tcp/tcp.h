@@ -48,7 +48,7 @@ static inline bool sl_tcp_is_synchronised(uint8_t state)
 	return false;
 }
 
-/* Addresses of a connection; IPv4 as ::ffff:a.b.c.d. Host order. */
+/* Addresses of a connection; IPv4 as ::ffff:a.b.c.d. Port numbers in host order. */
 struct sl_tcp_key {
 	struct sl_addr local, remote;
 	uint16_t lport, rport;

@@ -43,9 +43,9 @@ struct sl_tcp_ends {
 };
 bool sl_tcp_dead_ends(const void *bytes, struct sl_tcp_ends *ends);
 
-/* Like sl_tcp_repair_dead(), for a request whose SYN was answered; bytes: a struct sl_tcp_req.
- * Whether the peer has the answer shows later: its window is 0 until it sends something. False: not
- * answered, or over. */
+/* Like sl_tcp_repair_dead(), for a request whose SYN was answered; bytes: a struct sl_tcp_req. The
+ * send window is 0 until the peer sends something, since only that shows whether it has the answer.
+ * False: not answered, or over. */
 bool sl_tcp_repair_dead_req(const void *bytes, uint64_t now_us, struct sl_tcp_dead *d);
 
 /* Reads the unread bytes, from the first one on, in pieces of any size. m must stay. */

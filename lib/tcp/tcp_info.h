@@ -8,8 +8,7 @@
 struct sl_tcp;
 struct tcp_info;
 
-/* Fills linux/tcp.h's struct as far as known; values that are not measured are 0. Host held, as for
- * the next. */
+/* Fills linux/tcp.h's struct as far as known; values that are not measured are 0. Host held. */
 void sl_tcp_info(const struct sl_tcp *c, struct tcp_info *info);
 
 /* Fields that newer kernels have after tcpi_snd_wnd, in their order. */
@@ -18,6 +17,7 @@ struct sl_tcp_info_more {
 	uint16_t total_rto, total_rto_recoveries;
 	uint32_t total_rto_time_ms;
 };
+/* Fills these as far as known. Host held. */
 void sl_tcp_info_more(const struct sl_tcp *c, struct sl_tcp_info_more *more);
 
 #endif
