@@ -154,12 +154,12 @@ static __always_inline void remember_picked(const struct sl_view *p, enum side o
 		bpf_map_update_elem(&picked, &key, target, BPF_ANY);
 }
 
-/* For a packet to a shared TCP endpoint: the target that got the flow's SYN. NULL: the kernel's,
- * which listens, too, and has a connection of this flow (it may have listened alone before). If
- * that target has left the group, the packet goes to another, which takes a SYN and resets anything
- * else; a process that leaves in order claims its flows first, so that their packets are not looked
- * up here. A SYN repeated to a target that is away and has not answered goes to another target,
- * too. */
+/* For a packet to a shared TCP endpoint: the target that got the flow's SYN. NULL: the packet is
+ * the kernel's. The kernel listens on the endpoint, too (and may have listened alone before), and
+ * has a connection of this flow. If the target that got the SYN has left the group, the packet goes
+ * to another, which takes a SYN and resets anything else; a process that leaves in order claims its
+ * flows first, so their packets are not looked up here. A repeated SYN goes to another target, too,
+ * if the first target is away and has not answered. */
 static __always_inline struct sl_claim *pick_tcp(struct sl_ctx *ctx, const struct sl_view *p,
 						 enum side ours, __u32 group)
 {

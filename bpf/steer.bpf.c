@@ -40,7 +40,7 @@ static __always_inline int redirect(struct xdp_md *ctx, const struct sl_view *p,
 	__u32 moved = 0;
 	int err;
 
-	asm volatile("" : "+r"(lane), "+r"(slot), "+r"(gen), "+r"(flags)); /* of any map */
+	asm volatile("" : "+r"(lane), "+r"(slot), "+r"(gen), "+r"(flags)); /* hide their source */
 	xsk = lane + ctx->rx_queue_index;
 	vlan = SL_CLAIM_VLAN_NR(flags);
 	meta.flags = SL_META_VLAN(vlan);

@@ -24,7 +24,8 @@ struct {
 #define SL_OTHERHOST 3  /* PACKET_OTHERHOST: the namespace's stack does not look at the packet */
 #define LINEAR_LEAST 74 /* Ethernet, IPv6, TCP */
 #define LINEAR_PULL  256
-/* Bytes of the longest packet: what IPv4's length can say, and the Ethernet header. */
+/* Bytes of the longest packet: the most that IPv4's length can say, an Ethernet header and two VLAN
+ * tags. */
 #define PACKET_MOST (65535 + ETH_HLEN + 8)
 
 /* The packet has a claim: writes its record and sends it to the lane's device. */
@@ -38,7 +39,7 @@ static __always_inline int redirect(struct __sk_buff *skb, const struct sl_view 
 	__u64 bytes = skb->len;
 	int err;
 
-	asm volatile("" : "+r"(lane), "+r"(slot), "+r"(gen), "+r"(flags)); /* of any map */
+	asm volatile("" : "+r"(lane), "+r"(slot), "+r"(gen), "+r"(flags)); /* hide their source */
 	vlan = SL_CLAIM_VLAN_NR(flags);
 	r.flags = SL_META_VLAN(vlan) | (flags & SL_CLAIM_STAMP ? SL_META_SW : 0);
 	r.l4_words = (p->l4 - p->l3) / 4;

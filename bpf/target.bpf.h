@@ -168,9 +168,9 @@ miss:
 }
 
 /* Steers an ICMP message. The kernel holds no connection that an error about a claimed segment
- * could be for, so user space gets it. Global as the walks of parse.bpf.h are. Keep its stack
- * small: steer() and is_target() have theirs at the same time, Linux 6.1 rounds each up to 32
- * bytes, and allows 512 for all three (test_steer.c). */
+ * could be for, so user space gets it. A global function, as the walks over options and headers are
+ * (view.bpf.h). Keep its stack small: steer() and is_target() have theirs at the same time, Linux
+ * 6.1 rounds each up to 32 bytes, and allows 512 for all three (test_steer.c). */
 __noinline int steer_icmp(struct sl_ctx *ctx, __u32 l3, __u32 l4, __u32 vlan, __u32 v6)
 {
 	struct sl_view p = sl_view(ctx);

@@ -128,8 +128,8 @@ static int with_own(void *arg)
 	__builtin_unreachable();
 }
 
-/* For a child with the parent's memory or with its descriptors. (A thread has both, and is none of
- * these.) */
+/* Runs in a child that has the parent's memory or the parent's descriptors. (A child that has both,
+ * as a thread has, does not come here.) */
 static int with_parents(void *arg)
 {
 	struct child c = *(struct child *)arg;

@@ -66,8 +66,8 @@ static ino_t inode_of(int fd)
 	return fstat(fd, &st) ? 0 : st.st_ino;
 }
 
-/* Tells the library of this descriptor and of all others of the same socket: one that it does not
- * know would count as another process's. */
+/* Tells the library of this descriptor and of all others of the same socket: a descriptor that the
+ * library does not know would count as another process's. */
 void sl_given_use(int fd)
 {
 	int saved = errno;

@@ -89,16 +89,17 @@ static inline void *sl_real_get(enum sl_call call)
  * calls must not touch the library's tables. */
 extern __thread int sl_in_vfork;
 
-/* The assembly's way to return -errno from the kernel as errno and -1. */
+/* Returns -1 and sets errno, for the assembly; r: -errno from the kernel. */
 long sl_call_failed(long r) __attribute__((visibility("hidden")));
-/* raw.c: syscall(2) past this library. errno and -1 as there. */
+/* raw.c: syscall(2) past this library; returns -1 and sets errno as syscall(2) does. */
 #if defined(__x86_64__)
 long sl_raw(long nr, ...) __attribute__((visibility("hidden")));
 #else
 #define sl_raw syscall
 #endif
-/* A call of syscall(2) by its six arguments, those that it does not have being anything: errno and
- * -1 as there. These stand beside the C library's call of the name (calls.def: SL_CALL_OWN). */
+/* A call made by syscall(2), with six arguments: those that the call does not have may hold
+ * anything. Returns -1 and sets errno as syscall(2) does. Each function stands beside the wrapper
+ * of the same name (calls.def: SL_CALL_OWN). */
 #define SL_SYS(name)                                                                               \
 	__attribute__((visibility("hidden"))) long sl_sys_##name(long a, long b, long c, long d,   \
 								 long e, long f)

@@ -275,8 +275,9 @@ SL_SYS(splice)
 	return done(lib.splice((int)a, (off64_t *)b, (int)c, (off64_t *)d, (size_t)e, (unsigned)f));
 }
 
-/* The kernel's asynchronous I/O: it gets descriptors by number, so these become its own first. (The
- * C library has no function for it.) */
+/* The kernel's asynchronous I/O gets descriptors by number and would use the kernel's sockets, so
+ * offloaded ones among them are handed back first. (The C library has no function for this
+ * call.) */
 SL_SYS(io_submit)
 {
 	struct iocb *const *list = (struct iocb *const *)c;

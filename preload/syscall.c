@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* syscall(2): catches the calls that concern the library.
  *
- * Theory of operation: in assembly, so that all other calls work as before, those included that
- * return twice. A table has a function for each number that concerns the library, made from
- * calls.def; most of them ask for the descriptor first. A call that is none of ours goes to the
- * kernel by the bare instruction: unlike the C library's functions, syscall(2) is no cancellation
- * point.
+ * Theory of operation: in assembly, so that all other calls work as before, also those that return
+ * twice. A table has a function for each number that concerns the library, made from calls.def;
+ * most of them ask for the descriptor first. A call that is none of ours goes to the kernel by the
+ * bare instruction: unlike the C library's functions, syscall(2) is no cancellation point.
  *
- * Calls that make a process go to fork.c: with memory of its own, or with its parent's while that
- * sleeps, both on the caller's stack. A thread passes. So does a call with a stack of its own, on
- * which syscall(2) would return: that child finds out later (lib/sock/proc/fdtab.c). */
+ * fork.c gets the calls that make a process on the caller's stack, whether the child has memory of
+ * its own, or its parent's while the parent sleeps. The kernel gets the calls that make a thread,
+ * and those that give the child a stack of its own, on which syscall(2) would return: such a child
+ * finds out later (lib/sock/proc/fdtab.c). */
 #include "real.h"
 
 #include <linux/sched.h>
@@ -104,8 +104,9 @@ __asm__(".pushsection .text\n"
 /* Labels of the assembly, no functions for C to call. */
 extern const char sl_sys_clone[], sl_sys_clone3[], sl_sys_fork[], sl_sys_vfork[], sl_sys_creds[];
 
-/* A function of the C library's, called with all six registers: integers and pointers go the same
- * way, and it looks at those that it has. The cast of what it returns extends an int's sign. */
+/* A function of the C library, called with all six registers: integers and pointers are passed
+ * alike, and the function reads only the arguments that it has. The cast of the result extends an
+ * int's sign. */
 typedef long call_fn(long a, long b, long c, long d, long e, long f);
 
 static inline call_fn *as_call(void *f)

@@ -120,8 +120,9 @@ void sl_clock_init(void)
 	clk.tsc = true;
 }
 
-/* Also the time since the base. The counter may be read a little before the base is, and another
- * core may have moved the base in between: that is no time at all, not five hundred years. */
+/* Reads the time, and the time since the base. The counter may be read a little before the base is,
+ * and another core may have moved the base in between: then the time since the base is 0, where the
+ * unsigned difference would be five hundred years. */
 static uint64_t read_clock(uint64_t *since_base)
 {
 	uint64_t ns;

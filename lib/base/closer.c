@@ -41,7 +41,7 @@ static struct worker {
 static unsigned nworkers, nidle, nopen;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t work = PTHREAD_COND_INITIALIZER, done; /* (done is by CLOCK_MONOTONIC) */
+static pthread_cond_t work = PTHREAD_COND_INITIALIZER, done; /* (done: by CLOCK_MONOTONIC) */
 
 /* The entry of an owner, or a new one; the caller holds the mutex. Each descriptor notes its entry,
  * because a later call may get another one. */

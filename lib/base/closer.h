@@ -7,8 +7,8 @@
 
 #include "base/base.h"
 
-#define SL_CLOSER_THREADS  16u /* at most, */
-#define SL_CLOSER_OF_OWNER 2u  /* and of them for what one owner has passed */
+#define SL_CLOSER_THREADS  16u /* the most */
+#define SL_CLOSER_OF_OWNER 2u  /* of these for the descriptors of one owner */
 #define SL_CLOSER_LOOK_MS  20  /* how often to call sl_closer_look() while something is open */
 #define SL_CLOSER_NOBODY   UINT32_MAX
 

@@ -21,8 +21,8 @@ int sl_fd_dup(int fd);
 /* Notes a descriptor of the library's that forked children must close, although they do not have
  * the memory in which its number stands. Returns fd, -1 for an error. */
 int sl_fd_guard(int fd);
-/* Marks it as ours where it is: moving it would close one, which may block (sock/core/stranger.c).
- */
+/* Marks fd as the library's without moving it: a move closes the old number, which may block
+ * (sock/core/stranger.c). */
 void sl_fd_protect(int fd);
 
 /* True: this number is a descriptor of the library. */
@@ -36,8 +36,8 @@ static inline bool sl_fd_is_kept(int fd)
 uint32_t sl_fd_next_kept(uint32_t first);
 /* The number is no longer ours. sl_sys_close() does it. */
 void sl_fd_forget(int fd);
-/* In a forked child, when it has closed what it does not need: closes what sl_fd_guard() names;
- * what is closed is not ours. */
+/* In a forked child, after it has closed what it does not need: closes the descriptors that
+ * sl_fd_guard() noted, and forgets the numbers of closed ones. */
 void sl_fd_child(void);
 
 #endif

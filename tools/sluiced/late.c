@@ -4,7 +4,7 @@
  *
  * Theory of operation: a moment later these packets would have gone to the kernel, or to another
  * worker. So the daemon gives TCP's to the kernel now: its listener answers a SYN, and the kernel
- * gets the rest of that connection, too (bpf/steer.bpf.c); a connection that was rescued gets its
+ * gets the rest of that connection, too (bpf/group.bpf.h); a connection that was rescued gets its
  * segment; a segment that meets no socket is reset, as by any kernel. The packets come by the
  * loopback device, as from a raw socket (sl_broker_inject()), so sockets that are bound to a device
  * get none.

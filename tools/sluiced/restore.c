@@ -98,7 +98,8 @@ static bool become(uint32_t uid, uint32_t gid)
 	return is_fs_id(SYS_setfsuid, uid) && is_fs_id(SYS_setfsgid, gid);
 }
 
-/* A firewall's rule for root must not fit a client's connection: without the user there is none. */
+/* Makes a socket that belongs to the client's user, since a firewall's rule for root must not fit a
+ * client's connection. Fails when the daemon cannot become that user. */
 static int socket_of(const struct sl_session *s, int family, const char **why)
 {
 	uint32_t uid = (uint32_t)sl_sys(SYS_geteuid), gid = (uint32_t)sl_sys(SYS_getegid);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The state of sluiced.
  *
- * Theory of operation: one thread, one loop (and a thread that waits for the kernel: grace.c). A
- * session is a connection of the lease protocol (ctl/lease/proto.h). The loop takes one request of
- * each ready session in turn, so that no session is served twice before every other was once. All
- * that a session has been given is recorded in it, and its requests cannot reach another's: lanes
- * are named by the session's own numbers, claims are looked up in the session's own table. When the
- * connection ends all of that is taken back, a bounded piece at each turn of the loop. */
+ * Theory of operation: one thread serves all sessions, in one loop. (Beside it are a thread that
+ * waits for the kernel (grace.c), a thread that watches the loop (watchdog.c), and threads that
+ * close descriptors (base/closer.h).) A session is a connection of the lease protocol
+ * (ctl/lease/proto.h). The loop takes one request of each ready session in turn, so that no session
+ * is served twice before every other was once. All that a session has been given is recorded in it,
+ * and its requests cannot reach another's: lanes are named by the session's own numbers, claims are
+ * looked up in the session's own table. When the connection ends all of that is taken back, a
+ * bounded piece at each turn of the loop. */
 #ifndef SL_SLUICED_H
 #define SL_SLUICED_H
 

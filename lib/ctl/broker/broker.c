@@ -205,7 +205,8 @@ static void say_open(const struct sl_device *p)
 	sl_queues_say_room(&p->part[0]);
 }
 
-/* Somebody may delete a lane's private device: its packets pass to the kernel then. */
+/* True: each open lane still has its private device. Somebody may delete one; its packets pass to
+ * the kernel then. */
 static bool has_pairs(const struct sl_device *p)
 {
 	if (!(p->info.flags & SL_PORT_PACKET))
@@ -214,7 +215,7 @@ static bool has_pairs(const struct sl_device *p)
 		uint32_t key = lane * p->info.nqueues, dev;
 
 		if (!p->lane_open[lane / 64])
-			lane |= 63; /* none of these */
+			lane |= 63; /* none of these 64 is open */
 		else if (p->lane_open[lane / 64] >> lane % 64 & 1 &&
 			 bpf_map_lookup_elem(p->attach.map_fd[SL_MAP_LANES], &key, &dev))
 			return false;

@@ -38,7 +38,8 @@ static bool is_v4_any(const struct sl_addr *a)
 	return sl_addr_is_v4(a) && sl_addr_is_any(a);
 }
 
-/* Does a socket bound to `wild` take what comes to `addr`? */
+/* True: a socket that is bound to the wildcard `wild` receives packets to `addr`. dual: it takes
+ * both families. */
 static bool covers(const struct sl_addr *wild, bool dual, const struct sl_addr *addr)
 {
 	if (!sl_addr_is_any(wild))

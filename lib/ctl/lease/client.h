@@ -22,7 +22,7 @@ int sl_lease_request(struct sl_lease_msg *m, enum sl_lease_op op, const char **w
 /* Asks without waiting, for the keeper, which must not wait for a daemon that is being started
  * again: -EAGAIN when there is no answer yet. Only for requests that may fail. */
 int sl_lease_request_soon(struct sl_lease_msg *m, enum sl_lease_op op);
-/* Closes the connection: the process is its own again. */
+/* Closes the connection: the process does without the daemon from now on. */
 void sl_lease_end(void);
 /* True: the policy lets connections move between the kernel and this process. */
 bool sl_lease_may_repair(void);

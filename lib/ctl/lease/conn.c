@@ -191,7 +191,7 @@ void sl_lease_fini(void)
 	over = true;
 }
 
-/* The process is its own again. */
+/* The process does without the daemon from now on. */
 void sl_lease_end(void)
 {
 	if (conn >= 0)

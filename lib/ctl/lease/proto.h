@@ -70,7 +70,7 @@ struct sl_lease_port_ok {
 	uint32_t ifindex, mtu, nqueues, flags, max_lanes;
 	uint8_t mac[6];
 	uint8_t end,
-		pad; /* in SHOW_PORT: enum sl_port_end; 0 although it is off: an older daemon */
+		pad; /* in SHOW_PORT: enum sl_port_end; an older daemon always leaves a zero here */
 	char ifname[16], driver[32], pin_dir[64];
 };
 struct sl_lease_tags_ok {
@@ -82,7 +82,7 @@ struct sl_lease_vlan {
 struct sl_lease_alive_ok {
 	uint32_t alive;
 	uint8_t mac[6];
-	uint8_t end, pad; /* enum sl_port_end; 0 although it is not alive: an older daemon */
+	uint8_t end, pad; /* enum sl_port_end; an older daemon always leaves 0 here */
 };
 
 struct sl_lease_strays {

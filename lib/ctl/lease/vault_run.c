@@ -60,7 +60,8 @@ static void del(uint8_t kind, uint64_t key)
 	}
 }
 
-/* Without memory for it the record is lost, and so is what it is about when the daemon dies. */
+/* If there is no memory for the record, it is lost, and so is what it describes when the daemon
+ * dies. */
 static void put(struct sl_vault_msg *m)
 {
 	size_t fds_at = (m->bytes + 7u) & ~7u;
@@ -156,7 +157,7 @@ static int admit(int listen_fd, int daemon)
 	return daemon;
 }
 
-/* Is there a program whose connection still stands? */
+/* True: the connection of at least one program still stands. */
 static bool anybody(void)
 {
 	static struct pollfd fds[POLL_MAX];

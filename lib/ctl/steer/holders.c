@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counts who else has a file open (bpf/holders.bpf.c). The program is loaded once for a process, at
- * the first question; where the kernel has no such iterator (before 6.1, or without BTF) the count
- * is unknown. */
+/* Counts the references to an open file (bpf/holders.bpf.c). The program is loaded once for a
+ * process, at the first question; where the kernel has no such iterator (before 6.1, or without
+ * BTF) the count is unknown. */
 #include "ctl/steer/holders.h"
 
 #include <bpf/bpf.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The guard of what leaves the network namespace (bpf/guard_nft.bpf.c), by nf_tables.
+/* The guard of packets that leave the network namespace (bpf/guard_nft.bpf.c), by nf_tables.
  *
- * Theory of operation: a table that has an owner (Linux 5.12) goes with the netlink socket it was
- * made by, whichever way that ends, and nobody else can change or flush it. So it is to us what a
- * link of netfilter is, and its descriptor is that socket. A table's chain is called at the same
- * place as the links' program; its only rule asks a program of ours by the match xt_bpf, which
- * takes that of a socket filter. It is one table for each version of IP, since xt_bpf knows none of
- * both ("inet"). */
+ * Theory of operation: a table that has an owner (Linux 5.12) goes away with the netlink socket
+ * that made it, however the socket is closed, and nobody else can change or flush the table. So the
+ * table stands in for a link of netfilter, and the netlink socket for the link's descriptor. The
+ * table's chain is called at the same place as the links' program; its only rule calls our program
+ * by the match xt_bpf, which takes a socket filter. There is one table for each version of IP,
+ * since xt_bpf does not work in a table for both ("inet"). */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_arp.h>

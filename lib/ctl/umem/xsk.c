@@ -449,7 +449,7 @@ int sl_queues_bind(struct sl_part *part, const char **why)
 	if (sl_broker_opts()->serve)
 		sl_rings_try(&port->queue[part->first]);
 	port->lent_once = sl_rings_lent_once();
-	if (port->lent_once) /* it can be done, and how is known: others map first */
+	if (port->lent_once) /* the trial has succeeded; a process maps the rings first */
 		sl_queues_close(part, true);
 	return 0;
 }
