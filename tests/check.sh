@@ -20,13 +20,13 @@ MAKE=${MAKE:-make}
 # From this time on the suite with sanitizers begins no long test, and names those it leaves out.
 LAST_LONG=$(($(date +%s) + ${CHECK_SECONDS:-4000}))
 TOTALS=$BUILD/check.totals
-FAILURES=$BUILD/check.failures # said again at the end: a log's last lines are often all that is kept of it
+FAILURES=$BUILD/check.failures # printed again at the end: often only a log's last lines are kept
 mkdir -p "$BUILD"
 : >"$TOTALS"
 : >"$FAILURES"
 export TOTALS FAILURES
 
-part() { # name, command...: a test by its exit status, where the command does not count itself
+part() { # name, command...: counts as one test, by the command's exit status
 	local name=$1
 	shift
 	echo "== $name"
@@ -38,7 +38,7 @@ part() { # name, command...: a test by its exit status, where the command does n
 		echo "0 1 0" >>"$TOTALS"
 	fi
 }
-suite() { # name, rooms..., in the environment given
+suite() { # name, rooms...; the caller's environment goes to run.sh
 	echo "== $1"
 	shift
 	tests/run.sh "$@"
@@ -66,7 +66,7 @@ REST=$!
 set +m
 trap 'kill -- -$REST 2>/dev/null' EXIT
 
-# Fetches the kernel of the guest meanwhile; vm/short reports it if that fails.
+# Fetches the guest's kernel meanwhile. If that fails, vm/short says so.
 nice -n 10 tests/vm/lib_fetch.sh kernel 6.18 >/dev/null 2>&1 &
 
 BUILD=$BUILD FAMILIES=4 APPS_MODES="kernel server both" LONG=no suite "the suite"

@@ -33,8 +33,9 @@ shift $((OPTIND - 1))
 LOGS=$BUILD/logs
 mkdir -p "$LOGS"
 
-# tcp_ways_nft.sh is tcp_ways.sh with a setting. VARIANTS=no: those are not run. LONG=no: neither are those that
-# long.txt lists for both suites; LONG=sanitized: nor those that it lists for the one with sanitizers.
+# True: the script is to run. VARIANTS=no leaves out scripts that run another one with a changed setting, as
+# tcp_ways_nft.sh runs tcp_ways.sh. LONG=no leaves out the tests that long.txt lists as "both"; LONG=sanitized leaves
+# out all that it lists.
 is_wanted() { # script
 	local name=${1#tests/}
 	case ${VARIANTS:-}:$1 in
@@ -109,7 +110,7 @@ run_one() { # path: leaves its status and time in the logs directory
 	fi
 }
 
-too_late() { # path: it is one of the long ones, and the time is over
+too_late() { # path: true if DEADLINE has passed and the test is in a room of long tests
 	[ -n "${DEADLINE:-}" ] && [ "$EPOCHSECONDS" -ge "$DEADLINE" ] || return
 	case $1 in tests/net/* | tests/sim/* | tests/apps/*) ;; *) return 1 ;; esac
 }
@@ -118,13 +119,12 @@ leave_out() { # path
 	echo "skipped  $(name_of "$1")  skipped: not begun, the suite's time is over"
 }
 
-# IDLE: how much of the machine was idle since the last look, in percent.
 IDLE_WAS=0 TOTAL_WAS=0
-look_at_cores() { # leaves it in IDLE
+look_at_cores() { # sets IDLE to the percentage of the machine's time that was idle since the last look
 	local user nice system idle iowait irq softirq steal total
 	read -r _ user nice system idle iowait irq softirq steal _ </proc/stat
 	total=$((user + nice + system + idle + iowait + irq + softirq + steal))
-	idle=$((idle + iowait + nice)) # (what is nice gives way: check.sh builds beside the suite)
+	idle=$((idle + iowait + nice)) # (nice processes give way: check.sh builds beside the suite)
 	IDLE=$((total > TOTAL_WAS ? (idle - IDLE_WAS) * 100 / (total - TOTAL_WAS) : 0))
 	IDLE_WAS=$idle TOTAL_WAS=$total
 }
@@ -140,7 +140,7 @@ room_for_one() {
 		mapfile running <"$LOGS/running"
 		n=${#running[@]}
 		[ "$n" -lt "$JOBS" ] && [ "$n" -lt 2 ] && return
-		read -rt 0.1 <>"$LOGS/nap" # (no process for it: it looks as long as the suite takes)
+		read -rt 0.1 <>"$LOGS/nap" # (without a process: this loop runs as long as the suite)
 		[ $((${EPOCHREALTIME/./} - started)) -ge 1000000 ] || continue
 		look_at_cores
 		started=${EPOCHREALTIME/./}
@@ -169,9 +169,9 @@ wait
 IDLE_WAS=$IDLE_FIRST TOTAL_WAS=$TOTAL_FIRST
 look_at_cores
 
-# A test that failed beside others runs once more with the machine to itself: tests, their peers and
-# all that spins are more threads than cores. A real failure fails again; a test that passes now
-# failed by its timing, and is named.
+# A test that failed beside others runs once more alone, since tests, their peers and everything that spins
+# are more threads than cores. A real failure fails again; a test that passes now failed by its timing, and
+# is named.
 UNSTEADY=()
 if [ ! -e "$LOGS/stuck" ] && [ "$JOBS" -gt 1 ] && [ ${#LIST[@]} -gt 1 ]; then
 	for path in "${LIST[@]}"; do

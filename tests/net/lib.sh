@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The harness of the shell tests: hosts in network namespaces, joined by veth, and who runs there.
+# The harness of the shell tests: hosts in network namespaces, joined by veth, and the programs on them.
 #
 # A test sources this file, calls net_up, runs programs on host a and host b, asserts, and ends
 # with `done_testing`. Names carry the test's PID, so tests run side by side; a trap takes
@@ -11,7 +11,7 @@
 #       -w  hosts joined through a middle namespace w, for tests/net/wire (implies -t, no GSO)
 #       -c  a third host c, on a second network with b (10.X.Y+1.0/24, fd00:..:2::/64)
 #
-#   VERBS=1 gives a and b a simulated NIC each (tests/sim): what is preloaded sends by verbs.
+#   VERBS=1 gives a and b a simulated NIC each (tests/sim): preloaded programs send by verbs.
 #   VLANS="5", or "100ad 5" for two tags, puts a and b on VLAN devices over the veth (LOW_A LOW_B); on
 #   stand-ins where the kernel has none (tests/vlan; STAND_IN is set then).
 #
@@ -23,10 +23,11 @@
 #   pa CMD.. / pb CMD..           peer and subject by $MODE: kernel (neither preloaded),
 #                                 one (b is), both
 #   bg WHO CMD..                  in the background; BG is its PID, and the trap ends it
-#   MODES                         what `for MODE in $MODES` goes through: kernel, one, both; oracle is
-#                                 kernel for a test that compares with it, and nothing for others
+#   MODES                         the values for `for MODE in $MODES`: kernel, one, both; "oracle" becomes
+#                                 kernel in a test that compares with the kernel, and is dropped in others
 #
-#   RX=packet         what is preloaded receives by packet sockets (SLUICE_RX_BACKEND)
+#   LEASED=1          preloaded programs run without privileges, through a daemon on their host (daemon_up)
+#   RX=packet         preloaded programs receive by packet sockets (SLUICE_RX_BACKEND)
 #
 #   ok WHAT CMD..     passes if the command does; else the test fails (it goes on)
 #   same WHAT A B     passes if the strings are equal
@@ -67,7 +68,7 @@ preload_env() {
 		printf '%s\n' "ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0:abort_on_error=1:$ASAN_LOG" \
 			"UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:$ASAN_LOG"
 		;;
-	*tsan*) # only for programs that were built with it: they bring the runtime, and it stands no other
+	*tsan*) # only for programs built with it: they bring the runtime, which must be the only one
 		printf '%s\n' "TSAN_OPTIONS=halt_on_error=${TSAN_HALT:-1}:suppressions=$TESTS/net/tsan.supp:$ASAN_LOG"
 		;;
 	esac
@@ -78,8 +79,9 @@ preload_env() {
 # Programs here end with sockets open, as programs do; the unit tests look for leaks.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0}
 
-# (Its answers are of this run alone: addresses are in them.)
-compares() { # the script, or one that it goes on with
+# True: the script, or a script that sources it, compares runs with the kernel's run. (The kernel's run is needed
+# each time, since its answers contain the addresses of this run.)
+compares() {
 	local f
 	for f in "${BASH_SOURCE[@]}"; do
 		[[ ${f##*/} == lib*.sh ]] || ! grep -qE '\b(differ|(udp|tcp)_differ|tcp_round|segs_end)\b' "$f" || return 0
@@ -115,7 +117,7 @@ same() { # what, expected, got
 		say "  got:      $(printf '%s' "$3" | head -c 2000)"
 	fi
 }
-# Differential: what the kernel's sockets give is the oracle for the preloaded runs. A program
+# Runs a command and compares its output with that of the kernel's run, which comes first. A program
 # that fails (status not 0) fails the test in any mode.
 differ() { # name, command...
 	local name=$1 out rc
@@ -160,7 +162,7 @@ wait_until() { # seconds, command...
 	until "$@" 2>/dev/null; do
 		[ $SECONDS -le $end ] || return 1
 		nap $ms
-		ms=$((ms < 80 ? ms + 10 : 80)) # (a command is a process or more, each milliseconds of a core)
+		ms=$((ms < 80 ? ms + 10 : 80)) # (each process that the command starts takes milliseconds of a core)
 	done
 }
 # Sleeps without a process of its own, by a FIFO that nobody writes to.
@@ -169,10 +171,10 @@ nap() { # milliseconds
 	printf -v s %d.%03d $(($1 / 1000)) $(($1 % 1000))
 	if [ -p "$TMP/nap" ]; then read -rt "$s" s <>"$TMP/nap"; else sleep "$s"; fi
 }
-# Sockets are bound to the port on that host, TCP's listen: within so many seconds, so many (1).
+# Waits at most that long until so many sockets (1) are bound to the port on that host; TCP's must listen.
 bound() { "$BIN/bound" "/run/netns/$NS$1" "${@:2}"; } # host, seconds, udp or tcp, port [sockets]
 udp_bound() { bound "$1" 0 udp "$2"; }
-# Where the programs in the background are and what they said, for who waits for one in vain.
+# Shows where the programs in the background stand and their output, after a wait for one of them has failed.
 show_where() {
 	local p t
 	[ -z "${BG:-}" ] || ! gone "$BG" || say "pid $BG has ended: $(wait "$BG"; echo $?)"
@@ -190,12 +192,12 @@ wait_tcp() { bound "$1" "${3:-30}" tcp "$2" || { show_where; die "nobody listens
 file_has() { grep -q -e "$2" "$1"; } # file, pattern
 wait_line() { wait_until "${3:-30}" file_has "$1" "$2" || die "$1 never said: $2"; }
 gone() { ! kill -0 "$1" 2>/dev/null; }
-# Waits for a program to end of itself and returns its status.
+# Waits until a program ends by itself, and returns its status.
 wait_end() { # pid [seconds]
 	wait_until "${2:-60}" gone "$1" || { say "pid $1 does not end"; kill -9 "$1"; wait "$1" 2>/dev/null; return 124; }
 	wait "$1"
 }
-stop() { # pid...: end politely, then not
+stop() { # pid...: by SIGTERM, and after 10 s by SIGKILL
 	local p
 	for p in "$@"; do
 		kill "$p" 2>/dev/null
@@ -225,7 +227,7 @@ c() { (in_ns c "$@"); }
 w() { (in_ns w "$@"); }
 sa() { (in_ns sa "$@"); }
 sb() { (in_ns sb "$@"); }
-by_mode() { # pa or pb: who really runs
+by_mode() { # pa or pb: prints the host's command that runs in this mode
 	case $1:$MODE in
 	pa:both) echo sa ;;
 	pb:one | pb:both) echo sb ;;
@@ -251,8 +253,8 @@ udp_stat() { # host, column (InDatagrams OutDatagrams NoPorts RcvbufErrors ...)
 		$1 == "Udp:" { sum += $n } $1 == "Udp6" col { sum += $2 } END { print sum + 0 }' /proc/net/snmp /proc/net/snmp6
 }
 
-# Asserts that of at least N datagrams at most a tenth went through the kernel of host b, when b
-# is preloaded: that what passed was not simply the fallback.
+# Asserts that at most a tenth of N datagrams went through the kernel of host b, when b is preloaded:
+# so the test has tested the library, not its fall-back to the kernel.
 offload_begin() { K_IN=$(udp_stat b InDatagrams); }
 offload_end() { # number of datagrams received by b
 	[ "$MODE" != kernel ] || return 0
@@ -278,7 +280,7 @@ sweep() { # namespaces and pins of dead tests
 
 net_down() {
 	local p h
-	# (Not PIDS: what has ended may have left its number to another test's program.)
+	# (Not PIDS: the number of a program that has ended may be another test's by now.)
 	for p in $(jobs -pr); do kill -9 "$p" 2>/dev/null; done
 	for h in a b c w; do
 		[ -e "/run/netns/$NS$h" ] || continue
@@ -298,7 +300,7 @@ at_exit() {
 	exit "$rc"
 }
 
-show_logs() { # what the library said, when a test failed
+show_logs() { # prints the library's logs of a failed test
 	local f
 	for f in "$TMP"/sluice.*.log "$TMP"/san.*; do
 		[ -s "$f" ] || continue
@@ -354,7 +356,7 @@ net_up() {
 	chmod 755 "$TMP"
 	mkfifo "$TMP/nap"
 	mkdir -m 1777 "$TMP/stats"
-	export SLUICE_STATS_SHMEM_DIR=${SLUICE_STATS_SHMEM_DIR:-$TMP/stats} # the killed remove nothing
+	export SLUICE_STATS_SHMEM_DIR=${SLUICE_STATS_SHMEM_DIR:-$TMP/stats} # killed programs leave their files
 	ASAN_LOG=log_path=$TMP/san
 	trap at_exit EXIT
 	trap 'exit 130' INT TERM HUP
@@ -403,15 +405,17 @@ net_up() {
 		sim_need
 		nic_up a "$LOW_A" && nic_up b "$LOW_B"
 	fi
-	# (The files by which a test's programs talk to each other must be open to the user nobody, too: umask 0.)
 	[ -z "${LEASED:-}" ] || kernel_is 5.14 || skip "sluiced needs Linux 5.14 (SO_NETNS_COOKIE)"
 	[ -z "${LEASED:-}" ] || [ -n "${ONE_LEASE:-}" ] || lends_rings || skip "before Linux 6.4 the daemon serves one process at a time"
+	# (The user nobody, too, must be able to open the files by which a test's programs talk to each other.)
 	[ -z "${LEASED:-}" ] || umask 0
 	[ -z "${LEASED:-}" ] || for h in a b ${third:+c}; do daemon_up "$h"; done
 }
-# LEASED=1: what is preloaded runs as a user without any privilege (but LEASED_CAPS, ",+net_raw"), by a daemon on its host.
-# ONE_LEASE=1: one process a host is enough. DAEMON_BY: what runs b's daemon (tests/net/steering_nic.c).
-# (What was bound already can be mapped: xsk_mmap() of the kernel. Nothing else of that version tells.)
+# LEASED=1: preloaded programs run as a user without privileges (except LEASED_CAPS, ",+net_raw"), through a daemon on
+# their host. ONE_LEASE=1: the test needs one leased process on a host at a time. DAEMON_BY: the command that runs b's
+# daemon (tests/net/steering_nic.c).
+
+# True: the kernel can map the rings of a bound socket (xsk_mmap()), so the daemon serves several processes.
 lends_rings() { kernel_is 6.4; }
 kernel_is() { [ "$(printf '%s\n' "$1" "$(uname -r)" | sort -V | head -n 1)" = "$1" ]; } # or newer
 daemon_up() { # host [policy lines]
@@ -434,14 +438,14 @@ addr_up() { # host, device, addresses...
 	done
 	ip -n "$NS$h" -force -batch - <<<"${lines}link set $dev up"
 }
-vlan_up() { # host, device, VID, with "ad" behind it one of 802.1ad
+vlan_up() { # host, device, VID ("100ad": of 802.1ad)
 	local proto=802.1Q
 	[ "${3%ad}" = "$3" ] || proto=802.1ad
 	ip -n "$NS$1" link set "$2" up &&
 		{ ip -n "$NS$1" link add link "$2" name "$2.$3" type vlan proto $proto id "${3%ad}" 2>/dev/null ||
 			vlan_stand_in "$@"; }
 }
-vlan_stand_in() { # (not over a NIC: those of tests/vm are for the real ones)
+vlan_stand_in() { # as vlan_up; not over a guest's NICs (tests/vm), whose kernels have VLAN devices
 	local dir=$BUILD/tests/vlan mac peer
 	[ -e "$dir/libsluice.so" ] && [ -z "${LINKS:-}" ] || return
 	mac=$("$1" ip -o link show "$2" | sed "s/.*ether //; s/ .*//")
@@ -463,12 +467,12 @@ link_is_up() { [[ $(ip -n "$NS$1" -o link show "$2") == *LOWER_UP* ]]; }
 
 # The wire of net_up -w: starts it with the options and waits until it passes packets.
 wire_up() {
-	# On one core: the kernel's queues are by core, so a program that moves reorders.
+	# On one core: the kernel has a queue for each core, so a program that moves to another one reorders packets.
 	bg w taskset -c 0 "$BIN/wire" "$WIRE_A" "$WIRE_B" "$@" 2>"$TMP/wire"
 	WIRE=$BG
 	wait_line "$TMP/wire" ready
 }
-wire_down() { # statistics are in $TMP/wire then
+wire_down() { # leaves the wire's statistics in $TMP/wire
 	stop "$WIRE"
 }
 wire_stat() { # direction, name

@@ -2,18 +2,20 @@
 # For the scripts about programs without privileges, which the daemon of host b serves.
 #
 #   lease_up OPTIONS  net_up, with a daemon on each host; MODE is leased: sb CMD.. runs without privileges
-#   daemon CMD..      `sluice daemon` asks b's      daemon_pid, vault_pid   their numbers, in b
-#   leases_are N      so many programs have one     has_claim PORT          somebody is offloaded there
-#   daemon_ends, daemon_starts POLICY, on_steering_nic   another one in b
-#   alive_watch, alive_end WHAT  does it answer all the time?
-#   answered FILE     what steady has had back      grows FILE N            is it so much?
+#   daemon CMD..      runs `sluice daemon CMD` on b's daemon
+#   daemon_pid, vault_pid        the process ids of b's daemon and vault
+#   leases_are N      true: N programs have a lease
+#   has_claim PORT    true: a program on b has a claim on that port
+#   daemon_ends, daemon_starts POLICY, on_steering_nic   end b's daemon, start another one
+#   alive_watch, alive_end WHAT  assert that b's daemon answers all the time in between
+#   answered FILE     how many answers `steady` has had     grows FILE N    true: N answers or more
 # shellcheck shell=bash source=lib.sh
 LEASED=1
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 need setpriv bpftool
 
 pid_of() { ip netns pids "${NS}b" | while read -r p; do tr '\0' ' ' <"/proc/$p/cmdline" | grep -q "$1" && echo "$p"; done; }
-# (A process that the daemon starts bears its name until it executes another program: it is the younger one.)
+# (A process that the daemon starts has the daemon's name until it executes another program. The daemon is the older.)
 daemon_pid() { pid_of "sluiced --socket" | head -n 1; }
 vault_pid() { pid_of "sluice vault"; }
 daemon() { SLUICE_DAEMON=$TMP/sluiced.b "$BUILD/sluice" daemon "$@"; }
@@ -24,7 +26,7 @@ has_claim() { bpftool map dump pinned "/sys/fs/bpf/sluice/$DEV_B/endpoints" 2>/d
 answered() { cut -d' ' -f2 "$1"; }
 grows() { [ "$(answered "$1")" -ge "$2" ]; }
 
-# b's daemon by a NIC that takes rules for flows; STATE is its memory (tests/net/steering_nic.c).
+# Has b's daemon run over a NIC that takes rules for flows; the file STATE is the NIC's memory (tests/net/steering_nic.c).
 # shellcheck disable=SC2034 # daemon_up's
 on_steering_nic() { DAEMON_BY=("$BIN/steering_nic" "$STATE" "$DEV_B" "/var/run/netns/${NS}a" "$DEV_A"); }
 daemon_ends() {
@@ -44,8 +46,8 @@ lease_up() {
 	wait_until 10 daemon_answers || die "no daemon answers"
 }
 
-# b's daemon is asked 5 times a second whether it lives, until alive_end, which says how long it took at most. (On a
-# busy machine the asking takes a while, too: a daemon that waits for somebody takes longer than any of that.)
+# Asks b's daemon 5 times a second whether it lives, until alive_end, which reports the longest time that an answer took.
+# (On a busy machine the question itself takes a while; a daemon that waits for a client takes longer than that.)
 alive_watch() {
 	: >"$TMP/alive"
 	(
@@ -62,7 +64,7 @@ alive_watch() {
 alive_end() { # what
 	local n
 	n=$(wc -l <"$TMP/alive")
-	wait_until 12 test "$(wc -l <"$TMP/alive")" -gt "$n" # one that is asked from now on
+	wait_until 12 test "$(wc -l <"$TMP/alive")" -gt "$n" # a question that is asked from now on
 	kill "$ALIVE"
 	wait "$ALIVE" 2>/dev/null
 	same "the daemon answers all the time: $1" "" "$(grep -v '^0 ' "$TMP/alive" | sort | uniq -c | head -n 3)"

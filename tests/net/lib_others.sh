@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Whether others had the processors while a test measured.
+# Tells whether other programs used the processors while a test measured.
 #
-#   others_begin, others_end    around what is measured
-#   disturbed                   they had a fifth of one, or more: OTHERS_MS of TOOK_MS
+#   others_begin, others_end    around the measurement
+#   disturbed                   true: others used a fifth of a processor, or more: OTHERS_MS of TOOK_MS
 #
 # shellcheck shell=bash
 
-# Hundredths of seconds that the machine's programs have used so far, less ours, and that the hypervisor gave
-# to other machines, in OTHERS. (`times` knows of no children in a subshell.)
+# Sets OTHERS to the hundredths of seconds that the machine's other programs have used so far, and that the hypervisor
+# gave to other machines. (In a subshell `times` would not count this script's children.)
 used_by_others() {
 	times >"$TMP/times"
 	OTHERS=$(awk 'FNR == NR { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); own += t[1] * 6000 + t[2] * 100 } next }

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Paced UDP flows from a (preloaded) to b, and what an independent receiver on b says of them.
+# Paced flows of UDP or TCP from a (preloaded) to b, measured by an independent receiver on b.
 #
 #   paced PERMILLE FRAMES SIZE KBPS[,KBPS..] [WORD..]    each flow whole, in order, at its rate
 #   changed FRAMES SIZE "KBPS WORDS"                     whole and in order only
 #
-# That no flow is faster than its rate holds in any case. That none is slower is tried again, and not
-# judged when others had the processors all the while, nor of a flow that these hardly carry at all:
-# when ten times the rate gives less than one and a half of it. A sanitizer slows the sender, not the NIC's
-# schedule, which makes up for nothing: then a flow may be 20 permille slower still.
+# No flow may be faster than its rate, in any run. Flows that are slower get further tries. The test does not
+# judge them if other programs used the processors meanwhile, or if the machine hardly carries the rate: if
+# flows of ten times the rate reach less than one and a half of it. A sanitizer slows the sender, and the NIC's
+# schedule makes up for no delay: with one a flow may be 20 permille slower still.
 #
 # shellcheck shell=bash
 . "$TESTS/net/lib_others.sh"
@@ -19,7 +19,7 @@ case $BUILD in *asan* | *tsan*) SLOWER=20 ;; esac
 # Runs the flows once; the report is in $TMP/paced.
 flows() { # frames, size, rates, words...
 	local receiver
-	rm -f "$TMP"/sluice.*.log # of the last one: when a test fails all are shown
+	rm -f "$TMP"/sluice.*.log # of the run before: a failed test shows all logs
 	STREAM=
 	[[ " $* " != *" tcp "* ]] || STREAM=1
 	b "$BIN/pace_receive" "$DEV_B" "$PORT" "$1" "$3" ${STREAM:+"$2"} >"$TMP/paced" &
@@ -32,11 +32,11 @@ flows() { # frames, size, rates, words...
 	others_end
 	sed -i /listening/d "$TMP/paced"
 }
-# (TCP sends again what a busy receiver has dropped; its bytes are in order for the program.)
+# (TCP sends dropped segments again, so more frames may come than were sent, and out of order.)
 is_whole() { # frames
 	awk -v n="$1" -v tcp="$STREAM" '$3 < n || !tcp && ($3 > n || $4) { bad = 1 } END { exit bad || !NR }' "$TMP/paced"
 }
-# The flow that is furthest off, in thousandths; greater than 0: too fast.
+# Prints by how much the worst flow is off its rate, in thousandths. sign 1: too fast; -1: too slow.
 worst() { # sign
 	awk -v s="$1" '{ d = s * ($5 - $2) * 1000 / $2; if (d > w || NR == 1) w = d } END { printf "%.1f", w }' "$TMP/paced"
 }
@@ -47,7 +47,7 @@ show_gaps() {
 	awk '{ if ($7 > p99) p99 = $7 } END { printf "  (%s) %d flows, the last %s kbit/s: %s, p99 gap error %.0f us\n",
 		mode, NR, $2, $5, p99 }' mode="$MODE" "$TMP/paced"
 }
-# Sets CARRIED to the rate at which the machine carries such frames; true: enough to judge a flow by.
+# Sets CARRIED to the rate at which the machine carries frames of this kind; true: enough to judge a flow.
 is_carried() { # frames, size, rates, words...
 	CARRIED=more
 	[[ $3 != *,* ]] || return 0
@@ -56,7 +56,7 @@ is_carried() { # frames, size, rates, words...
 	[ $((CARRIED * 2)) -ge $(($3 * 3)) ]
 }
 paced() { # permille, frames, size, rates, words...
-	local permille=$1 what="${4%%,*} ${*:5}" try slow # of many rates the first
+	local permille=$1 what="${4%%,*} ${*:5}" try slow # (names the first of many rates)
 	local least=$((permille + SLOWER))
 	shift
 	for ((try = 1; ; try++)); do

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Connections of tcp_swarm with checked bytes both ways, offloaded on host b, that go on until end(): something is
-# done to them in between. Read after net_up.
+# Connections of tcp_swarm with checked bytes both ways, offloaded on host b, which go on until end(); in between the
+# test does something to them. Source this after net_up.
 # shellcheck shell=bash source=lib.sh
 need "$BIN/tcp_swarm"
 [ -e "$PRELOAD" ] || skip "the library is not built"
@@ -9,18 +9,18 @@ PORT=7100
 MODES=${MODES/kernel/}
 export SWARM_US=4000
 
-# Connections of the port that a kernel has, without those that have ended.
+# Prints how many connections of the port a host's kernel has, without those that have ended.
 kernels() { "$1" ss -Htn state connected exclude time-wait "( sport = :$2 or dport = :$2 )" | wc -l; }
 has() { [ "$(kernels "$1" "$2")" "$3" "$4" ]; }
 resets() { tcp_stat a EstabResets; }
 
-# Before Linux 5.12 nothing keeps the kernel from resetting connections whose segments it gets before they are its own
-# (lib/ctl/steer/guard.c): what is done to them then is left out. $GUARD_NOTE is said.
+# True: guards keep the kernel from resetting connections whose segments it gets before it has the connections
+# (lib/ctl/steer/guard.c; Linux 5.12). Else a test leaves that part out, and says $GUARD_NOTE.
 guarded() { kernel_is 5.12; }
 GUARD_NOTE="this kernel has no tables that have an owner (Linux 5.12), by which its resets are held back"
 
-# role, address family: the swarm is under way. It goes on until end().
-launch() {
+# Starts the swarm, and returns when it is under way.
+launch() { # role, address family
 	local own=B$2 peer=A$2 args
 	own=${!own} peer=${FAR:-${!peer}}
 	PORT=$((PORT + 1))

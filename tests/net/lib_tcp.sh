@@ -3,8 +3,8 @@
 # shellcheck shell=bash source=lib.sh
 [ -n "${APPS:-}" ] || . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# Both hosts know each other's hardware address: a connect() that does not wait gives the kernel up to
-# 50 ms to find it, which may be too short on a busy machine, and is the kernel's then.
+# Has both hosts learn each other's hardware address. A nonblocking connect() gives the kernel up to 50 ms
+# to find it; on a busy machine that may be too short, and then the connection is the kernel's.
 meet() {
 	local to
 	for to in "$B4" "$B6"; do a bash -c "echo >/dev/udp/$to/9" 2>/dev/null; done
@@ -12,12 +12,12 @@ meet() {
 	return 0
 }
 
-# Segments that a host's kernel received and sent, without its resets to nobody's.
+# Prints how many segments a host's kernel received and sent, without its resets for unknown connections.
 tcp_segs() { "$1" awk '$1 == "Tcp:" && !n { for (i = 2; i <= NF; i++) col[$i] = i; n = 1; next }
 	$1 == "Tcp:" { print $col["InSegs"] + $col["OutSegs"] }' /proc/net/snmp; }
 
-# Between the two, the kernel of a host whose program is preloaded must have seen at most PERCENT of
-# the segments that it sees when it does everything itself.
+# Assert that between segs_begin and segs_end the kernel of a host whose program is preloaded saw at most
+# PERCENT of the segments that it sees in mode kernel.
 declare -A SEGS_OF
 FAR_N=0
 segs_begin() { SEGS_A=$(tcp_segs a) SEGS_B=$(tcp_segs b); }
@@ -35,12 +35,11 @@ segs_end() { # name percent
 	return 0
 }
 
-# A column of a host's TCP counters.
+# Prints one of a host's TCP counters.
 tcp_stat() { "$1" awk -v col="$2" '$1 == "Tcp:" && !n { for (i = 2; i <= NF; i++) if ($i == col) n = i; next }
 	$1 == "Tcp:" { print $n }' /proc/net/snmp; }
 
-# Two programs come to their ends, the subject in SECONDS and its peer soon after; what they said is in
-# $TMP/b and $TMP/a.
+# Waits until the subject has ended, at most SECONDS, and then its peer. Their output is in $TMP/b and $TMP/a.
 both_end() { # WHAT SUBJECT PEER SECONDS
 	if ! wait_end "$2" "$4"; then
 		fail "$1: the subject failed: $(cat "$TMP/b")"
