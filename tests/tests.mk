@@ -12,7 +12,7 @@ $(BUILD)/tests/unit/test_death: %: %.o $(DEATH_OBJ) $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
 $(BUILD)/tests/unit/test_share $(BUILD)/tests/unit/test_share_death: %: %.o $(BUILD)/tests/unit/share_world.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
-# Its links and devices are the test's own.
+# This test replaces the functions that look at links and devices.
 $(BUILD)/tests/unit/test_restart: ALL_LDFLAGS += -Wl,--wrap=sl_link_has_carrier -Wl,--wrap=sl_port_find
 # Tests with all objects of the daemon except its main loop.
 $(BUILD)/tests/unit/test_sluiced $(BUILD)/tests/unit/test_deliver: %: %.o $(filter-out %/main.o,$(DAEMON_OBJ)) $(BUILD)/libsluice.a
@@ -77,12 +77,12 @@ tests: all $(UNIT_BIN) $(TCP_TEST_BIN) $(HELPER_BIN) $(SIM_NIC) $(SIM_BIN) $(VLA
 
 # Checking ------------------------------------------------------------------------------------
 .PHONY: check check-long layers run-tests asan asan-build tsan
-# A fixed order whatever -j says: a line of the result must come last.
+# The parts run in this order, whatever -j says, since the line with the result must come last.
 check:
 	$(MAKE) deps
 	$(MAKE) -j"$$(nproc)" tests
 	BUILD=$(BUILD) MAKE="$(MAKE)" tests/check.sh
-# Tests that check leaves out by tests/long.txt.
+# The tests that `make check` leaves out (tests/long.txt).
 LONG_TESTS = $(shell awk '$$1 ~ /^($(1))$$/ { print "tests/" $$2 ".sh" }' tests/long.txt)
 check-long: tests asan-build
 	BUILD=$(BUILD) tests/run.sh $(call LONG_TESTS,both)

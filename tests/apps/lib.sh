@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# For the scripts of this room: unmodified programs of others, first on the kernel (the oracle),
-# then with one side preloaded, the other, and both: MODE is kernel, server, client, both. pb is
+# For the scripts of this room: they run unmodified programs first on the kernel (the oracle), then
+# with the server preloaded, the client, and both: MODE is kernel, server, client, both. pb is
 # the server's side, on host b; pa the client's, on host a.
 #
 #   offload_begin        notes what the kernels of both hosts have counted
 #   offload_end N [M]    asserts that of N datagrams to the server (M to the client) at most a tenth
 #                        came through the kernel of a host whose program was preloaded
-#   stat_sum PID COUNTER sum of a counter over the sockets of a running preloaded program
-#   said NAME            a file for what a program says, a name for each mode
+#   stat_sum PID COUNTER prints the sum of a counter over the sockets of a running preloaded program
+#   said NAME            prints the path of a file for a program's output, in the present mode
 # shellcheck shell=bash source=../net/lib.sh
 HERE=$(dirname "${BASH_SOURCE[0]}")
 [ -e "${BUILD:-$HERE/../../build}/libsluice-preload.so" ] && MODES=${MODES:-${APPS_MODES:-kernel server client both}}
@@ -42,8 +42,8 @@ stat_sum() {
 import json, sys
 print(sum(k.get(sys.argv[1], 0) for k in json.load(sys.stdin)["sockets"]))' "$2"
 }
-# The server is there: bound and, when it is preloaded, past its start: what came before that waits
-# in the kernel's queue, as it should, but says nothing about the bypass.
+# True: the preloaded program has offloaded a socket on that port. (Datagrams that come before that
+# wait in the kernel's queue, as they should, and would count as not offloaded.)
 offloads() { "$TOOL" stat -p "$1" --json | grep -q '"offloaded": *true[^}]*"local": *"[^"]*:'"$2"'"'; }
 wait_server() { # pid port
 	wait_udp b "$2"

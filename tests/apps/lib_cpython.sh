@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# For tests of CPython's own (Debian: libpython3.11-testsuite), which are clients and servers in one
-# process: their names for the local host are made b's address (a's), which b (a) reaches through a
-# (b): every segment leaves by the device and comes in again. They run
+# For CPython's own tests (Debian: libpython3.11-testsuite). Each is client and server in one process. Here
+# their names of the local host are replaced by the host's own address, which the host reaches through the
+# other one: every segment leaves by the device and comes in again. The tests run
 #
 #   on a by the kernel's sockets: the oracle
 #   on b preloaded
-#   on c preloaded, unchanged: by the loopback device, which is the kernel's
+#   on c preloaded and unchanged: by the loopback device, which is the kernel's
 #
-# all three at a time, since most of these tests wait. What differs is run again, alone.
+# all three at a time, since most of these tests wait. Tests whose results differ run again, alone.
 # shellcheck shell=bash source=lib_tcp.sh
 HERE=$(dirname "${BASH_SOURCE[0]}")
 . "$HERE/lib_tcp.sh"
@@ -16,7 +16,7 @@ LIBTEST=$(python3 -c 'import test.test_socket as t; print(t.__file__.rpartition(
 	skip "CPython's tests are not here (libpython3.11-testsuite)"
 [ -e "$PRELOAD" ] || skip "nothing to preload"
 
-# A host reaches its own addresses through the other one.
+# Has a host reach its own addresses through the other host.
 hairpin() { # host, device, the other host, its device
 	local fam own via
 	"$1" sysctl -qw net.ipv4.conf.all.accept_local=1 net.ipv4.conf.all.rp_filter=0 \
@@ -33,7 +33,7 @@ hairpin() { # host, device, the other host, its device
 	done
 }
 
-# The tests with a host's addresses in them.
+# Makes a copy of the tests with a host's addresses in it.
 tests_of() { # host
 	local v4=${1^^}4 v6=${1^^}6 f dir=$TMP/py.$1
 	mkdir -p "$dir/test"
@@ -56,7 +56,7 @@ cpython_up() {
 	mkdir -p "$TMP/py.c"
 }
 
-# Runs tests on a host: one line each in $TMP/out.HOST, what they said beside it in $TMP/err.HOST.
+# Runs tests on a host: $TMP/out.HOST has a line for each, $TMP/err.HOST the rest of their output.
 run_on() { # a, sb or sc; arguments of cpython.py
 	local host=${1#s}
 	(in_ns "$1" unshare -m sh -c 'mount --bind "$0" /etc/hosts; exec "$@"' "$TMP/hosts.$host" \
@@ -65,7 +65,7 @@ run_on() { # a, sb or sc; arguments of cpython.py
 }
 verdict() { sed -n "s/^test\.$1 //p" "$2"; } # test, file
 
-# The preloaded runs of a host against the kernel's; what differs has another chance, alone.
+# Compares a host's preloaded run with the kernel's; tests that differ run once more, alone.
 as_kernel() { # module, host
 	local want=$TMP/want got=$TMP/got id left=
 	cp "$TMP/out.a" "$want"
@@ -103,7 +103,7 @@ cpython() {
 	cp "$TMP/all" "$TMP/out.a"
 }
 cpython_begin() { SEGS_A=$(tcp_segs a) SEGS_B=$(tcp_segs b); }
-cpython_end() { # percent: how much the kernel may have seen: connections to nobody, forked children
+cpython_end() { # percent of the segments that b's kernel may have seen: refused connections, forked children
 	local in_a in_b
 	in_a=$(($(tcp_segs a) - SEGS_A)) in_b=$(($(tcp_segs b) - SEGS_B))
 	MODE=device

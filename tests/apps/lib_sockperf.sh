@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# For the scripts about sockperf: a run of a server and a client, and what must come of it.
+# For the scripts about sockperf: runs a server and a client, and checks their results.
 # shellcheck shell=bash
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 need sockperf python3
@@ -12,8 +12,8 @@ feed() { # file: addresses one a line
 	printf 'U:%s\n' "$@"
 }
 
-# Datagrams for which a receiver's buffer had no room: it got no core for tens of milliseconds, which
-# happens to the kernel's as well as to ours when the machine is busy. They are nobody's fault.
+# Prints how many datagrams found a full receive buffer: their receiver had no core for tens of milliseconds.
+# On a busy machine that happens with the kernel's sockets as well as with ours, so such a loss is excused.
 full() { echo $(($(udp_stat a RcvbufErrors) + $(udp_stat b RcvbufErrors))); }
 excused() { # count of full before, PID of the server
 	local n=$(($(full) - $1)) ours
@@ -24,8 +24,8 @@ excused() { # count of full before, PID of the server
 	echo $n
 }
 
-# Was the run too short to judge by? Nothing came, or nothing after what is warm-up to sockperf (the
-# first 0.4 s, in which the device comes up), or what was answered after the end is much of it.
+# True: the run was too short to judge. Nothing came, or nothing after sockperf's warm-up (the first 0.4 s,
+# in which the device comes up), or many answers came after the end.
 too_short() { # file, rate, count of full before, PID of the server
 	local r f
 	r=$(received "$1")
@@ -34,8 +34,8 @@ too_short() { # file, rate, count of full before, PID of the server
 	[ "$2" != 0 ] && [ $(((${f%% *} - $(excused "$3" "$4")) * 1000)) -gt $(($2 * (r + ${f%% *}))) ]
 }
 
-# name, most dropped messages in 1000, server options -- client options
-round() {
+# Runs a server and a client once and checks the client's report.
+round() { # name, most dropped messages in 1000, server options -- client options
 	local name=$1 rate=$2 srv=() out full excused rc f r
 	shift 2
 	while [ "$1" != -- ]; do srv+=("$1"); shift; done
@@ -64,7 +64,7 @@ round() {
 	ok "$name: dropped $1 of $r, $excused of them by full buffers" \
 		test $((($1 - excused) * 1000)) -le $((rate * (r + $1)))
 	same "$name: duplicated and reordered" "0 0" "$2 $3"
-	# Beyond the MTU the kernel puts the pieces together.
+	# (Messages beyond the MTU come in fragments, through the kernel.)
 	[ "$name" = pp4000 ] || offload_end "$r" "$r"
 	stop "$BG"
 }

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# For the scripts about TCP programs: lib.sh with what tests/net/lib_tcp.sh counts of segments.
+# For the scripts about TCP programs: lib.sh, and the counts of segments of tests/net/lib_tcp.sh.
 # shellcheck shell=bash
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$TESTS/net/lib_tcp.sh"
 
-# A server in the background that listens on a port of b: `serve PORT CMD..`; SERVER is its PID.
+# Starts a server in the background and waits until it listens on the port of b: `serve PORT CMD..`; sets SERVER to
+# its PID.
 serve() {
 	local port=$1
 	shift
@@ -14,15 +15,15 @@ serve() {
 		{ fail "$1 does not listen"; tail -n 5 "$(said server)"; return 1; }
 	segs_begin
 }
-# Its end; what b's kernel has seen of it is said and not judged.
+# Ends the server, and prints how many segments b's kernel has seen, without judging them.
 serve_end() {
 	say "    b's kernel saw $(($(tcp_segs b) - SEGS_B)) segments"
 	alive "$SERVER"
 	stop "$SERVER"
 }
 
-# $TMP/nginx.conf for so many worker processes (0: one process in all); the rest of its http block comes
-# from the standard input.
+# Writes $TMP/nginx.conf for so many worker processes (0: one process in all); the standard input has the
+# rest of its http block.
 nginx_conf() { # workers
 	{
 		cat <<-END

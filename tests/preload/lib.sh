@@ -1,15 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # For the scripts of this room: runs one of its programs on host b, first on the kernel, then
-# preloaded; what it prints must be the same. The peer is on host a (over IPv4, IPv6, and IPv4 with
-# a wildcard address of one's own), then on host b itself, where nothing can be offloaded.
+# preloaded; its output must be the same. The peer is on host a (over IPv4, over IPv6, and over IPv4
+# with a wildcard address on b), then on host b itself, where nothing can be offloaded.
 # shellcheck shell=bash
 . "$(dirname "${BASH_SOURCE[0]}")/../net/lib.sh"
 PBIN=$BUILD/tests/preload
 
-# Not more than the given share (percent, default 20) of the datagrams that the kernel delivered to
-# host b in the kernel's run may come through the kernel in the preloaded one: so that it is our
-# code which is tested.
+# Asserts that in the preloaded run the kernel delivered at most the given share (percent, default 20)
+# of the datagrams that it delivered in the kernel's run: so the test has tested our code.
 preload_test() { # program [percent]
 	local percent=${2:-20} before kernel=0 n
 	need "$PBIN/$1" "$PBIN/peer"

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# For tests on the simulated NIC (tests/sim/nic): hosts as in tests/net/lib.sh; the NIC is on host a,
-# its port is a's veth, and whoever looks at what it sends is on b.
+# For tests on the simulated NIC (tests/sim/nic): hosts as in tests/net/lib.sh. The NIC is on host a, its
+# port is a's veth, and the receiver that checks its frames is on b.
 #
-#   sim_need              skips where the simulated NIC cannot be
-#   sim_up [OPTIONS]      makes its sysfs tree: SIM is its directory. OPTIONS as in nic/device.c:
+#   sim_need              skips the test where the simulated NIC cannot run
+#   sim_up [OPTIONS]      makes the NIC's sysfs tree in the directory SIM. OPTIONS as in nic/device.c:
 #                         min_inline=18,rates=127,...
 #   sim CMD..             runs CMD on host a with the NIC; sim_bg CMD.. in the background (BG)
-#   receive WHAT ARGS..   starts the independent receiver on b; received ends it: its report is
-#                         in the file $TMP/received, value NAME gives one figure of it
+#   receive WHAT ARGS..   starts the independent receiver on b
+#   received              waits for its end; the report is in $TMP/received, and value NAME prints a figure of it
 #
 # shellcheck shell=bash
 # shellcheck source=tests/net/lib.sh source=tests/sim/lib_nic.sh
@@ -57,14 +57,14 @@ receive() {
 	RECEIVER=$BG
 	wait_line "$TMP/received" '^listening'
 }
-received() { # waits for its report
+received() {
 	wait_end "$RECEIVER" 60 || fail "the receiver found the frames wrong"
 	sed 's/^/  /' "$TMP/received"
 }
 value() { # name
 	sed -n "s/^$1 //p" "$TMP/received"
 }
-# The report that the NIC left when the program ended.
+# Prints a figure of the report that the NIC left when the program ended.
 counted() { # name
 	sed -n "s/^$1 //p" "$SIM"/report.*
 }

@@ -13,7 +13,7 @@ sim_need() {
 	need ibv_devinfo
 }
 
-put() { # value, file: both made
+put() { # value, file; makes the directory, too
 	mkdir -p "$(dirname "$2")"
 	printf '%s\n' "$1" >"$2"
 }
@@ -22,7 +22,7 @@ put() { # value, file: both made
 sim_sysfs() { # host, directory, network device
 	local on=$1 verbs=$2/class/infiniband_verbs ib=$2/class/infiniband/simulated0 dev=$3 mac
 	put 6 "$verbs/abi_version"
-	put 1:3 "$verbs/uverbs0/dev" # of /dev/null, which stands in for the device's node
+	put 1:3 "$verbs/uverbs0/dev" # /dev/null's number: it stands in for the device's node
 	put 1 "$verbs/uverbs0/abi_version"
 	put simulated0 "$verbs/uverbs0/ibdev"
 	put '1: CA' "$ib/node_type"
@@ -49,14 +49,14 @@ nic_env() { # directory, network device
 	printf '%s\n' SLUICE_TX_BACKEND=auto "SYSFS_PATH=$1/sys" "SIM_NIC=$1" "SIM_NIC_NETDEV=$2" "SIM_NIC_OPTIONS=${SIM_OPTIONS:-}"
 }
 
-# A NIC on a host of VERBS=1.
+# Adds a NIC to a host, for VERBS=1.
 nic_up() { # host, network device
 	mkdir -p "$TMP/nic.$1"
 	chmod 777 "$TMP/nic.$1"
 	sim_sysfs "$1" "$TMP/nic.$1/sys" "$2"
 	eval "NIC_$1=$2"
 }
-# Commands to the NIC of every program on a host that has it open (tests/sim/nic/control.c).
+# Sends a command to the NIC of each program on a host that has the NIC open (tests/sim/nic/control.c).
 nic_control() { # host, command
 	python3 - "$TMP/nic.$1" "$2" <<-'EOF'
 		import glob, socket, sys

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Two hosts with simulated NICs whose sockets are paced: which way, and what the library said of it.
+# For two hosts with simulated NICs whose sockets are paced: tells which pacer each socket has, and what the log says.
 #
 # shellcheck shell=bash
-unset SLUICE_STATS_SHMEM_DIR # a place of its own: what is listed is all that is there
+unset SLUICE_STATS_SHMEM_DIR # (its own directory, so that the list has no other program's sockets)
 VERBS=1
 . "$(dirname "$0")/lib.sh"
 need python3
@@ -10,14 +10,14 @@ net_up
 MODE=simulated
 
 said() { grep -q -e "$1" "$TMP"/sluice.*.log; }
-# How many sockets are paced by the NIC, and by the wheel.
+# Prints how many sockets are paced by the NIC, and how many by the wheel.
 ways() {
 	"$BUILD/sluice" pace -k "$TMP/stats" -j | python3 -c 'import json, sys
 l = [s["by"] for s in json.load(sys.stdin)]
 print(l.count("nic"), l.count("wheel"))'
 }
 are() { [ "$(ways)" = "$1" ]; }
-# A flow in the background, which is looked at when half of it went: it goes on slowly then, until it is told.
+# Starts a flow in the background. After its first half it goes on slowly, until go_on(): a test looks at it then.
 mkfifo "$TMP/go"
 exec 7<>"$TMP/go"
 begin() { # frames, size, rates, words

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# For the scripts that send a stream by the simulated NIC: $TMP/stream, whose sum is SUM.
+# For the scripts that send the file $TMP/stream by the simulated NIC; SUM is its checksum.
 # shellcheck shell=bash
 fresh() { rm -f "$TMP"/sluice.*.log "$SIM"/report.* "$TMP/got"; }
 wire() { sed -n "s/^$1 //p" "$TMP/wire"; } # figure
-# To address, on port 7001: it arrives whole.
+# Sends the file to the address, port 7001, and asserts that it arrives whole.
 stream() { # what, address
 	fresh
 	b timeout 60 socat -u "TCP6-LISTEN:7001,ipv6only=0,reuseaddr" - </dev/null 2>/dev/null | sha256sum >"$TMP/got" &
@@ -13,7 +13,7 @@ stream() { # what, address
 	wait "$got"
 	same "$1: not a byte is lost" "$SUM" "$(cat "$TMP/got")"
 }
-# In the midst of it the NIC is told that something fails: what it did not do is finished here, and goes by AF_XDP.
+# Sends the file; in the middle the NIC gets the command to fail. The library must send the rest by AF_XDP.
 stream_fails() { # what, fault
 	local got sender
 	fresh

@@ -4,18 +4,18 @@
 #
 #   tests/vm/lib_boot.sh SCRIPT [ARGS...]
 #
-# The guest's root is this machine's, read-only over 9p and under an overlay in memory: what is built
-# here runs there, and nothing that it does stays. It is emulated (no KVM is asked for), and its time is
-# what it has computed, two nanoseconds an instruction, and when it sleeps, its timers' (icount): how
-# slow it is, and how busy the machine, is nothing that a program in it can see. Its processors take
-# turns on one of the machine's. Settings are in the environment:
+# The guest's root is this machine's, read-only over 9p and under an overlay in memory: programs that are
+# built here run there, and nothing that they write stays. The guest is emulated (without KVM). Its clock
+# counts its instructions, two nanoseconds each, and jumps to the next timer when all sleep (icount): so a
+# program in it cannot see how slow the emulation or how busy the machine is. The guest's processors take
+# turns on one processor of the machine. Settings are in the environment:
 #
 #   VM_KERNEL   6.18            as lib_fetch.sh names them        VM_CPUS   1
 #   VM_NICS     ""              pairs of NICs, see nic_pair   VM_MEM    1024 (MB)
-#   VM_SECONDS  900             longer than this, and it is killed; so is what does not boot in 400
+#   VM_SECONDS  900             a guest that takes longer is killed, and one that does not boot in 400
 #   VM_CACHE    ~/.cache/sluice-vm                        VM_NICE   5
-#   VM_PASS     ""              names of variables that the script is to have, too
-#   VM_QEMU     ""              more for QEMU to know (-object filter-dump,id=d,netdev=n1_2,file=/tmp/wire.pcap)
+#   VM_PASS     ""              names of further variables for the script
+#   VM_QEMU     ""              further arguments of QEMU (-object filter-dump,id=d,netdev=n1_2,file=/tmp/wire.pcap)
 set -u
 HERE=$(cd "$(dirname "$0")" && pwd)
 VM_CACHE=${VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/sluice-vm}
@@ -36,9 +36,9 @@ at_exit() {
 trap at_exit EXIT
 trap 'exit 130' INT TERM HUP
 
-# A pair of NICs back to back; their addresses are 02:00:00:00:NN:01 and :02, NN the pair's number.
-# MODEL[:OPTION,...]: virtio or igb, and what else QEMU is to say to the device. virtio-QUEUES has
-# queues, and then TAPs on a bridge between them, in a network namespace of QEMU's own.
+# Adds a pair of NICs, back to back, with addresses 02:00:00:00:NN:01 and :02, where NN is the pair's number.
+# The spec is MODEL[:OPTION,...]: virtio or igb, and QEMU's options of the device. virtio-QUEUES has several
+# queues; such a pair is joined by TAPs on a bridge, in a network namespace of QEMU's own.
 DEVICES=()
 TAPS=()
 nic_pair() { # number spec
@@ -61,9 +61,9 @@ nic_pair() { # number spec
 		esac
 	done
 }
-# (Without iommu_platform there is no zero-copy. A packet that is sent leaves 20 us of the guest's own time later:
-# QEMU's default has its threads do it when they come to it, and while all sleep in the guest, time goes from timer to
-# timer meanwhile, and retransmits.)
+# (Without iommu_platform there is no zero-copy. A packet leaves 20 us after it was sent, by the guest's clock. By
+# default a thread of QEMU sends it when the thread gets to run; if all sleep in the guest meanwhile, the clock jumps
+# from timer to timer, and the guest retransmits.)
 virtio_device() { # id mac queues
 	local more=
 	[ "$3" = 1 ] || more=,mq=on,vectors=$(($3 * 2 + 2))
@@ -110,9 +110,9 @@ for nic in ${VM_NICS:-}; do
 	nic_pair $N "$nic"
 done
 initrd "$@"
-# A guest waits for its files, which come when the machine gets to them; meanwhile the guest's time would go from timer
-# to timer, by seconds each, and a test's timeout would be over before a program had started. So QEMU has a timer of its
-# own every millisecond of the guest's (on a wire that nobody uses).
+# While a guest waits for its files from the machine, its clock would jump from timer to timer, by seconds each, and a
+# test's timeout would be over before a program had started. So QEMU has a timer of its own every millisecond of the
+# guest's clock (on a wire without NICs).
 TICKS=(-netdev "hubport,hubid=99,id=tick" -object "filter-buffer,id=ticks,netdev=tick,interval=1000")
 # shellcheck disable=SC2206
 ARGS=(-machine q35 -accel tcg,thread=single -icount shift=1,sleep=off -cpu Nehalem -smp "${VM_CPUS:-1}" -m "${VM_MEM:-1024}"

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What happens to devices while checked traffic goes on. A port of the guest's (virtio: bytes as they are,
-# where a serial line's terminal echoed them) leads to QEMU's own monitor (QMP), so a test pulls its cables
-# and cards itself. Each question has a number, which its answer bears: events stand between them.
+# Does things to devices while checked traffic goes on. A port of the guest leads to QEMU's monitor (QMP), so a
+# test pulls its cables and cards itself. (A virtio port: the terminal of a serial line would echo the bytes.)
+# Each request has a number, and its answer bears the same number, since QEMU's events come between them.
 # shellcheck shell=bash source=lib.sh
 
 QMP_ID=0
-qmp_ask() { # what to execute
+qmp_ask() { # command (JSON)
 	QMP_ID=$((QMP_ID + 1))
 	printf '{"execute": %s, "id": %d}\n' "$1" "$QMP_ID" >&"$QMP"
 }
-# Reads QEMU's next line into LINE. This waits without a sleep: while all sleep here, time goes from timer to timer as
-# fast as the machine can (icount), and any timeout would be over before QEMU comes to think of an answer.
+# Reads QEMU's next line into LINE. It waits without sleeping: while all sleep in the guest its clock jumps from timer to
+# timer (icount), and any timeout would be over before QEMU answers.
 qmp_line() {
 	local end=$((SECONDS + 120))
 	until read -r -t 0 -u "$QMP"; do [ $SECONDS -le $end ] || return 1; done
@@ -23,7 +23,7 @@ qmp_open() {
 	port=$(wait_until 20 qmp_port) || { say "no port leads to QEMU" && return 1; }
 	exec {QMP}<>"/dev/$port" && qmp_ask '"qmp_capabilities"'
 }
-qmp() { # command of the human monitor; what that answers but nothing is an error
+qmp() { # command of the human monitor; any output of it is an error
 	[ -n "${QMP:-}" ] || qmp_open || return 1
 	qmp_ask '"human-monitor-command", "arguments": {"command-line": "'"$1"'"}'
 	while qmp_line; do
@@ -37,7 +37,8 @@ qmp() { # command of the human monitor; what that answers but nothing is an erro
 cable() { # pair, 1 or 2, on or off
 	qmp "set_link n$1_$2 $3"
 }
-# At full speed a guest takes seconds for each of its own: streams have it just when a card is pulled.
+# Streams run slowly but for the moment when a card is pulled: at full speed the guest takes seconds for each second of
+# its clock.
 slowly() { : >"$TMP/slow"; }
 fast() { rm -f "$TMP/slow" && sleep 0.1; }
 unplug() { # pair, 1 or 2
@@ -47,22 +48,22 @@ unplug() { # pair, 1 or 2
 	done
 	say "device n$1_$2 does not go" && return 1
 }
-plug() { # pair, 1 or 2; it comes to the first network namespace
+plug() { # pair, 1 or 2; the device appears in the first network namespace
 	local device
 	device=$(printf '%s\n' "$VM_DEVICES" | grep "id=n$1_$2,")
 	qmp "device_add $device" && wait_until 60 nic "$1" "$2" >/dev/null
 }
-# The driver of the card lets it go, and takes it again. (virtio_net's has no card: the one below has.)
+# Unbinds the card's driver, and binds it again. (For virtio_net this is the PCI driver below it.)
 driver_off() { # pair, 2
 	BUS=$(b ethtool -i "$DEV_B" | sed -n 's/^bus-info: //p')
 	DRIVER=$(readlink -f "/sys/bus/pci/devices/$BUS/driver") && fast && echo "$BUS" >"$DRIVER/unbind" && slowly
 }
-driver_on() { # pair, 1 or 2; it comes to the first network namespace
+driver_on() { # pair, 1 or 2; the device appears in the first network namespace
 	echo "$BUS" >"$DRIVER/bind" && wait_until 60 nic "$1" "$2" >/dev/null
 }
 
-# A preloaded program on b keeps a connection from before the first event to after the last. SERVED_BY=sa: the
-# server on a is preloaded, too.
+# Starts a preloaded program on b, which keeps one connection from before the first event to after the last.
+# SERVED_BY=sa: the server on a is preloaded, too.
 stream_begin() {
 	MODE=one
 	bg "${SERVED_BY:-a}" python3 "$VM_DIR/bytes.py" serve "$A4" 7001
@@ -72,15 +73,15 @@ stream_begin() {
 	STREAM=$BG
 	ok "the connection carries bytes" wait_until 60 test -s "$TMP/stream"
 }
-stream() { # file: of bytes so far
+stream() { # file, to which the program writes how many bytes it has carried
 	bg sb python3 "$VM_DIR/bytes.py" ask "$A4" 7001 0 "$1"
 }
-moves() { # [file pid]: it has carried more bytes
+moves() { # [file pid]: waits until the stream has carried more bytes
 	local file=${1:-$TMP/stream} pid=${2:-$STREAM} was
 	was=$(head -n 1 "$file")
 	wait_until 60 eval '[ "$(head -n 1 "$file")" -gt "$was" ] || gone "$pid"' && ! gone "$pid"
 }
-kernels() { # [host sport|dport]: connections that the kernel of b has, or of that host
+kernels() { # [host sport|dport]: prints how many of the connections the kernel of b, or of that host, has
 	"${1:-b}" ss -Htn state established "( ${2:-dport} = :7001 )" | wc -l
 }
 # Counts things that a round must not leak: descriptors, and BPF programs and maps in the kernel.
@@ -99,7 +100,7 @@ stood_still() { # round
 	ip -n "${NS}b" -s link
 	dmesg | tail -n 5
 }
-# EVENT ROUND happens VM_COUNT times; after each the connection carries bytes again.
+# Runs `EVENT ROUND` VM_COUNT times; after each the connection must carry bytes again.
 rounds() { # EVENT
 	local round moved=0 held='' count=${VM_COUNT:-100}
 	for round in $(seq "$count"); do
@@ -109,7 +110,7 @@ rounds() { # EVENT
 		[ "$round" -gt 2 ] || held=$(holds)
 	done
 	same "it goes on after each" "$count" "$moved"
-	# (After the second a device may not have been given back yet, which is done beside the connection.)
+	# (The library may release the device a moment after the last round; the connection does not wait for that.)
 	[ "$moved" = 0 ] || ok "descriptors, programs, maps after the second: $held, and after the last" wait_until 10 holds_no_more "$held"
 }
 stream_end() {

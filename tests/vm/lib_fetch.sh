@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Brings what a guest needs into $VM_CACHE (see lib.sh), from Debian's packages, without changing
+# Brings what a guest needs into $VM_CACHE (see lib_boot.sh), from Debian's packages, without changing
 # the machine: apt has a state directory of its own there, and packages are unpacked, not installed.
 #
-#   tests/vm/lib_fetch.sh qemu            QEMU, and of its libraries those that the machine has not
+#   tests/vm/lib_fetch.sh qemu            QEMU, and the libraries of it that the machine lacks
 #   tests/vm/lib_fetch.sh kernel NAME     5.10, 6.1, 6.12, 6.18 or newest
 #
-# Exits 77 and says why when something cannot be had. What is there already is not asked for again.
+# Exits 77 and says why when something cannot be had. It does not fetch anything again.
 set -u
 VM_CACHE=${VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/sluice-vm}
-# A mirror that does not answer is given up in seconds, one that stalls in two minutes.
+# Gives a mirror up after seconds if it does not answer, after two minutes if it stalls.
 FETCH_SECONDS=${VM_FETCH_SECONDS:-120}
 
 skip() {
@@ -25,7 +25,7 @@ mirror() {
 	echo "${uri:-http://deb.debian.org/debian/}"
 }
 
-# Makes a configuration of apt for these suites and reads their lists; it is in $APT then.
+# Makes a configuration of apt for these suites, sets APT to its file, and reads the suites' lists.
 apt_of() { # name suites...
 	local dir=$VM_CACHE/apt/$1 uri suite
 	shift
@@ -109,7 +109,8 @@ kernel() { # name
 	mv "$dir.part" "$dir" && touch "$dir/.complete" && rm -rf "$VM_CACHE/apt/kernel-$1"
 }
 
-# Whatever the packaging: release, vmlinuz, modules/ with the lists of depmod.
+# Puts a kernel's files into their places, whatever its packaging: release, vmlinuz, lib/modules/RELEASE with depmod's
+# lists.
 complete_kernel() { # directory release
 	local modules image to=$1/lib/modules/$2
 	image=$(find "$1" -type f \( -name "vmlinuz-$2" -o -path "*/modules/$2/vmlinuz" \) | head -n 1)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Joins the hosts of net_up by pairs of NICs that lie back to back (LINKS: their numbers, lib_boot.sh),
-# in the place of veth, with NIC_FEATURES, as ethtool -K has them, and NIC_QUEUES of each, whatever the test
-# asks for. A test gives them back before its namespaces go: the kernel would when the last connection is gone that
-# a dead program has left there, which has something to send yet and asks for minutes.
+# Joins the hosts of net_up by pairs of NICs that lie back to back, instead of veth. LINKS has the numbers of the pairs
+# (lib_boot.sh), NIC_FEATURES the features to set (as for ethtool -K), NIC_QUEUES the number of queues, whatever the test
+# asks for. A test moves the NICs back before it deletes its namespaces (leave_nics). The kernel would move them back
+# only after the last connection of the namespace has ended; one of a dead program with unsent data takes minutes.
 # shellcheck shell=bash source=../net/lib.sh
-nic() { # pair, 1 or 2: its name (without a program of its own: who waits for one asks often)
+nic() { # pair, 1 or 2: prints its name (starts no program, since callers that wait for a NIC call this often)
 	local dir address want
 	printf -v want '02:00:00:00:%02x:0%d' "$1" "$2"
 	for dir in /sys/class/net/*; do
@@ -24,7 +24,7 @@ join_nics() { # host1 host2 device1 device2 queues mtu, as of net_up
 		wait_until 60 nic "$n" $i >/dev/null || die "where is NIC $i of pair $n?"
 		dev=$(nic "$n" $i)
 		ip link set "$dev" down
-		# (Fewer queues than asked for is what some NICs have.)
+		# (Some NICs have fewer queues.)
 		[ "$(nic_queues "$dev")" = "$queues" ] || ethtool -L "$dev" combined "$queues" 2>/dev/null
 		# shellcheck disable=SC2086
 		[ -z "${NIC_FEATURES:-}" ] || ethtool -K "$dev" $NIC_FEATURES >/dev/null || die "NIC $i of pair $n: no $NIC_FEATURES"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Lists, for lib_boot.sh, the machine's files that tests read again and again, with links and directories. The guest copies
-# them into its memory before anything else: what is opened on its root QEMU is asked for, and while all
-# sleep in the guest, waiting for that, its time goes from timer to timer (icount). On a busy machine a
-# program started so after a minute of the guest's, and every other one had given it up.
+# Lists, for lib_boot.sh, the machine's files that tests read again and again, with links and directories. The guest
+# copies them into its memory before anything else. QEMU serves every other file; while all sleep in the guest and wait
+# for QEMU, the guest's clock jumps from timer to timer (icount). On a busy machine a program's start then took a minute
+# by that clock, and the other programs of the test had given up.
 #
 #   tests/vm/lib_near.sh BUILD
 set -u

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Checked traffic of a preloaded program on b with one on a, and what the log says of the device.
+# Sends checked traffic between a preloaded program on b and a program on a, and looks for messages in the log.
 # shellcheck shell=bash source=lib.sh
 
 traffic_begin() { # after net_up
@@ -7,7 +7,7 @@ traffic_begin() { # after net_up
 	bg a python3 "$VM_DIR/bytes.py" serve "$A4" 7001
 	wait_tcp a 7001
 }
-# Datagrams of all sizes, then bytes over TCP; by the kernel (1) or not (0).
+# Sends datagrams of all sizes, then bytes over TCP. BY_KERNEL: 1 if the kernel must have the connection, else 0.
 traffic() { # WHAT BY_KERNEL [SETTING=VALUE...]
 	local what=$1 by=$2 want="200000 $2"
 	shift 2
