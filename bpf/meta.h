@@ -54,8 +54,7 @@ struct sl_packet_record {
 	__u8 magic;
 	__u8 proto;    /* as in struct sl_meta */
 	__u8 flags;    /* SL_META_SW: the claim wants time stamps; the VLAN device's number */
-	__u8 l4_words; /* the transport header begins so many times 4 bytes behind the IP header's
-			  start */
+	__u8 l4_words; /* offset of the transport header from the IP header, in 4 bytes */
 	__u32 slot;
 	__u32 gen;
 };

@@ -66,7 +66,7 @@ static __always_inline int redirect(struct xdp_md *ctx, const struct sl_view *p,
 	err = bpf_redirect_map(&lanes, xsk, XDP_PASS);
 	if (err == XDP_REDIRECT)
 		count_redirect(c, match, bytes);
-	else if (moved) /* the XSK went after the look-up: pass what came */
+	else if (moved) /* the XSK has gone since the look-up: pass the packet as it came */
 		bpf_xdp_adjust_head(ctx, moved);
 	return err;
 }

@@ -136,7 +136,7 @@ int sl_devices(struct sl_device *dev, unsigned max)
 		query_ioctls(sock, d);
 		query_xdp(d);
 		(void)sl_netdev_query(d->ifindex, &d->xdp);
-		n += !sl_pair_is(d->name, d->driver); /* sluice's own are nobody's business */
+		n += !sl_pair_is(d->name, d->driver); /* without lanes' private pairs */
 	}
 	if_freenameindex(list);
 	close(sock);

@@ -18,7 +18,7 @@ struct sl_guarded {
 	const void *fn;
 	uint64_t failed; /* what it returns after a fault */
 };
-/* Makes fn a guarded function: one with SL_APART, since the handler looks for a call of it. */
+/* Makes fn a guarded function; fn must have SL_APART, since the handler looks for a call of it. */
 #define SL_GUARDED(fn, failed)                                                                     \
 	__attribute__((section("sl_guarded"),                                                      \
 		       used)) static const struct sl_guarded sl_guarded_##fn = {                   \

@@ -60,8 +60,8 @@ void sl_free(void *mem)
 #define PAGES     (REGION / PAGE)
 #define CLASSES   40
 #define CLASS_MAX (32ul << 10)
-/* A run of pages is cut into about so many bytes of blocks, so that a class that is used by few
- * touches little. */
+/* Least bytes of a run of pages that is cut into blocks: few, so that a class with few users
+ * touches little memory. */
 #define RUN_BYTES (2 * PAGE)
 
 /* In a region's first page. */

@@ -40,7 +40,7 @@ static struct sl_lane_stats spill_lane;
 static struct sl_port_stats spill_port;
 
 static uint32_t nsocks;    /* entries taken: when all are, the search for a free one is skipped */
-static uint32_t max_socks; /* ours: the one in the file is for readers */
+static uint32_t max_socks; /* our copy: the file's is for readers */
 static char path[256];     /* of the shared file; "" when there is none */
 
 static const char *const reason_texts[] = {

@@ -151,9 +151,9 @@ struct sl_port_stats *sl_stats_port(uint32_t ifindex); /* finds or makes; never 
 void sl_stats_port_free(struct sl_port_stats *p);      /* another port may have the place */
 /* The shared file, "" when there is none. */
 const char *sl_stats_path(void);
-/* Removes the files that killed programs of this user have left beside it (stats_sweep.c). _begin()
- * opens the directory in a call of the program's: if another thread opened it later, it would take
- * a descriptor's number away from the program for a moment. */
+/* Removes the files that killed programs of this user have left beside it (stats_sweep.c).
+ * sl_stats_sweep_begin() opens the directory in a call of the program's: if another thread opened
+ * it later, it would take a descriptor's number away from the program for a moment. */
 void sl_stats_sweep_begin(void);
 void sl_stats_sweep(void); /* once; later calls do nothing */
 /* True: a live process, of any pid namespace, uses the file, or that cannot be asked. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The directory of processes' counters. Without a setting it is one that belongs to the process's
- * user alone: in a directory of others, they could put links in the place of our files. */
+/* The directory of processes' counters. Without a setting it belongs to the process's user alone:
+ * in another user's directory that user could put links in the place of our files. */
 #ifndef SL_STATS_DIR_H
 #define SL_STATS_DIR_H
 

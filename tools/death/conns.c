@@ -22,7 +22,7 @@
 #define PIECE_BYTES 262144u /* read at a time */
 #define STRIDE_MAX  4096u
 #define CONNS_MAX   (1u << 20)
-#define RESCUE_COST 8u /* a rescue takes as long as so many looks */
+#define RESCUE_COST 8u /* looks that take as long as one rescue */
 
 /* True: the field ends inside an entry. */
 static bool inside(const struct sl_conns_layout *l, uint32_t at, uint32_t bytes)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A TIME_WAIT of the kernel's that stands in the way of a connection of ours.
  *
- * The kernel gives such a record up for a SYN of a new connection (RFC 6191). Ours began without
- * it: the SYN was steered past it. When the connection has to end as the kernel's, the record would
- * answer in its place, with the numbers of the connection before. */
+ * The kernel drops such a record when a SYN of a new connection comes (RFC 6191). The SYN of our
+ * connection was steered past the kernel, so the record stayed. When the connection has to end as
+ * the kernel's, the record would answer in its place, with the numbers of the earlier
+ * connection. */
 #include <errno.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Picks, of the TCP connections that a dead process has left (tools/death), those of the session:
- * it had claimed their local end or their flow, and had proved that claim by a socket. */
+/* Picks the session's own connections out of the TCP connections that a dead process has left
+ * (tools/death): the session had claimed their local end or their flow, and had proved that claim
+ * by a socket. */
 #include "conns.h"
 
 #include <errno.h>

@@ -56,7 +56,7 @@
 #define EXIT_OTHER_VERSION 78
 #define FRAMES             65536         /* frames of packet memory, unless SLUICE_FRAMES is set */
 #define CHECK_MS           1000          /* how often the devices are looked after */
-#define TRIAL_MS           5             /* likewise rescued handshakes on trial */
+#define TRIAL_MS           5             /* how often rescued handshakes on trial are */
 #define LEAVE_NS           5000000000ull /* for programs to move to the kernel what they have */
 
 static const char *socket_path = SL_LEASE_PATH;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which users may have a lease, and what of it. */
+/* The policy: which users may have a lease, and within which limits. */
 #ifndef SL_POLICY_H
 #define SL_POLICY_H
 

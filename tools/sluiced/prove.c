@@ -204,7 +204,8 @@ bool sl_proof_is_others(const struct sl_session *s, const struct sl_proof *p,
 {
 	if (other->cookie == p->own.cookie || other->uid == s->cred.uid)
 		return false;
-	/* The kernel lets one user's sockets into such a group; a worker has it from a master. */
+	/* The kernel lets only one user's sockets into a SO_REUSEPORT group. (A worker may have its
+	 * socket from a master of another user.) */
 	return !p->reuseport || other->uid != p->own.uid;
 }
 

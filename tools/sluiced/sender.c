@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A lease is one process's, under the user that it had when it asked for it.
+/* Checks the sender of each request: a lease belongs to one process, under the user that it had
+ * when it asked for the lease.
  *
  * Theory of operation: a connection is a descriptor, which a forked child may have, or a process
  * that it was passed to. So with each request the kernel says which process sent it
  * (SCM_CREDENTIALS), and under which real user and group. The daemon refuses a request of any other
  * process, and ends a lease when its process has become another user. It lends things for long
  * (packet memory, a device, a lane) only after a look at the saved IDs, the groups and the
- * capabilities, too: a process that lost some since its greeting gets no more. Effective IDs do not
- * count: a process with its former ones saved may take them again at any moment. Nor do groups
- * while the real and the saved user are root. */
+ * capabilities, too: a process that has lost some since its greeting gets no more. Effective IDs do
+ * not count: a process that has its former ones saved may take them again at any moment. Groups do
+ * not count while the real and the saved user are root. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

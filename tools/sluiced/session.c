@@ -297,7 +297,7 @@ static int handle(struct sl_session *s, struct sl_lease_msg *m, const char **why
 	uint32_t n = m->nfds;
 	int err;
 
-	m->nfds = 0; /* from here on, what the answer has */
+	m->nfds = 0; /* from here on it counts the answer's descriptors */
 	if (m->hdr.version != SL_LEASE_VERSION) {
 		sl_why(why, "the library speaks version %u of the protocol, the daemon %u",
 		       m->hdr.version, SL_LEASE_VERSION);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Asks the kernel whose an abstract name is, since anybody can bind it (unix_diag: connecting would
- * depend on the holder's backlog). Where a user without privileges has it, a lock in root's file
- * decides: a byte for each device of each network namespace. */
+/* Asks the kernel which user has bound an abstract name, since anybody can bind it (by unix_diag:
+ * connecting would depend on the holder's backlog). Where a user without privileges has the name, a
+ * lock in root's file decides: a byte for each device of each network namespace. */
 #include "ctl/broker/owner_lock.h"
 
 #include <errno.h>

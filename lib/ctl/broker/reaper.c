@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The reaper: the owner of a device starts it, and it waits for the owner's death and does then
- * what the owner can no longer do.
+/* The reaper: a process that the owner of a device starts. It waits for the owner's death, and then
+ * cleans up in the owner's place.
  *
  * Theory of operation: a program attached through libxdp's dispatcher is pinned and outlives its
- * process (a bpf_link would not, but does not let other programs in). Packets do not suffer: the
- * map of lanes is emptied by the kernel when the sockets die, so they pass. But nobody should find
- * a program of ours on a device that we do not use. The end is seen in two ways: the pidfd tells a
- * death even when children still hold the socket; the socket, closed on exec, tells that the
+ * process (a bpf_link would not, but does not let other programs in). No packet is lost: the kernel
+ * empties the map of lanes when the sockets die, so packets pass. But no program of ours should
+ * stay on a device that we do not use. The reaper sees the owner's end in two ways: the pidfd tells
+ * a death even when children still hold the socket; the socket, closed on exec, tells that the
  * process has become another program.
  *
- * Nor does the kernel know the TCP connections that were ours: it resets one whose peer sends
- * something, but a peer that waits would wait for ever. */
+ * The kernel does not know the TCP connections that were ours, either: it resets one whose peer
+ * sends something, but a peer that waits would wait for ever. So the reaper tells the peers
+ * (tools/death). */
 #include "ctl/broker/reaper.h"
 
 #include <errno.h>

@@ -53,8 +53,8 @@ int sl_broker_claim_update(const struct sl_claim_req *req);
 /* Gives up the claim of that slot; harmless when there is none. */
 void sl_broker_unclaim(const struct sl_claim_req *req);
 
-/* The host's own addresses, as the mirror sees them (for wildcard endpoints), on all ports, those
- * opened later too. A set: adding twice is adding once. */
+/* Add or remove one of the host's own addresses, as the mirror sees them (for wildcard endpoints),
+ * on all ports, also on those opened later. Adding an address twice is adding it once. */
 void sl_broker_local_add(const uint8_t addr[16]);
 void sl_broker_local_del(const uint8_t addr[16]);
 

@@ -230,7 +230,8 @@ static bool parse_hex(const char **p, unsigned digits, uint32_t *out)
 	return true;
 }
 
-/* To the field with this number (0: the first) of a line of words. NULL: not so many. */
+/* Points to the field with this number (0: the first) of a line of words. NULL: the line has
+ * fewer. */
 static const char *field(const char *p, unsigned index)
 {
 	for (;;) {

@@ -120,9 +120,10 @@ int sl_lease_recv(int fd, struct sl_lease_msg *m, bool answer, int flags)
 	return err;
 }
 
-/* The daemon is root's, or this user's own; anybody else could read and alter what is received.
- * In a user namespace that does not know the host's root, the kernel shows root as the overflow
- * user, as everybody else of the host: there the path decides, which the container was given. */
+/* The daemon must be root's, or this user's own; any other user could read and alter what is
+ * received. In a user namespace that does not know the host's root, the kernel shows root as the
+ * overflow user, like every other user of the host: there the path decides, which the container was
+ * given. */
 static bool daemon_is_trusted(int fd, const char *path)
 {
 	static bool said;
@@ -185,7 +186,8 @@ int sl_lease_ask(int fd, struct sl_lease_msg *m, enum sl_lease_op op, uint32_t s
 	return err ? err : sl_lease_answer(fd, m, seq, 0);
 }
 
-/* A daemon that took over answers once more what the one before it had answered. */
+/* Skips answers to earlier requests: a daemon that took over may answer a request again that the
+ * daemon before it had answered. */
 int sl_lease_answer(int fd, struct sl_lease_msg *m, uint32_t seq, int flags)
 {
 	int err;

@@ -136,7 +136,8 @@ static bool serve(int daemon)
 	return true;
 }
 
-/* The next daemon, or -1. One that comes while another is there is told so: it looks again. */
+/* Accepts a connection. Returns the daemon's: the new one if there was no daemon, else the one that
+ * is there; -1: none. A second daemon is told that the first one lives, and tries again. */
 static int admit(int listen_fd, int daemon)
 {
 	int fd = (int)sl_sys(SYS_accept4, listen_fd, NULL, NULL, SOCK_CLOEXEC);

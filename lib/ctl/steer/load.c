@@ -184,7 +184,7 @@ bool sl_steer_fits(size_t insns, size_t xlated_bytes, size_t page)
 	return xlated_bytes && xlated_bytes + PROG_HEADER <= pages * page;
 }
 
-/* True: the program is still in the pages that it was allocated. */
+/* True: the program is still in the pages that it was given first. */
 static bool has_stayed(const struct bpf_object *obj, const struct bpf_prog_info *info)
 {
 	size_t insns = bpf_program__insn_cnt(bpf_object__find_program_by_name(obj, SL_STEER_PROG));

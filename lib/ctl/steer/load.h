@@ -16,7 +16,8 @@ struct bpf_object *sl_steer_open(bool frags);
 void sl_steer_make_key(void *key, size_t bytes);
 /* Sets the constants of an open object, and the entries of its tables. 0 or -errno. */
 int sl_steer_prepare(struct bpf_object *obj, const void *constants, size_t bytes);
-/* True: a program of so many instructions, now so long, fits in the pages that it was given. */
+/* True: a program that was loaded with `insns` instructions, and has xlated_bytes bytes now, still
+ * fits in the pages that it was given. */
 bool sl_steer_fits(size_t insns, size_t xlated_bytes, size_t page);
 /* Loads the best form into a->obj, prog_id and hints; its descriptor or -errno. */
 int sl_steer_load(struct sl_attach *a, uint32_t ifindex, bool native);

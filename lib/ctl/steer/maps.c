@@ -40,8 +40,8 @@ static size_t rules_bytes(void)
 	return ((SL_MAX_RULES + 1) * sizeof(struct sl_rule) + page - 1) & ~(page - 1);
 }
 
-/* On such a kernel one packet's steering may interrupt another's on the same CPU, half way through
- * an entry. */
+/* True: a real-time kernel. There one packet's steering may interrupt another's on the same CPU,
+ * half way through an entry of `recent`. */
 static bool is_realtime(void)
 {
 	struct utsname u;

@@ -212,7 +212,7 @@ static int told_make(struct sl_umem_info *u, void **told)
 	return err;
 }
 
-/* A daemon believes no lock, and looks after all of them. */
+/* A daemon waits for no lock of a group, and watches all of them (base/share/share_watch.h). */
 static int watch_make(struct sl_umem *u)
 {
 	u->info.share.wary = true;

@@ -99,7 +99,8 @@ int sl_xsk_bind(int fd, const struct sl_device *port, uint32_t queue, uint16_t f
 }
 
 /* Since Linux 6.6 an XSK in copy mode gets a packet that fits a frame, in however many buffers the
- * driver has it. (Flags are looked at first, and there is no such device.) */
+ * driver has it. (The kernel checks the flags before the device, and device 0 does not exist:
+ * ENODEV means that it knows the flag.) */
 bool sl_xsk_gathers(void)
 {
 	struct sockaddr_xdp sxdp = {.sxdp_family = AF_XDP, .sxdp_flags = USE_SG};
