@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* Facts about a packet that the driver knows and its bytes do not show (Documentation/networking/
- * xdp-rx-metadata.rst). Only a program that is bound to its device may ask: steer_bound.bpf.c. */
+ * xdp-rx-metadata.rst). An XDP program may ask only if it is bound to its device:
+ * steer_bound.bpf.c. A tc program reads the VLAN tag from the skb. */
 #ifndef SL_HINTS_BPF_H
 #define SL_HINTS_BPF_H
 

@@ -59,7 +59,7 @@ struct sl_endpoint_key {
 
 /* Owner of a packet: the value of `flows` and `endpoints`, and each target of a group. */
 struct sl_claim {
-	__u32 lane;  /* index into `lanes` of the lane's first XSK; the RX queue index is added */
+	__u32 lane;  /* index into `lanes`: the lane's device, or first XSK (plus the RX queue) */
 	__u32 slot;  /* socket slot in the process (or group index) */
 	__u32 gen;   /* generation of the slot; user space drops packets of an older one */
 	__u32 flags; /* SL_CLAIM_* */
@@ -172,7 +172,7 @@ struct sl_counters {
 	__u64 pass_fragment;    /* IP fragments */
 	__u64 pass_unknown;     /* a header or option it does not know, truncated, other protocol */
 	__u64 pass_miss;        /* TCP/UDP that nobody has claimed */
-	__u64 pass_no_receiver; /* claimed, but the lane has no XSK on this queue */
+	__u64 pass_no_receiver; /* claimed, but the lane has no XSK on this queue, or no device */
 	__u64 pass_large;       /* claimed, but longer than a lane takes */
 	__u64 redirect_flow;
 	__u64 redirect_endpoint;

@@ -13,14 +13,14 @@ c ip -6 route add "$NET6::/64" via "$B6C"
 
 answered() { cut -d' ' -f2 "$TMP/steady.$1"; }
 grows() { [ "$(answered "$1")" -ge "$2" ]; }
-# Traffic goes on: 100 more answers within the time (the interval is 2 ms).
+# Asserts that traffic goes on: 100 more answers come in time (the interval is 2 ms).
 goes_on() { # what
 	local f
 	for f in near far near6 far6; do
 		ok "$1: $f" wait_until 15 grows $f $(($(answered $f) + 100))
 	done
 }
-# Nothing comes any more, now.
+# Asserts that no more answers come.
 pauses() { # what, which
 	local n
 	sleep 0.3

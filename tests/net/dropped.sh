@@ -24,7 +24,7 @@ for MODE in ${MODES/ both/}; do
 	done
 	unset CHANGES
 	[ "$MODE" = kernel ] || drop nothing "memory True threads 1 woken ['wake up']"
-	# (Root has any groups again when it likes.)
+	# (Root can take any groups again at any time.)
 	[ "$MODE" = kernel ] || [ -n "${LEASED:-}" ] || for how in setgroups initgroups; do
 		drop $how "memory True threads 1 woken ['wake up']"
 	done

@@ -71,7 +71,7 @@ print([f["remote"] for f in json.load(sys.stdin) if f["remote"]][0])')
 	stop "$SUBJECT"
 }
 
-# The daemon sleeps, so a connection stays where it is read out of: neither here nor there.
+# The daemon is stopped, so a connection stays half way: out of one side, and not yet in the other.
 moving() {
 	local d args=("$B4" 7801 "$TMP")
 	bg sb python3 "$TESTS/net/flow_moving.py" "${args[@]}" >"$TMP/b" 2>&1
@@ -96,14 +96,14 @@ c.recv(1)' "$B4"
 	wait_end "$SUBJECT" 20
 	same "$WHAT: what poll has told of is read, be it on its way" "got ['all', ' of it', '']" \
 		"$(tail -n 1 "$TMP/b")"
-	wait_end "$OTHER" 20 # (it may complain that the program ended meanwhile)
+	wait_end "$OTHER" 20 # (the tool may report that the program has ended meanwhile)
 }
 
 PORT=7300
 for LEASED in '' 1; do
 	net_up
 	MODE=one
-	# (A file of the same number in /tmp may be left by another user's program that was killed.)
+	# (In /tmp a killed program of another user may have left a file with the same process id.)
 	SL_ENV=("SLUICE_STATS_SHMEM_DIR=$TMP")
 	one_broker
 	[ -z "$LEASED" ] || moving

@@ -15,7 +15,7 @@ has() { [ "$(tables)" = "$1" ]; }
 INDEX=$(b ip -o link show "$DEV_B" | cut -d: -f1)
 V4="2 sluice-$INDEX owned" V6="10 sluice-$INDEX owned"
 PORT=7300
-server() { # what it does then, its output: a program with a listener, whose number is SUBJECT
+server() { # what it does then, file for its output: starts a program with a listener; SUBJECT is its PID
 	PORT=$((PORT + 1))
 	bg pb python3 -c "import os, signal, socket, sys, time
 s = socket.create_server(('$B4', $PORT))
@@ -38,7 +38,7 @@ for round in 1 2 3; do
 	ok "round $round: beside another's" wait_until 5 has "2 foreign $V4 $V6"
 	kill -9 "$SUBJECT"
 	wait "$SUBJECT" 2>/dev/null
-	# (By another name, if the dead one's is still there.)
+	# (The table has another name if the dead program's is still there.)
 	server "time.sleep(60)"
 	ok "round $round: the next program has one" wait_until 5 eval 'tables | grep -qE "^2 foreign 2 sluice-[.0-9]+ owned 10 sluice-[.0-9]+ owned$"'
 	kill -9 "$SUBJECT"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A worker that has given up its privileges and is taken over attacks the server that forked it, by all that it has of
-# it: the server goes on, its data are right, accept() returns connections alone, and nothing spins.
+# A worker that has given up its privileges is taken over, and attacks the server that forked it by everything that the
+# server shares with it: the server goes on, its data are right, accept() returns connections alone, and nothing spins.
 . "$(dirname "$0")/lib_tcp.sh"
 need python3 setpriv
 net_up

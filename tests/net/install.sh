@@ -10,7 +10,7 @@ MODE=one
 PREFIX=$(cat "$BUILD/prefix" 2>/dev/null) || skip "nothing is built"
 make -s -C "$TOP" install BUILD="${BUILD#"$TOP/"}" DESTDIR="$TMP/x" PREFIX="$PREFIX" >"$TMP/make" 2>&1 ||
 	{ cat "$TMP/make"; die "make install fails"; }
-# Moved, so that nothing can depend on where it was put.
+# The tree is moved, so that nothing can depend on the place where it was installed.
 mv "$TMP/x$PREFIX" "$TMP/away"
 IN=$TMP/away
 
@@ -35,7 +35,7 @@ ok "the header and the library serve a program" \
 ok "and it runs" "$TMP/t"
 ok "the rules that are shipped are good ones" "$IN/bin/sluice" rule list --file "$IN/share/sluice/sluice.conf"
 
-# A program, by `sluice run` from there; nothing of the build is within reach.
+# Runs a program by `sluice run` from there, with the build directory out of reach.
 bg a python3 "$TESTS/net/reflector.py" "$A4" 7000 1
 wait_udp a 7000
 bg b env SLUICE_LOG_FILE="$TMP/sluice.%d.log" SLUICE_STATS_SHMEM_DIR="$TMP" "$IN/bin/sluice" run -- \
@@ -45,7 +45,7 @@ wait_line "$TMP/out" ready
 ok "it is preloaded from there" grep -q "$IN/lib/libsluice-preload.so" "/proc/$PROGRAM/maps"
 ok "with nothing of the build" not grep -q "$BUILD" "/proc/$PROGRAM/maps"
 ok "it is offloaded" grep -q 'prog/xdp' <(b ip -d link show "$DEV_B")
-reaper() { # of this host's namespace
+reaper() { # prints the reaper in this host's namespace
 	local p
 	for p in $(pgrep -f '^sluice reaper'); do
 		[ "$(readlink "/proc/$p/ns/net")" = "$(readlink "/proc/$PROGRAM/ns/net")" ] && readlink "/proc/$p/exe"

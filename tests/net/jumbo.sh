@@ -6,23 +6,23 @@
 . "$(dirname "$0")/lib_tcp.sh"
 need python3
 MOST=${MOST:-9000} BEYOND_2048=0
-# (Before, an XSK got the first buffer alone: devices whose packets need several are not offloaded.)
+# (Before Linux 6.6 an XSK got the first buffer only: devices whose packets need several are not offloaded there.)
 kernel_is 6.6 || MOST=3000
 kernel_is 6.6 && [ -z "${LINKS:-}" ] || BEYOND_2048=80
 net_up -m $MOST
-mtu() { # of both
+mtu() { # sets the MTU of both devices
 	ip -n "${NS}a" link set "$DEV_A" mtu "$1" && ip -n "${NS}b" link set "$DEV_B" mtu "$1" || die "no MTU of $1"
 }
-large_only() { # WHAT N: so many datagrams came by b's kernel, no more and no fewer: 20 of each length that is too much
+large_only() { # WHAT N: exactly N datagrams came by b's kernel: 20 of each length that is too long
 	same "$1: the kernel's share of the datagrams is what is too large" "$2" "$(($(udp_stat b InDatagrams) - K_IN))"
 }
-raise() { # while the program runs
+raise() { # raises the MTU while the program runs
 	rm -f "$TMP/ready" "$TMP/go"
 	(wait_until 30 test -e "$TMP/ready" && mtu 3000 && : >"$TMP/go") &
 }
 flow() { b "$BUILD/sluice" flow -k "$SLUICE_STATS_SHMEM_DIR" "$1" -p "$SERVER" --remote "$A4:*" >/dev/null; }
 kernels() { [ "$(b ss -Htn state established "( sport = :7300 or dport = :7301 )" | wc -l)" = "$1" ]; }
-client() { # asks the greeter on b, and stays
+client() { # connects to the greeter on b, and stays connected
 	bg a python3 -c 'import socket, sys, time
 c = socket.create_connection((sys.argv[1], 7300))
 open(sys.argv[2], "wb").write(c.recv(1))
@@ -30,10 +30,10 @@ time.sleep(60)' "$B4" "$TMP/greeted"
 	wait_until 20 test -s "$TMP/greeted"
 	rm "$TMP/greeted"
 }
-# A peer that the kernel has told of an MTU that is too large stays the kernel's; one that we have comes back.
+# A connection that began with the kernel, which told the peer too large an MTU, stays the kernel's; one of ours comes back.
 stays() { wait_until 10 kernels 1 && sleep 1 && kernels 1; }
 follows() { wait_until 10 kernels 0; }
-takes() { # END [MTU]: what becomes of the former; the device's MTU under the program
+takes() { # END [MTU]: END: what becomes of the connection that began with the kernel; MTU: set while the program runs
 	rm -f "$TMP/go"
 	bg a python3 "$TESTS/net/greeter.py" "$A4" 7301
 	local peer=$BG
@@ -65,7 +65,7 @@ reflect() {
 	reflector=$BG
 	wait_udp a 7000
 }
-lengths() { # WHAT BEYOND [ARGS...]: BEYOND datagrams are more than a frame holds
+lengths() { # WHAT BEYOND [ARGS...]: BEYOND of the datagrams do not fit into a frame
 	local what=$1 beyond=$2
 	shift 2
 	offload_begin
@@ -75,7 +75,7 @@ lengths() { # WHAT BEYOND [ARGS...]: BEYOND datagrams are more than a frame hold
 	[ "$MODE" = kernel ] || large_only "$what" "$beyond"
 	[ "$MODE" = kernel ] || [ "$beyond" != 0 ] || same "$what: sent by the kernel" 0 "$(($(udp_stat b OutDatagrams) - out))"
 }
-# Frames are as large as the device wants them, if they can be.
+# Asserts that frames have the size that the device needs, where that is possible.
 whole() { # BEYOND [NAME]
 	reflect
 	lengths "jumbo${2:-}$fam" "$1"
@@ -102,7 +102,7 @@ for MODE in $MODES; do
 		peer=A$fam own=B$fam
 		whole 0
 		inherited
-		# (In zero-copy mode such are lost, and the log says so.)
+		# (In zero-copy mode longer packets are lost, and the log says so.)
 		[ -n "${LINKS:-}" ] && [ "${SLUICE_ZEROCOPY:-}" != off ] || raised
 		[ -z "${LEASED:-}" ] || continue # (frames are the daemon's)
 		SL_ENV=(SLUICE_FRAME_SIZE=2048)

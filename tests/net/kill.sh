@@ -9,11 +9,11 @@ grows() { [ "$(answered "$1")" -ge "$2" ]; }
 has_xdp() { b ip link show | grep -q "${STEERED}"; }
 STEERED=xdp
 [ "${RX:-}" != packet ] || STEERED=": sluice[0-9]"
-# The device is taken first, then the lane is opened, then the socket's packets are claimed.
+# A program takes the device first, then opens the lane, then claims the socket's packets: with the claim all is done.
 has_claim() { has_xdp && bpftool map dump pinned "/sys/fs/bpf/sluice/$DEV_B/endpoints" 2>/dev/null | grep -q '"local_port": 7000'; }
 for MODE in $MODES; do
 	[ "$MODE" != kernel ] || continue
-	# The bystander: kernel sockets on both sides, the same device, a datagram each ms.
+	# The bystander has kernel sockets on both sides, on the same device, and sends a datagram each ms.
 	bg b "$BIN/echo" "$B4" 7100
 	other=$BG
 	wait_udp b 7100
@@ -53,7 +53,7 @@ for MODE in $MODES; do
 	same "none doubled, none wrong" "0 0" "$doubled $wrong"
 	read -r sent got doubled wrong failed _ <"$TMP/bystander"
 	ok "the bystander asked ($sent)" test "$sent" -gt 1000
-	# The last question may be on its way.
+	# (The last question may still be on its way.)
 	ok "the bystander lost nothing (sent $sent, answered $got)" test $((sent - got)) -le 1
 	same "the bystander: none doubled, wrong or failed" "0 0 0" "$doubled $wrong $failed"
 	stop "$other"

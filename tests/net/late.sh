@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A program fills its receive ring itself and dies: the kernel gets only whole segments of TCP for the program's
+# A program fills its own receive ring and dies: the kernel gets only whole segments of TCP for the program's
 # connections, written anew, and nothing else.
 . "$(dirname "$0")/lib_lease.sh"
 need python3

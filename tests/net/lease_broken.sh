@@ -17,15 +17,15 @@ echo_as() { # user, address, port; its number is BG
 	unset LEASED_UID
 	wait_udp b "$3"
 }
-hostile() { # mode; its number is BG, what it says in $TMP/hostile
+hostile() { # mode; BG is its PID, $TMP/hostile has its output
 	bg b setpriv --reuid=$TWO --regid=$TWO --clear-groups "$BIN/hostile" "$SOCKET" "$DEV_BC" "$1" >"$TMP/hostile"
 	wait_until 20 grep -q "^writes" "$TMP/hostile" || fail "$1: $(cat "$TMP/hostile")"
 }
-said() { # the number behind a word of the last line
+said() { # prints the number behind a word of the output's last line
 	sed -n "s/.*$1 \([0-9]*\).*/\1/p" "$TMP/hostile" | tail -n 1
 }
 asks() { [ "$(said asked)" -ge "$1" ]; }
-# Any request, while it writes: in less than two seconds, and that is 100 times what it takes.
+# Asserts that the daemon answers any request while the member writes, in less than two seconds: 100 times the usual time.
 answers() { # what
 	local n
 	n=$(said asked)
@@ -33,7 +33,7 @@ answers() { # what
 	ok "$1: each answer came in two seconds ($(said longest) ms)" test "$(said longest)" -lt 2000
 	ok "$1: and others are answered" timeout 2 "$BUILD/sluice" daemon status >"$TMP/status"
 }
-goes_on() { # what: the other group's traffic
+goes_on() { # what: asserts that the other group's traffic goes on
 	local n
 	n=$(answered "$TMP/other")
 	ok "$1: the other group receives" wait_until 20 grows "$TMP/other" $((n + 200))
@@ -44,7 +44,7 @@ kill_hostile() {
 	wait_until 20 leases_are "$1" && wait_until 20 memories_are "$1" || { fail "the dead member's lease stays"; logs | tail -n 5; }
 }
 memories_are() { [ "$(grep -c "memfd:sluice-umem" "/proc/$(daemon_pid)/maps")" = "$1" ]; }
-again() { # a new daemon
+again() { # replaces the daemon by a new one
 	local d
 	d=$(daemon_pid)
 	kill -9 "$d"
@@ -60,7 +60,7 @@ bg a "$BIN/steady" -i 1000 "$B4" 7001 "$TMP/other"
 other=$BG
 wait_until 20 grows "$TMP/other" 100 || die "no answers"
 
-# A lock that bears the daemon's own number: the group ends, and nothing else.
+# A lock that names the daemon itself: the group ends, and nothing else.
 echo_as $TWO "$B4C" 7002
 honest=$BG
 wait_until 10 claim_on "$DEV_BC" 7002 || fail "the second group is not offloaded"
@@ -94,14 +94,14 @@ ok "and begins anew" wait_until 10 claim_on "$DEV_BC" 7004
 stop "$BG"
 ok "with the last it is gone" wait_until 20 memories_are 1
 
-# Locks broken before the device is opened, which takes frames: opened or refused, the daemon waits for none of them.
+# Locks are broken before the device is opened, which takes frames: the daemon opens or refuses it without waiting.
 hostile early
 ok "broken early: others are answered" timeout 2 "$BUILD/sluice" daemon status >"$TMP/status"
 goes_on "broken early"
 kill_hostile 1
 goes_on "broken early, dead"
 
-# Anything anywhere: the member lives on, is killed, is killed with the daemon.
+# The member writes anything anywhere, and lives on, is killed, or is killed with the daemon.
 for mode in rubbish once both; do
 	hostile $mode
 	answers "$mode"

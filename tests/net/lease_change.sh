@@ -15,7 +15,7 @@ state() { daemon ports | awk -v d="$DEV_B" '$1 == d { print $9, $10 }'; }
 state_is() { [ "$(state)" = "$1" ]; }
 said_twice() { [ "$(grep -c "$DEV_B.*is gone" "$TMP/sluice.db.log")" = 2 ]; }
 said() { file_has "$TMP/sluice.db.log" "$1"; }
-told() { [ "$(cat "$TMP"/sluice.[0-9]*.log | grep -c "$2")" = "$1" ]; } # so many programs say that
+told() { [ "$(cat "$TMP"/sluice.[0-9]*.log | grep -c "$2")" = "$1" ]; } # true: so many programs have logged that
 answered() { cat "$TMP/tcp.$1" 2>/dev/null || echo 0; }
 grows() { [ "$(answered "$1")" -ge "$2" ]; }
 goes_on() { # what, programs...
@@ -36,7 +36,7 @@ talk() { # port
 	wait_until 20 grows "$1" 1 || { fail "port $1: no connection: $(answered "$1")"; return 1; }
 }
 kernel_segs() { b awk '$1 == "Tcp:" && $2 != "RtoAlgorithm" { print $11 }' /proc/net/snmp; }
-bypasses() { # the kernel has (almost) no part in it
+bypasses() { # asserts that (almost) no segment goes through the kernel
 	local n
 	n=$(kernel_segs)
 	goes_on "$1" 7001 7002
@@ -91,7 +91,7 @@ if b ethtool -L "$DEV_B" rx 2 tx 2 2>/dev/null; then
 	goes_on "one queue" 7001 7002
 fi
 
-# Off, with the programs there: they go to the kernel; who comes now is the kernel's, and told why.
+# The steering program is taken off: running programs go to the kernel, and new ones stay there and are told why.
 b ip link set dev "$DEV_B" xdp off
 goes_on "the steering program is taken off" 7001 7002
 ok "that is shown" wait_until 5 state_is "taken off,"
@@ -105,7 +105,7 @@ two_down
 two_up
 bypasses "who comes when all have gone"
 
-# Another's in its place.
+# Another XDP program is attached in its place.
 b ip -force link set dev "$DEV_B" xdp obj "$BIN/pass.bpf.o" sec xdp
 goes_on "another program in its place" 7001 7002
 ok "that is shown: another" wait_until 5 state_is "replaced, copy"
@@ -116,7 +116,7 @@ two_down
 two_up
 bypasses "who comes when that one has gone"
 
-# Away, and another one by that name: who was there goes on, and who comes then is there.
+# The device is deleted, and another one of that name is made: running programs go on, new ones are offloaded.
 ip -n "${NS}b" link del "$DEV_B"
 ok "a device that is gone is told" wait_until 5 said "$DEV_B.*is gone"
 join a b "$DEV_A" "$DEV_B" 2 1500
@@ -128,7 +128,7 @@ two_down
 two_up
 bypasses "who comes to the new one"
 
-# To another namespace, and back.
+# The device moves to another namespace, and back.
 ip -n "${NS}b" link set "$DEV_B" netns "${NS}a"
 ok "one that has moved is told" wait_until 5 said_twice
 ip -n "${NS}a" link set "$DEV_B" netns "${NS}b"

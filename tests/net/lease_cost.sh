@@ -11,7 +11,7 @@ MODE=one
 meet
 # The internal thread takes no packets: only the program does.
 SL_ENV=(SLUICE_PROGRESS_ENGINE_INTERVAL=0)
-# A busy machine is no idle stream.
+# A busy machine must not make the stream look idle.
 b sysctl -qw net.ipv4.tcp_slow_start_after_idle=0
 COUNT=${COUNT:-960}
 # OUT_DIR keeps what callgrind says, for callgrind_annotate.
@@ -36,9 +36,9 @@ take_once() { # proto, port, how: instructions of a datagram or message, in TAKE
 }
 least() { awk "BEGIN { print ($1 < $2) ? $1 : $2 }"; }
 is_near() { awk "BEGIN { exit !($1 <= 1.03 * $2) }"; }
-# The far end's kernel acknowledges a segment by itself now and then, and a busy machine makes us look again: the
-# least of a few is what there is without.
-take() { # proto, port, how, at most so many times, until it is near that
+# Takes the least of a few runs: now and then the far end's kernel sends an extra acknowledgment, and on a busy
+# machine the program polls more often.
+take() { # proto, port, how, the most runs, the figure that is near enough
 	local i best=
 	for i in $(seq "$4"); do
 		take_once "$1" "$2" "$3"

@@ -25,7 +25,7 @@ client() { # host, address, port, file
 	bg "$1" "$BIN/steady" -i 500 "$2" "$3" "$4"
 	wait_until 20 grows "$4" 100 || fail "no answers from $2:$3"
 }
-whole() { # the client's number and file
+whole() { # the client's PID and file
 	local sent got doubled wrong failed
 	stop "$1"
 	read -r sent got doubled wrong failed _ <"$2"
@@ -84,7 +84,7 @@ ok "and the first, which comes again, has none" told "stays with the kernel"
 same "nor any memory" "" "$(memory_of "$BG")"
 whole "$c2" "$TMP/two"
 
-# Packet memory is not for whoever asks: of groups of its own a user has so many.
+# A user may have only so many groups of its own, so a user cannot take all packet memory.
 D=$(daemon_pid)
 stop "$two" "$fourth" "$BG"
 wait_until 20 leases_are 0 || fail "leases are left"

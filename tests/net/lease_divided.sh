@@ -35,7 +35,7 @@ nobody() { wait_until 20 leases_are 0 || fail "leases are left"; }
 released() { wait_until 20 grep -q "$DEV_B: released" "$TMP/sluice.db.log"; }
 tcp_in() { b awk '/^Tcp:/ && $2 ~ /[0-9]/ { print $11 }' /proc/net/snmp; } # InSegs
 by_us() { same "$1: none of it by the kernel" 0 $(($(udp_stat b InDatagrams) - K_IN)); }
-# The other host's kernel connects N times; or the group's process does.
+# The program: a server, or a client that connects N times, for the other host's kernel or for the group.
 cat >"$TMP/tcp.py" <<'PY'
 import socket, sys, threading
 what, addr, port, n = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
@@ -63,7 +63,7 @@ PY
 
 doctor() { b "$@" "$BUILD/sluice" doctor "$DEV_B" 2>&1; }
 ok "the doctor does not promise it" not file_has <(doctor) "can divide"
-# By a device that takes no rules.
+# A device that takes no rules is not divided.
 daemon_ends
 starts "$(printf 'allow user *\ndivide %s 2' "$DEV_B")"
 run "$ONE"
@@ -75,7 +75,7 @@ ok "the other is the kernel's" told "stays with the kernel"
 stop "$one" "$BG"
 nobody
 daemon_ends
-# Nor by a NIC that takes no such rules.
+# Nor is a NIC that takes no rules of this kind.
 on_steering_nic
 ok "of such a NIC it says that it can be divided" file_has <(doctor "${DAEMON_BY[@]}") "rules for flows: sluiced can divide it"
 export NIC_REFUSES=tcp
@@ -121,7 +121,7 @@ ok "which serves it" answers "$B4" "$PORT"
 stop "$three" "$six" "$any"
 ok "who has gone has no rule" wait_until 10 nic_says "rules 1"
 
-# TCP: who listens, and who connects.
+# TCP: a listener, and connections that the group opens.
 LEASED_UID=$TWO
 bg sb /usr/bin/python3 "$TMP/tcp.py" serve "$B4" 8001 0
 srv=$BG
@@ -140,7 +140,7 @@ unset LEASED_UID
 ok "none of it by the kernel" test $(($(tcp_in) - in0)) -le 8
 ok "the connections' rules go with them" wait_until 10 nic_says "rules $before"
 
-# All of it outlives the daemon.
+# The rules outlive the daemon.
 d=$(daemon_pid)
 kill -9 "$d"
 wait_until 10 gone "$d"
@@ -160,7 +160,7 @@ by_us "a new one after a restart"
 kill -9 "$new" "$srv"
 wait "$new" "$srv" 2>/dev/null
 ok "the killed leave no rules" wait_until 20 nic_says "rules 1"
-# Its queues are another group's when it has gone.
+# When a group has gone, another group gets its queues.
 stop "$two" "$srv_a"
 ok "with the group its rules go" wait_until 20 no_rules
 same "the first is as it was" "uid:$ONE 2" "$(parts)"
@@ -185,7 +185,7 @@ ok "which is as it was" nic_says "spread over 4"
 ok "its rules switched off" nic_says "ntuple off"
 daemon_ends
 
-# All die at once: the daemon, its vault, the programs.
+# The daemon, its vault and the programs are all killed at once.
 starts "$(printf 'allow user *\ndivide %s 2' "$DEV_B")"
 run "$ONE"
 one=$BG

@@ -32,14 +32,14 @@ answers() {
 }
 group_of() { daemon leases | awk -v p="$1" '$2 == p { print $5 }'; }
 has_memory() { daemon leases | awk -v p="$1" '$2 == p && $8 > 0 { n++ } END { exit !n }'; }
-memory_of() { # number of the file that it has mapped
+memory_of() { # pid: prints the inode of the packet memory that it has mapped
 	awk '/memfd:sluice-umem/ { print $5; exit }' "/proc/$1/maps"
 }
 ports() { daemon ports | grep "^$DEV_B "; }
 told() { wait_until 10 grep -q -e "$1" "$TMP"/sluice.[0-9]*.log; }
 nobody() { wait_until 20 leases_are 0 || fail "leases are left"; }
 
-# By the user.
+# Groups by user.
 run "$ONE" user
 first=$BG
 ok "a user's process is offloaded" wait_until 10 has_claim "$PORT"
@@ -57,7 +57,7 @@ ok "gone, it is in no list" not file_has <(ports) "other groups"
 stop "$first"
 nobody
 
-# By a name, which nobody may say of himself.
+# Groups by name, which a program may use only if the policy says so.
 run "$ONE" feed
 ok "a group with a name needs the policy" told "does not let user $ONE join group feed"
 ok "and who is refused works by the kernel" answers "$PORT"
@@ -117,7 +117,7 @@ ok "when it has ended the next one is offloaded" wait_until 10 has_claim "$PORT"
 stop "$BG"
 nobody
 
-# All of it outlives the daemon.
+# The groups outlive the daemon.
 run "$TWO" book-1
 first=$BG one=$PORT
 ok "a group that a pattern allows" wait_until 10 has_claim "$one"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Before Linux 6.4 nobody maps a ring that is bound, so the daemon lends a device's to one process at a time
-# (lib/ctl/umem/ring.c; on a newer kernel SLUICE_LEND_ONCE makes it do so). That one is offloaded as ever: both
+# (lib/ctl/umem/ring.c; on a newer kernel SLUICE_LEND_ONCE makes it do so). That process is offloaded as usual: both
 # protocols, lanes that come later, several queues, while a daemon dies and another comes. Others stay with the kernel,
-# are told so, and have it when the first has ended, in its ordinary way or killed. A forked child stays sound.
+# are told so, and get the device when the first has ended or was killed. A forked child stays sound.
 . "$(dirname "$0")/lib_lease.sh"
 need python3
 ONE_LEASE=1
@@ -12,10 +12,10 @@ lease_up -q 2
 peer="python3 $TESTS/net/sluiced_restart.py"
 field() { cut -d' ' -f"$2" "$1" 2>/dev/null || echo 0; }
 more() { [ "$(field "$1" 2)" -ge "$2" ]; }
-goes_on() { # what, file: so many more come back
+goes_on() { # what, file: 300 more come back
 	ok "$1" wait_until 20 more "$2" $(($(field "$2" 2) + 300))
 }
-serve() { # port: a program, whose number is BG
+serve() { # port: starts a program; BG is its PID
 	rm -f "$TMP"/sluice.[0-9]*.log
 	SL_ENV=(SLUICE_RING_ALLOCATION_LOGIC_RX=socket)
 	bg sb python3 "$TESTS/net/lease_once.py" "$B4" "$1"
@@ -33,7 +33,8 @@ answers() { # what, port: by both protocols
 	kill "$BG"
 	ok "$1: TCP" wait_end "$BG" 30
 }
-# A socket a second, until one is offloaded: refused devices are asked for again by new ones. Its port is PORT.
+# Has the program open a socket a second, until one is offloaded: the library asks again for a refused device when a new
+# socket comes. Sets PORT to that socket's port.
 opens_until_offloaded() { # process, last port
 	PORT=$2
 	for _ in $(seq 30); do
@@ -69,7 +70,7 @@ done
 same "none of it by the kernel" 0 $(($(udp_stat b InDatagrams) - K_IN))
 daemon leases | sed 's/^/  /'
 
-# Another.
+# A second program.
 serve 7010
 second=$BG
 ok "another is told why it stays with the kernel" \

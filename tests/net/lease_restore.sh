@@ -29,7 +29,7 @@ same "hostile clients got what is theirs alone" 0 $?
 printf '%s\n' "$out" | grep -v ^ok
 ok "all of it was tried" grep -q "^ok: .*a connection is read" <<<"$out"
 ok "the daemon lives" kill -0 "$D"
-few_fds() { [ "$(ls "/proc/$D/fd" | wc -l)" -le $((fds + 8)) ]; } # (a device, and what counts references, stay open)
+few_fds() { [ "$(ls "/proc/$D/fd" | wc -l)" -le $((fds + 8)) ]; } # (those of device and iterator stay open)
 ok "its descriptors are closed" wait_until 10 few_fds
 same "the victim is answered by its own server" "the victim" \
 	"$(a timeout 10 bash -c "cat </dev/tcp/$B4/9000")"

@@ -15,7 +15,7 @@ subject() { # limits of the shell, WHAT [LIMIT]
 logged() { cat "$TMP"/sluice.*.log 2>/dev/null | grep -q -e "$1"; }
 
 for MODE in $MODES; do
-	# Files: what the library has in memory needs no room among them, nor do its lines end anybody.
+	# File sizes: the library's memory does not count as files, and its log lines end no program.
 	SL_ENV=("SLUICE_STATS_FILE=$TMP/report.%d")
 	for kb in 0 100 20000; do
 		offload_begin
@@ -24,10 +24,10 @@ for MODE in $MODES; do
 	done
 	SL_ENV=()
 
-	# Descriptors: a program that may have few has them all.
+	# Descriptors: a program that may have few of them has them all.
 	rm -f "$TMP"/sluice.*.log
 	for most in 16 64; do
-		SL_ENV=(SLUICE_LOG_FILE=) # (that would be one)
+		SL_ENV=(SLUICE_LOG_FILE=) # (a log file would take a descriptor)
 		differ "descriptors.$most" subject "-c 0" many $most
 	done
 	SL_ENV=()

@@ -6,7 +6,7 @@
 net_up -w
 SINK=$BUILD/tests/bench/udpsink BLAST=$BUILD/tests/bench/udpblast
 COUNT=5000
-SL_ENV=(SLUICE_RX_WRE=8192) # holds them all: how late the receiver runs is not what is tested
+SL_ENV=(SLUICE_RX_WRE=8192) # (a ring for all of them: the test is not about a late receiver)
 between() { [ "$1" -ge "$2" ] && [ "$1" -le "$3" ]; }
 settled() {
 	kill -USR1 "$WIRE"

@@ -28,7 +28,7 @@ settings() { # rp_filter accept_local route_localnet drop_unicast_in_l2_multicas
 		"net.ipv6.conf.$DEV_B.drop_unicast_in_l2_multicast=$4"
 }
 send() { a python3 "$TESTS/net/martian.py" send "$DEV_A" "$MAC_B" "$A4" "$B4" "$OWN4" "$A6" "$B6" "$OWN6" "$@" >>"$TMP/ports"; }
-run() { # file of what is delivered
+run() { # file for what is delivered
 	local s
 	bg pb python3 "$TESTS/net/martian.py" receive "$DEV_B" "$B4" "$B6" >"$TMP/got"
 	wait_line "$TMP/got" ready
@@ -38,7 +38,7 @@ run() { # file of what is delivered
 	for s in "0 0 0 0" "1 0 0 0" "2 0 0 1" "1 1 0 0" "0 0 1 0"; do
 		settings $s
 		nap 200
-		# (accept_local makes no event: what was answered holds for a second.)
+		# (A change of accept_local makes no event: an earlier answer holds for a second.)
 		case $MODE:$s in one:1\ 1* | one:0\ 0\ 1*) nap 1000 ;; esac
 		send ends "${s// /}"
 	done

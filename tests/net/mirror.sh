@@ -22,7 +22,7 @@ ask() {
 	hear
 }
 ipb() { ip -n "${NS}b" "$@"; }
-# The answer becomes so; for what the kernel does by and by.
+# Waits until the answer is as expected, for changes that the kernel makes later.
 becomes() { # what, expected, question...
 	local what=$1 want=$2
 	shift 2
@@ -59,7 +59,7 @@ ok "a route raises the generation" test "$(ask gen)" -gt "$gen"
 is_route "source is kept" "device $dev mtu 1300 src $B4C hop $via4 hl 9" "192.0.2.1 src $B4C"
 ipb route add 198.51.100.0/24 via inet6 "$via6" dev "$dev"
 is_route "IPv6 next hop of an IPv4 route" "device $dev mtu 1500 src $B4 hop $via6 hl 64" 198.51.100.1
-kernel_says() { # destination: with which errno the kernel refuses to send
+kernel_says() { # destination: prints the errno with which the kernel refuses to send
 	b python3 -c '
 import errno, socket, sys
 s = socket.socket(socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET, socket.SOCK_DGRAM)
@@ -217,7 +217,7 @@ case $(state) in *DELAY* | *PROBE* | *REACHABLE*) pass "use starts the probe" ;;
 *) fail "use starts the probe: $(state)" ;; esac
 
 # Lost events: more than the receive buffer holds, unread --------------------------------------
-lines() { # command: how often, as `ip -batch` reads it
+lines() { # command: prints it many times, for `ip -batch`
 	for i in $(seq 0 $(($2 / 250 - 1))); do for j in $(seq 1 250); do
 		printf '%s 10.%s.%s.%s/32 dev %s\n' "$1" "$3" "$i" "$j" "$dev"
 	done; done

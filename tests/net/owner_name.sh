@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Any user can bind the socket names by which owners of devices are known, with and without listening, with a full
 # backlog: the daemon and a program of root's use the device at once all the same. When two programs of root's want it,
-# one has it, as ever.
+# one has it, as usual.
 . "$(dirname "$0")/lib_lease.sh"
 need python3
 lease_up
 D=$(daemon_pid)
 index=$(b ip -o link show "$DEV_B" | cut -d: -f1)
-squat() { # how; the name is taken
+squat() { # how: takes the name
 	bg b setpriv --reuid 65532 --regid 65532 --clear-groups python3 -c '
 import socket, sys, time
 s = socket.socket(socket.AF_UNIX)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # SO_MAX_PACING_RATE of UDP sockets on the lane's timing wheel, measured by an independent receiver.
-# That no flow is faster than its rate holds in any case; that it is not slower only where the machine
-# lets us run in time, so that is tried again.
-unset SLUICE_STATS_SHMEM_DIR # a place of its own: what is listed is all that is there
+# No flow may be faster than its rate, in any run; a flow may be slower where the machine does not let the
+# library run in time, so slow flows get further tries.
+unset SLUICE_STATS_SHMEM_DIR # (its own directory, so that the list has no other program's sockets)
 . "$(dirname "$0")/lib.sh"
 . "$TESTS/net/lib_pace.sh"
 need python3
@@ -44,5 +44,5 @@ say "changes under way"
 for then in "20000 then=60000" "60000 then=15000 poll" "20000 then=0 poll"; do
 	changed 600 1250 "$then"
 done
-changed 100 1250 "0 then=10000" # so few that they fit into the send buffer
+changed 100 1250 "0 then=10000" # (few enough for the send buffer)
 done_testing

@@ -28,7 +28,7 @@ second() {
 	bg sa "$BIN/steady" -i 1000 -n 1000000 "$B4" 7000 "$TMP/steady"
 	client=$BG
 }
-both() { # the first's program
+both() { # PID of the first namespace's program
 	bg sb "$@" "$BIN/echo" "$B4" 7000
 	server=$BG
 	wait_udp b 7000
@@ -49,10 +49,10 @@ stop "$client" "$server"
 ok "nothing is left of the first" wait_until 10 test ! -e "$PINS"
 ok "nor of the second" wait_until 10 test ! -e "$SECOND"
 
-# With the last process of its PID namespace ends the one that would have taken its program and its pins away: who
-# comes next takes the pins, when the program is gone (as with the device, at a container's end).
+# When a PID namespace ends, its reaper ends, too, which would have removed program and pins. The next program removes
+# the pins, once the steering program is gone (as it is with the device, when a container ends).
 number=$(cat /proc/sys/kernel/pid_max)
-while [ -e "/proc/$((--number))" ]; do :; done # one that nobody has here
+while [ -e "/proc/$((--number))" ]; do :; done # a number that no process has here
 both unshare --pid --fork --kill-child bash -c 'echo $(($1 - 1)) >/proc/sys/kernel/ns_last_pid; shift; "$@" & wait' - $number
 same "the first's process has that number" "$number" "$(field "$PINS" pid)"
 stop "$client"

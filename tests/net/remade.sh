@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # A device is deleted and made again under a program, many times: each new one is offloaded, its maps are pinned by
-# its name, though the program has the old ones still, and the frames that the old ones had are there for it. By the
-# daemon (LEASED=1) the same.
+# its name, though the program has the old ones still, and the frames that the old ones had are there for it. The
+# same holds through the daemon (LEASED=1).
 . "$(dirname "$0")/lib.sh"
 need bpftool
 [ -e "$PRELOAD" ] || skip "the library is not built"
@@ -39,7 +39,7 @@ for round in $(seq "$ROUNDS"); do
 	wait_until 10 link_is_up b "$DEV_B" || die "the link does not come up"
 done
 ok "no descriptor is left" wait_until 30 eval '[ "$(descriptors)" -le "$fds" ]'
-# (The views of the last eight devices' rules stay: who reads one takes no lock.)
+# (The views of the last eight devices' rules stay, since their readers take no lock.)
 ok "nor a mapping" wait_until 30 eval '[ "$(maps)" -le $((ports + 8)) ]'
 stop "$server"
 ok "nothing is left of them" wait_until 10 test ! -e "$PINS"

@@ -22,7 +22,7 @@ connects() { # lines of the configuration
 	wait_line "$TMP/said" ready
 }
 has_xdp() { b ip link show "$DEV_B" | grep -q xdp; }
-ends() { # until the device is free for the next
+ends() { # waits until the device is free for the next program
 	stop "$BG"
 	wait_until 10 not has_xdp || fail "the device is not left"
 }

@@ -8,7 +8,7 @@ PORT=7400
 rule() { b "$BUILD/sluice" rule "$@" >/dev/null; }
 kernels() { [ "$(b ss -Htn state established "( sport = :$PORT )" | wc -l)" "$1" "$2" ]; }
 TALKERS=()
-talker() { # one more peer, who talks on
+talker() { # one more peer, which goes on talking
 	rm -f "$TMP/greeted"
 	bg a python3 "$TESTS/net/rules_talker.py" "$B4" $PORT "$TMP/greeted"
 	TALKERS+=("$BG")

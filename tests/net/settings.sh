@@ -11,7 +11,7 @@ COMMON=("SLUICE_STATS_SHMEM_DIR=$TMP")
 bg a python3 "$TESTS/net/reflector.py" "$A4" 7000 1
 wait_udp a 7000
 
-# Runs settings.py with settings; what it prints is in OUT.
+# Runs settings.py with settings; OUT is its output.
 run() { # what, settings...
 	local what=$1
 	shift
@@ -30,7 +30,7 @@ start() { # what, settings...
 	[ "$what" != wait ] || wait_line "$TMP/out" ready
 }
 logged() { cat "$TMP"/sluice.*.log 2>/dev/null | grep -q -e "$1"; }
-stat() { # expression over s, what `sluice stat --json` gives, and total(a counter of the lanes)
+stat() { # prints an expression over s, the object of `sluice stat --json`, and total(a counter of the lanes)
 	b "$BUILD/sluice" stat --json 2>/dev/null | python3 -c 'import json, sys
 s = json.load(sys.stdin)
 total = lambda name: sum(l[name] for l in s["lanes"])
@@ -39,8 +39,8 @@ print(eval(sys.argv[1]))' "$1"
 export SLUICE_STATS_SHMEM_DIR=$TMP
 
 # Rings -----------------------------------------------------------------------------------------
-# The rings that the program has mapped, by their bytes: 16 an entry of the lane's, 8 of the queue's,
-# each with a page for the indices.
+# Prints the bytes of the rings that the program has mapped: an entry of the lane's rings has 16, of the queue's 8, and
+# each ring has a page for the indices.
 rings() { # pid
 	python3 -c 'import sys
 ends = [[int(x, 16) for x in l.split()[0].split("-")] for l in open(sys.argv[1]) if "socket:[" in l]
@@ -56,7 +56,7 @@ ok "idle ones are some of them" test "$(stat 'total("turns") >= total("idle_turn
 stop "$PROGRAM"
 
 # Tables ----------------------------------------------------------------------------------------
-tables() { # names: entries of the tables of that name, as the kernel has them
+tables() { # names: prints how many entries the kernel's tables of that name have
 	local name
 	for name; do bpftool -j map show pinned "/sys/fs/bpf/sluice/$DEV_B/$name"; done |
 		python3 -c 'import re, sys; print(*re.findall(r"max_entries.:(\d+)", sys.stdin.read()))'
@@ -119,7 +119,7 @@ same "TX_NONBLOCKED_EAGAINS=1" "room in the buffer: -11,none: -11,counted: 2" "$
 # Polling of sockets that are not offloaded: processor time of a wait, in microseconds -------------
 run cpu
 slept=$OUT
-# (A thread that is in others' way sleeps instead, for a while: on a busy machine it takes some tries.)
+# (A thread that keeps others from running sleeps instead, for a while: on a busy machine this takes some tries.)
 end=$((SECONDS + 60))
 until run cpu SLUICE_RX_POLL_INIT=-1 && [ "$OUT" -gt $((slept + 1000)) ] || [ $SECONDS -ge $end ]; do :; done
 ok "RX_POLL_INIT=-1 polls ($OUT us against $slept)" test "$OUT" -gt $((slept + 1000))

@@ -29,7 +29,7 @@ ok "answers come" wait_until 10 grows "$TMP/steady" $((n + 500))
 same "none of them by the kernel" 0 $(($(udp_stat b InDatagrams) - K_IN))
 same "the program has no capability" 0 "$((0x$(awk '/CapEff/ { print $2 }' "/proc/$server/status")))"
 
-# Hostile clients, while that goes on. What they would have sent arrives at nobody else's.
+# Hostile clients attack meanwhile. Nothing that they would have sent arrives at another user's socket.
 unasked=$(udp_stat a NoPorts)
 fds=$(ls "/proc/$D/fd" | wc -l)
 out=$(sb env -u LD_PRELOAD python3 "$TESTS/net/sluiced.py" "$TMP/sluiced.b" "$B4" "$(b cat "/sys/class/net/$DEV_B/ifindex" 2>/dev/null || b ip -o link show "$DEV_B" | cut -d: -f1)" 7000 "$A4" "$A6")
@@ -48,7 +48,7 @@ read -r sent got doubled wrong failed _ <"$TMP/steady"
 ok "nothing was lost meanwhile (sent $sent, answered $got)" test $((sent - got)) -le 1
 same "none doubled, wrong or failed" "0 0 0" "$doubled $wrong $failed"
 
-# kill -9 takes all of it back.
+# After kill -9 the daemon takes everything back.
 kill -9 "$server"
 wait "$server" 2>/dev/null
 ok "a killed program has no lease" wait_until 10 leases_are 0

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # sluiced is killed and started again, and again, under traffic of both protocols and directions: not a byte is lost
-# or wrong, nothing goes through the kernel meanwhile, and in the end nothing is left. Then the vault is killed, both,
-# programs while no daemon is there; and a daemon that does not understand what it finds says so.
+# or wrong, nothing goes through the kernel meanwhile, and in the end nothing is left. Then the vault is killed, daemon
+# and vault together, and programs while there is no daemon; and a daemon that does not understand the records says so.
 #
 # KILLS=600 (make soak): ten minutes of a kill each second.
 . "$(dirname "$0")/lib_lease.sh"
@@ -19,7 +19,7 @@ kill_daemon() { # signal
 }
 again() { daemon_up b "allow user *" && wait_until 10 daemon_answers || fail "the daemon does not come back"; }
 peer="python3 $TESTS/net/sluiced_restart.py"
-all_go_on() { # what: each of the streams moves by so much
+all_go_on() { # what: asserts that each of the streams carries more bytes
 	local f before=()
 	for f in "${files[@]}"; do before+=("$(field "$f" 2)"); done
 	for f in "${files[@]}"; do
@@ -72,12 +72,12 @@ same "none of the datagrams came by the kernel" 0 $(($(udp_stat b InDatagrams) -
 n=$(field "$TMP/new-out" 1)
 ok "connections are made" wait_until 20 grows "$TMP/new-out" 1 $((n + 5))
 
-# Told to step down it leaves all to the next one, too.
+# A daemon that is told to step down leaves everything to the next one, too.
 kill_daemon USR2
 again
 all_go_on "after SIGUSR2"
 
-# The vault alone: there is another.
+# The vault alone is killed: the daemon starts another.
 kill -9 "$V"
 ok "there is another vault" wait_until 10 eval '[ -n "$(vault_pid)" ] && [ "$(vault_pid)" != "$V" ]'
 wait_until 10 eval '[ "$(ls "/proc/$(vault_pid)/fd" | wc -l)" -ge "$vault_fds" ]' || fail "it does not get everything"
@@ -123,7 +123,7 @@ ok "no lease is left" wait_until 20 leases_are 0
 ok "no descriptor of the daemon's" wait_until 10 eval '[ "$(ls /proc/$(daemon_pid)/fd | wc -l)" -le "$fds" ]'
 ok "none of the vault's" wait_until 10 eval '[ "$(ls /proc/$(vault_pid)/fd | wc -l)" -lt "$vault_fds" ]'
 
-# Another version: it says so, and touches nothing.
+# A daemon of another version says so, and touches nothing.
 bg sb "$BIN/echo" "$B4" 7000
 old=$BG
 wait_until 20 has_claim 7000 || fail "a new program is not offloaded"
@@ -143,8 +143,8 @@ again
 n=$(field "$TMP/udp2" 2)
 ok "the right one goes on" wait_until 20 grows "$TMP/udp2" 2 $((n + 200))
 
-# Both: the offload ends, and the kernel goes on with what it can.
-# (Stopped first: a daemon that sees its vault die makes another, which may have all when it is killed itself.)
+# Daemon and vault are killed together: the offload ends, and the kernel goes on with what it can.
+# (The daemon is stopped first: if it saw its vault die it would start another, which might have everything in time.)
 D=$(daemon_pid)
 kill -STOP "$D"
 kill -9 "$(vault_pid)" "$D"
@@ -153,7 +153,7 @@ n=$(field "$TMP/udp2" 2)
 ok "the programs go on by the kernel" wait_until 20 grows "$TMP/udp2" 2 $((n + 200))
 daemon_up b "allow user *"
 wait_until 10 daemon_answers
-# The queue is free when those who had it have ended.
+# The queue is free when the programs that had it have ended.
 stop "$steady" "$old"
 bg sb "$BIN/member" "$B4" 7102
 late=$BG

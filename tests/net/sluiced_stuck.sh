@@ -27,7 +27,7 @@ bg sb "$BIN/echo" "$B4" 7000
 wait_udp b 7000
 ok "it has a claim" wait_until 10 has_claim 7000
 sleep 0.5
-fds=$(($(fds_of "$D") + 4)) vfds=$(($(fds_of "$V") + 4)) # (what it opens once, for HOLDERS)
+fds=$(($(fds_of "$D") + 4)) vfds=$(($(fds_of "$V") + 4)) # (the daemon opens some for HOLDERS, and keeps them)
 
 # Clients that pass the daemon descriptors that cannot be closed soon.
 alive_watch
@@ -51,7 +51,7 @@ ok "a user without one is told" grep -q "^HELLO: -13" "$TMP/stuck.1000.linger"
 ok "all of it is closed" wait_until 20 fds_at_most "$D" "$fds"
 ok "by the vault, too" wait_until 20 fds_at_most "$V" "$vfds"
 
-# A file system that never answers, of either user.
+# A file system (FUSE) that never answers, of either user.
 alive_watch
 ends=()
 for user in 65533 1000; do
@@ -85,7 +85,7 @@ done
 ok "a packet without a byte ends its connection" stuck 65533 empty
 alive_end "silence"
 
-# No descriptors: it does not run in circles.
+# Without free descriptors the daemon does not spin.
 bg_stuck 0 idle 60 >"$TMP/idle3" 2>&1
 full=$BG
 prlimit --pid "$D" --nofile=$(($(fds_of "$D") + 4)):65536

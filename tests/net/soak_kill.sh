@@ -22,7 +22,7 @@ member() { # user
 		--bounding-set=-all --no-new-privs env "${pre[@]}" "SLUICE_LOG_FILE=$TMP/sluice.%d.log" \
 		"SLUICE_DAEMON=$TMP/sluiced.b" "$BIN/member"
 }
-# The script that the driver runs when nothing is under way.
+# The script that the driver runs when no packet is under way.
 cat >"$TMP/count" <<END
 #!/bin/sh
 sleep 0.3

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The broker on a real device: who owns it, what is left after a kill, what bpftool shows, what
-# happens when somebody takes the program off by hand, other XDP programs.
+# The broker on a real device: its owner, the remains after a kill, bpftool's view, a program that is taken
+# off by hand, and other XDP programs.
 MODES=kernel # nothing is preloaded here
 . "$(dirname "$0")/lib.sh"
 need bpftool socat
@@ -14,12 +14,12 @@ PIN=/sys/fs/bpf/sluice/$DEV_B
 mkfifo "$TMP/fifo"
 exec 9<>"$TMP/fifo"
 drive() { b "$DRIVE" tool "$TOOL" "$@"; }
-# The program has no pins of its own: what the device says is what is there.
+# (The program has no pins of its own, so only the device shows it.)
 xdp_is_on() { b ip -d link show "$DEV_B" | grep -q 'prog/xdp'; }
 reapers() { # processes that hold the name of the device
 	b ss -Hxl | grep -c "sluice/port/" || true
 }
-# A holder in the background; release lets it go on.
+# Starts a holder of the device in the background; release() lets it go on.
 hold() { # file, steps...
 	local out=$1
 	shift
@@ -51,7 +51,7 @@ ok "what is not claimed reached the kernel" wait_line "$TMP/kernel" kernel
 stop "$SOCAT"
 ok "an orderly end leaves nothing" wait_until 5 clean
 
-# Once it is on it stays on: many drivers reset their link when the first program comes or the last goes.
+# The device has a program all the time: many drivers reset their link when the first one comes or the last one goes.
 bg b ip -d monitor link dev "$DEV_B" >"$TMP/monitor" 2>&1
 MONITOR=$BG
 sleep 0.2
@@ -143,7 +143,7 @@ wait_until 5 sh -c "grep -qx sleep /proc/$SLEEP/comm"
 ok "exec leaves nothing" wait_until 5 clean
 kill -9 "$SLEEP"
 
-# The reaper is nobody's business: no child of the program, none of its descriptors.
+# The reaper is no child of the program, and has none of its descriptors.
 hold "$TMP/hold" open "$DEV_B" lane 0
 reaper_of() { # pid: the reaper in its network namespace
 	local p
@@ -185,7 +185,7 @@ for n in 16 20 22 24 26 28 30 32 40; do
 	ok "$n descriptors: nothing is left after it" wait_until 5 clean
 done
 
-# A kernel that blinds constants may move a bound program: there it is not bound, which is said.
+# A kernel that blinds constants may move a bound program: there the program is not bound, and the log says so.
 mkdir "$TMP/core"
 echo 2 >"$TMP/core/bpf_jit_harden"
 b unshare -m sh -c 'mount --bind "$1" /proc/sys/net/core; shift; exec "$@"' - "$TMP/core" \
@@ -203,7 +203,8 @@ ok "and it is said" grep -q 'no reaper' "$TMP/hold"
 kill -9 "$HOLDER"
 ok "and a kill leaves nothing" wait_until 5 clean
 
-# A foreign program: beside it where the kernel has freplace, else refused; never thrown out.
+# A foreign program: ours runs beside it where the kernel has freplace, else the device is refused; the foreign program is
+# never removed.
 programs() { b xdp-loader status "$DEV_B" | grep -o 'xdpfilt[a-z_]*\|steer' | xargs; }
 if b xdp-loader load "$DEV_B" /usr/lib/*/bpf/xdpfilt_alw_all.o 2>/dev/null; then
 	drive open "$DEV_B" >"$TMP/foreign" 2>&1

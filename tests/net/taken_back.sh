@@ -9,7 +9,7 @@ for h in a b; do
 	dev=DEV_${h^}
 	ip -n "$NS$h" route add 224.0.0.0/4 dev "${!dev}"
 done
-# (Not what has_claim says when the map cannot be read.)
+# (Not `not has_claim`, which would be true if the map could not be read.)
 no_claim() {
 	local map
 	map=$(bpftool map dump pinned "/sys/fs/bpf/sluice/$DEV_B/endpoints" 2>/dev/null) && ! grep -q "\"local_port\": $1" <<<"$map"

@@ -6,9 +6,9 @@
 . "$(dirname "$0")/lib.sh"
 need python3 setpriv
 net_up
-# A host that has answered a segment that did not fit (a keep-alive's probe) does not do so again soon.
+# (A host that has just answered a segment outside of the window, a keep-alive probe, is silent for a while.)
 a sysctl -qw net.ipv4.tcp_invalid_ratelimit=60000
-ASAN_LOG+=:handle_segv=0 # who dies by a fault is to die of it, and is no finding
+ASAN_LOG+=:handle_segv=0 # (a program that is to die of a fault must die of it, and is no finding)
 CGROUP=/sys/fs/cgroup/memory/$NS
 mkdir "$CGROUP" 2>/dev/null && echo 16M >"$CGROUP/memory.limit_in_bytes" 2>/dev/null || CGROUP=
 trap 'RC=$?; rmdir "$CGROUP" 2>/dev/null; (exit $RC); at_exit' EXIT
@@ -24,7 +24,7 @@ dies() { # cause, own address, peer's
 	echo "TIME_WAIT: $(b ss -Htan state time-wait "( sport = :$TCP_DEATH_PORT or dport = :$((TCP_DEATH_PORT + 1)) )" | wc -l)"
 	b python3 "$TESTS/net/tcp_death.py" again "$2"
 }
-one_run() { # who is the subject
+one_run() { # host command of the subject
 	local cause fam own peer
 	for cause in $CAUSES; do
 		for fam in 4 6; do
@@ -40,7 +40,7 @@ one_run() { # who is the subject
 	done
 }
 # Again and again from one port: a TIME_WAIT of the kernel's is no answer. The last has asked whether its peer lives.
-same_port() { # who is the subject
+same_port() { # host command of the subject
 	local i
 	TCP_DEATH_PORT=$((TCP_DEATH_PORT + 1000)) # (in a subshell: differ's) none of the others
 	for i in 1 2 3 4; do

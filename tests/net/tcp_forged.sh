@@ -38,7 +38,7 @@ for MODE in $MODES; do
 		same "$WHAT: still offloaded" 0 "$(moved)"
 		end
 		[ $role = listen ] && continue
-		# Nobody is remembered as a peer whose segments stray.
+		# The library remembers no peer as one whose segments stray.
 		WHAT="afterwards"
 		begin $role $fam
 		end

@@ -18,7 +18,7 @@ server() { # KIND; its PID is in BG
 	bg pb "$BIN/forked" "$own" $PORT "$1" 2>"$TMP/b.$1"
 	wait_tcp b $PORT
 }
-# The first few are ours in the parent, and handed over.
+# (The first few connections are offloaded in the parent, and then handed over.)
 few() { a timeout 30 python3 "$TESTS/net/tcp_forked.py" "$own" $PORT 10 20 8192; }
 long() { a timeout 60 python3 "$TESTS/net/tcp_forked.py" "$own" $PORT "${TIMES:-1}" $TURNS $BYTES; }
 server_end() { # KIND PID
@@ -26,7 +26,7 @@ server_end() { # KIND PID
 	stop "$2"
 	[ ! -s "$TMP/b.$1" ] || { fail "$1"; tail -n 5 "$TMP/b.$1"; }
 }
-counted() { # KINDS, which are to be ours
+counted() { # KINDS, whose connections are to be offloaded
 	local kind
 	for kind in "$@"; do
 		server "$kind"
@@ -37,7 +37,7 @@ counted() { # KINDS, which are to be ours
 		server_end "$kind" "$BG"
 	done
 }
-# While handshakes that never end keep the listener on its way to the kernel.
+# Handshakes that never end keep the listener on its way to the kernel meanwhile.
 on_the_way() {
 	local ghost=$NET4.77 mac=02:00:00:00:00:77 mac_b
 	mac_b=$(ip -n "${NS}b" -o link show "$DEV_B" | sed 's/.*link.ether \([0-9a-f:]*\).*/\1/')

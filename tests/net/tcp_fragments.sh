@@ -7,7 +7,7 @@
 net_up -w
 . "$(dirname "$0")/lib_swarm.sh"
 need "$BIN/wire"
-[ "${MODES// /}" = both ] || MODES=${MODES/both/} # (whose segments they were does not matter behind the wire)
+[ "${MODES// /}" = both ] || MODES=${MODES/both/} # (behind the wire it does not matter which TCP made the segments)
 SWARM_US=2500
 in_fragments() { wire_up --fragment 600; }
 finish() {
@@ -23,7 +23,7 @@ for MODE in $MODES; do
 		begin $role $fam
 		wire_down
 		in_fragments
-		# (Not all: of some the peer has nothing to say but the last byte.)
+		# (Not all: some connections' peers send nothing more than a last byte.)
 		ok "$WHAT: they go to the kernel" wait_until 10 has b $PORT -gt $((N / 2))
 		finish
 	done

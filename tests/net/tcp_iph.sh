@@ -6,7 +6,7 @@ MODES=${MODES:-oracle one}
 MODES=${MODES/both/one} # host a looks at what comes: by its kernel
 . "$(dirname "$0")/lib_tcp.sh"
 net_up
-FAR=198.51.100.7 # has a way by the mark alone
+FAR=198.51.100.7 # (only the mark gives it a route)
 ip -n "${NS}a" addr add $FAR/32 dev lo
 b ip route add unreachable 198.51.100.0/24
 b ip route add $FAR via "$A4" dev "$DEV_B" table 100 mtu 1300
@@ -19,7 +19,7 @@ for MODE in $MODES; do
 	wait_tcp b 7003
 	for labels in 0 1; do
 		b sysctl -qw net.ipv6.auto_flowlabels=$labels
-		[ $labels = 0 ] || sleep 1.1 # it is looked at once a second
+		[ $labels = 0 ] || sleep 1.1 # (the library looks at the setting once a second)
 		segs_begin
 		differ headers$labels a python3 "$TESTS/net/tcp_iph.py" "$DEV_A" "$B4" "$B6" "$A4" "$A6" $FAR
 		segs_end headers$labels 10

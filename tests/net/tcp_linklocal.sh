@@ -6,7 +6,7 @@ MODES=${MODES:-oracle one}
 MODES=${MODES/both/one}
 . "$(dirname "$0")/lib_tcp.sh"
 net_up -c
-LOCAL=fe80::b # of b on both, so that the device alone tells whose a packet is
+LOCAL=fe80::b # (b's address on both devices, so only the device tells which peer a packet is from)
 ip -n "${NS}a" addr add fe80::a/64 dev "$DEV_A" nodad
 ip -n "${NS}c" addr add fe80::c/64 dev "$DEV_C" nodad
 ip -n "${NS}b" addr add $LOCAL/64 dev "$DEV_B" nodad
@@ -14,7 +14,7 @@ ip -n "${NS}b" addr add $LOCAL/64 dev "$DEV_BC" nodad
 peer() { # host, its device, ports
 	segs_begin
 	differ "$1" "$1" python3 "$TESTS/net/tcp_linklocal.py" peer "$2" $LOCAL "${@:3}"
-	segs_end "$1" 35 # a part of it is handed to the kernel
+	segs_end "$1" 35 # (some of the connections are handed to the kernel)
 }
 for MODE in $MODES; do
 	meet

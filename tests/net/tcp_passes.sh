@@ -53,7 +53,7 @@ run() {
 	ok "$what: offloaded, but for $kernels of $((ours + kernels)) places" test $((kernels * 5)) -le "$ours"
 }
 
-# The daemon keeps device and memory for a moment for who becomes another program, and no longer.
+# The daemon keeps device and memory for a moment for a process that becomes another program, and no longer.
 released() { grep -c ": released" "$TMP/sluice.db.log"; }
 no_device() { [ -z "$(SLUICE_DAEMON=$TMP/sluiced.b "$BUILD/sluice" daemon ports | tail -n +2)" ]; }
 becomes_another() {

@@ -24,9 +24,8 @@ ip -n "${NS}b" route add 192.0.2.1 via "$NET4.129" src 192.0.2.2 metric 2
 SL_ENV=("SLUICE_TCP=1" "SLUICE_DEVICES=*,!v$$f")
 a sysctl -qw net.ipv4.tcp_fastopen=3
 b sysctl -qw net.ipv4.tcp_fastopen=3
-# wait, poll or defer; taken, refused or either; how many; 6: data that went with a SYN whose answer comes to the other
-# device
-fast_open() {
+# Connects with data in the SYN, whose answer comes to the other device.
+fast_open() { # wait, poll or defer; taken, refused or either; bytes; [6]
 	local to=$A4 way=("$B4/32" via "$NET4.130") bytes=$3
 	[ -z "${4:-}" ] || to=$A6 way=("$B6/128" via "$NET6:3::2")
 	WHAT="data with the SYN, the peer takes another way, $*"
@@ -48,7 +47,7 @@ fast_open() {
 	stop "$OTHER"
 }
 for MODE in $MODES; do
-	# So it is from the start: the answer to our SYN comes to the other device, too.
+	# The peer uses the other way from the start: the answer to our SYN comes to the other device, too.
 	WHAT="the peer takes another way from the start"
 	ip -n "${NS}a" route add "$B4/32" via "$NET4.130"
 	launch connect 4
@@ -78,7 +77,7 @@ raise SystemExit(took[1] > took[0] / 4)"
 		fast_open wait taken 1400 6
 	fi
 	[ "${ONLY:-}" != fast_open ] || continue
-	# The other way round: who connects comes by the offloaded device, and is answered by the other.
+	# The other way round: the SYN comes by the offloaded device, and the answer leaves by the other.
 	WHAT="we take another way from the start"
 	ip -n "${NS}b" route add "$A4/32" via "$NET4.129"
 	launch listen 4
@@ -94,7 +93,7 @@ raise SystemExit(took[1] > took[0] / 4)"
 		end
 		ip -n "${NS}a" route del "$B4/32"
 	done
-	# The peer of a connection that nobody has (its server has died with its host, say) is told so, by that way,
+	# A peer whose connection no longer exists here (its server has died with its host, say) is told so on that way,
 	# too.
 	WHAT="a connection that is nobody's"
 	PORT=$((PORT + 1))

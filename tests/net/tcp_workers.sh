@@ -8,7 +8,7 @@ need python3 setpriv
 net_up
 [ -e "$PRELOAD" ] || skip "the library is not built"
 MODES="kernel one"
-ours() { # few|nap, address: the kernel has no part in these
+ours() { # few|nap, address: asserts that the kernel has no part in these connections
 	local segs
 	segs=$(tcp_segs b)
 	a timeout 60 python3 "$TESTS/net/tcp_workers.py" "$1" "$2" $PORT >/dev/null && [ "$(tcp_segs b)" = "$segs" ]
@@ -31,7 +31,7 @@ for MODE in $MODES; do
 		[ "$MODE" = kernel ] || ok "$how: the workers have lanes, and connections" wait_until 20 ours few "${!own}"
 		segs_begin
 		differ "$how" a timeout 100 python3 "$TESTS/net/tcp_workers.py" client "${!own}" $PORT 2 $how
-		segs_end "$how" 50 # (some come before, and some were in the queue of one who went)
+		segs_end "$how" 50 # (some come before, and some were in the queue of a worker that left)
 		kill -9 "$BG" # (the workers follow; what their peers are told is the kernel's)
 		wait "$BG" 2>/dev/null
 	done

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 net_up
 need "$BIN/txroom" python3
-waits() { # case [settings...]: $OUT: what it printed, $CAME: what came
+waits() { # case [settings...]: sets OUT to its output, CAME to what arrived
 	local what=$1 peer
 	shift
 	a python3 -c 'import socket, sys
@@ -30,10 +30,10 @@ waits timeo
 same "SO_SNDTIMEO ends the wait" "timeo: -11, waited: 1, slept: 1" "$OUT"
 waits signal
 same "a signal handler ends it" "signal: -4, waited: 1, slept: 1" "$OUT"
-waits poll SLUICE_TX_NONBLOCKED_EAGAINS=1 SLUICE_SELECT_POLL=20000 # (else it may spin for a quarter of the time)
+waits poll SLUICE_TX_NONBLOCKED_EAGAINS=1 SLUICE_SELECT_POLL=20000 # (by default it may spin for a quarter of the time)
 same "POLLOUT comes when there is room, and not before" "refused: -11, told: 1 4,poll: 1, waited: 1, slept: 1" "$OUT"
 
-# In this case nothing lets the ring go: the link is lost.
+# Here nothing empties the ring: the link is lost.
 b env "SLUICE_LOG_FILE=$TMP/sluice.%d.log" timeout 20 "$BIN/txroom" "$B4" "$A4" 7000 link >"$TMP/link" 2>&1 &
 PROGRAM=$!
 wait_line "$TMP/link" still

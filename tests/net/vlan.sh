@@ -12,12 +12,12 @@ VID=${VLANS##* }
 logged() { cat "$TMP"/sluice.*.log 2>/dev/null | grep -q -e "$1"; }
 text() { a socat -u - "UDP4:$B4:7000" <<<"$1"; }
 text6() { a socat -u - "UDP6:[$B6]:7000" <<<"$1"; }
-comes() { # word: is sent until it comes
+comes() { # word: sends it until it comes
 	text "$1"
 	sleep 0.05
 	grep -q "$1" "$out"
 }
-begin() { # the program; in the mode that it runs in it has the device
+begin() { # starts the program, which has the device where the mode says so
 	bg pb python3 "$TESTS/net/vlan.py" 7000 7001 >"$out"
 	subject=$BG
 	wait_line "$out" ready
@@ -41,7 +41,7 @@ away() {
 	addresses
 }
 kernel_has() { [ -n "$(b ss -Htn state established "sport = :7001")" ]; }
-line() { # by the connection that is there
+line() { # sends a line over the existing connection
 	echo "$1" >&9
 	ok "TCP: $2" wait_line "$out" "$1"
 }

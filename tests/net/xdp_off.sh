@@ -28,8 +28,8 @@ remove_xdp() {
 for MODE in $MODES; do
 	[ "$MODE" != kernel ] || continue
 	for who in server client; do
-		rm -f "$TMP/steady" # by LEASED=1 another user writes it
-		# The preloaded one on b is once who answers, once who asks.
+		rm -f "$TMP/steady" # with LEASED=1 another user writes the file
+		# The preloaded program on b answers in one round, and asks in the other.
 		if [ $who = server ]; then
 			bg pb "$BIN/echo" "$B4" 7000
 			wait_udp b 7000
