@@ -9,8 +9,8 @@ net_up
 abuse() { pb timeout 60 "$BUILD/tests/apps/abuse" "$1" "$B4" "$A4" 7000; }
 few() { pb prlimit --nofile="$1:$1" timeout 60 "$BUILD/tests/apps/abuse" exit "$B4" "$A4" 7000; }
 
-# A program that is stopped in the middle of traffic: another one of its host goes on as if nothing
-# were, and it itself when it is woken.
+# A program is stopped in the middle of traffic: another program of the host goes on as before, and the
+# stopped one goes on when it is woken.
 cat >"$TMP/ask.py" <<'PY'
 import socket, sys, time
 host, port, n = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])

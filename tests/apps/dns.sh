@@ -30,7 +30,7 @@ remote-control:
 }
 for i in $(seq 100); do echo "host$i.test A"; done >"$TMP/queries"
 dig_it() { pa dig +tries=3 +time=2 +short -p 5353 "@$1" "$2" "$3"; }
-perf() { # name: leaves the number of answers in ANSWERS
+perf() { # name: sets ANSWERS to the number of answers
 	pa dnsperf -s "$B4" -p 5353 -d "$TMP/queries" -l 1 -c 4 -T 1 -Q 10000 >"$TMP/dnsperf" 2>&1 ||
 		fail "$1: dnsperf: status $?"
 	ANSWERS=$(sed -n 's/.*Queries completed: *\([0-9]*\).*/\1/p' "$TMP/dnsperf")

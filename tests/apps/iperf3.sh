@@ -34,8 +34,8 @@ measure() { # name, address, client options
 	case ${OOO:-x} in *[!0-9]*) fail "$name: $PACKETS $LOST $OOO"; return 1 ;; esac
 	say "    $name: $PACKETS packets, $LOST lost, $OOO out of order"
 }
-# No more loss than on the kernel, but for a twentieth. Of an unlimited flow what arrives is
-# compared: who sends faster loses more.
+# True: the loss is at most a twentieth more than on the kernel. For an unlimited flow this compares what
+# arrives, since a faster sender loses more.
 good_enough() { # name
 	if [ "$1" = unlimited ]; then
 		[ $(((PACKETS - LOST) * 2)) -ge "${KERNEL_GOT[$1]}" ]
@@ -50,7 +50,7 @@ round() { # name, address, client options
 	ok "$name: packets came" test "$PACKETS" -gt 100
 	same "$name: out of order" 0 "$OOO"
 	case $name in
-	big) ;; # the kernel puts the pieces together
+	big) ;; # (fragments, which come through the kernel)
 	*reverse) client_is_ours && offload_end "$PACKETS" "$PACKETS" ;;
 	*) offload_end "$PACKETS" ;;
 	esac
@@ -58,7 +58,7 @@ round() { # name, address, client options
 		KERNEL_LOST[$name]=$((LOST * 1000 / PACKETS)) KERNEL_GOT[$name]=$((PACKETS - LOST))
 		return
 	fi
-	# Another try or two: a receiver that gets no core for 70 ms has its buffer full.
+	# (Up to two further tries: the buffer of a receiver that gets no core for 70 ms is full.)
 	good_enough "$name" || measure "$@" || return
 	good_enough "$name" || measure "$@" || return
 	ok "$name: $LOST of $PACKETS lost, of 1000 the kernel ${KERNEL_LOST[$name]}" good_enough "$name"

@@ -45,7 +45,7 @@ for i in range(n):
     time.sleep(0.001)
 PY
 G1=239.7.7.1 G2=239.7.7.2
-receive() { # file, options of rx.py: in the background, the PID in BG
+receive() { # file, options of rx.py: runs it in the background, with its PID in BG
 	local file=$1
 	shift
 	bg pb python3 "$TMP/rx.py" "$B4" "$@" >"$file"
@@ -54,7 +54,7 @@ receive() { # file, options of rx.py: in the background, the PID in BG
 }
 one() { receive "$TMP/rx" 7300 300 $G1; pa python3 "$TMP/tx.py" "$A4" 7300 300 $G1; wait_end "$BG" 20; cat "$TMP/rx"; }
 two() { receive "$TMP/rx" 7300 300 $G1 $G2; pa python3 "$TMP/tx.py" "$A4" 7300 300 $G1 $G2; wait_end "$BG" 20; cat "$TMP/rx"; }
-beside() { # a receiver of the kernel's and one that may be preloaded
+beside() { # runs a receiver of the kernel's beside one that may be preloaded
 	local other
 	b python3 "$TMP/rx.py" "$B4" 7300 300 $G1 >"$TMP/rx.other" &
 	other=$!
@@ -63,7 +63,7 @@ beside() { # a receiver of the kernel's and one that may be preloaded
 	wait_end $other 20
 	cat "$TMP/rx.other"
 }
-later() { # the kernel's receiver comes while the other runs
+later() { # starts the kernel's receiver while the other one runs
 	local other first
 	receive "$TMP/rx" 7300 300 $G1
 	first=$BG

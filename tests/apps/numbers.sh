@@ -18,7 +18,7 @@ for MODE in kernel server; do
 		[ "$hard" != unlimited ] && [ "${limit#*:}" -gt "$hard" ] && continue
 		before=$(udp_stat b InDatagrams)
 		differ "numbers-$limit" limited "${limit%:*}" "${limit#*:}"
-		# The child's datagram and the parent's after it are the kernel's.
+		# (The child's datagram, and the parent's next one, go through the kernel.)
 		[ "$MODE" = kernel ] || ok "past the kernel with limit $limit" \
 			test $(($(udp_stat b InDatagrams) - before)) -le 2
 	done

@@ -6,7 +6,7 @@ need socat python3
 net_up
 head -c 8000 /dev/urandom | base64 -w 70 >"$TMP/lines"
 
-# Lines of several sizes there and back, each waited for; several peers in turn. TRIES: socat's
+# Sends lines of several sizes and waits for the answer to each; several peers in turn. TRIES: socat's
 # RECVFROM with fork drops some itself, when a child and its parent look at the same time.
 cat >"$TMP/ask.py" <<'PY'
 import socket, sys
@@ -45,7 +45,7 @@ alone() { # name, listening address of socat, address
 	wait_server "$BG" 7200
 	offload_begin
 	differ "$1" pa python3 "$TMP/ask.py" "$3" 7200 1 1
-	offload_end 10 10 # one may have come before the claim
+	offload_end 10 10 # (one datagram may have come before the claim)
 	stop "$BG"
 }
 one_way() {

@@ -9,7 +9,7 @@ for MODE in $MODES; do
 	round pp 0 -i "$B4" -p 5001 -- pp -i "$B4" -p 5001
 	round pp4000 0 -i "$B4" -p 5001 -- pp -i "$B4" -p 5001 -m 4000
 	round ppspin 0 -i "$B4" -p 5001 --nonblocked -- pp -i "$B4" -p 5001 --nonblocked
-	# sockperf counts an answer that comes after the end as dropped; a busy machine has some.
+	# (sockperf counts answers that come after the end as dropped; on a busy machine there are some.)
 	round ul 30 -i "$B4" -p 5001 -- ul -i "$B4" -p 5001 --mps 2000 --reply-every 5
 	round bursts 30 -i "$B4" -p 5001 -- ul -i "$B4" -p 5001 --mps 2000 --reply-every 2 -b 10
 	throughput tp 5 --mps 5000 -m 64

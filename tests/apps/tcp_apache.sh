@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Apache httpd by the daemon, as a user without privileges: mpm_prefork, whose processes block in accept() with one
-# Listen and poll with two, and mpm_event, whose listener threads poll. Files and CGI, connections that last and new
-# ones, a graceful restart under load. Workers that poll have a part of the new connections on their lanes; those that
-# block take over what lasts.
+# Listen and poll with two, and mpm_event, whose listener threads poll. Files and CGI, lasting and new connections,
+# a graceful restart under load. Workers that poll have a part of the new connections on their lanes; workers that
+# block take over connections that last.
 LEASED=1
 MODES=${MODES:-kernel server}
 . "$(dirname "$0")/lib_tcp.sh"

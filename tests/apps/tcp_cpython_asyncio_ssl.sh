@@ -5,7 +5,7 @@
 cpython_up
 cpython_begin
 cpython test_asyncio.test_sslproto
-# (Those left out wait for seconds.)
+# (The tests that are left out wait for seconds.)
 cpython test_asyncio.test_ssl -x test_create_server_ssl_over_ssl test_flush_before_shutdown
 cpython_end 5
 done_testing

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib_cpython.sh"
 cpython_up
 cpython_begin
-# (Those left out wait for seconds, or for a virtual machine's host, or look at how an address is written.)
+# (The tests that are left out wait for seconds, or for a virtual machine's host, or look at how an address is written.)
 cpython test_socket -x VSOCK NetworkConnectionBehaviourTest test_sendall_interrupted testStringToIPv6
 cpython test_epoll
 cpython test_select

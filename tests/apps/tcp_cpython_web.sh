@@ -7,7 +7,7 @@ cpython_begin
 for module in test_httplib test_httpservers test_urllib2_localnet test_docxmlrpc test_socketserver; do
 	cpython $module
 done
-# (Those left out wait for seconds.)
+# (The tests that are left out wait for seconds.)
 cpython test_xmlrpc -x MultiPathServerTestCase
 cpython_end 5
 done_testing

@@ -7,7 +7,7 @@ need python3 curl
 net_up
 mkdir "$TMP/www"
 for n in 0 1 1000 100000 3000000; do head -c "$n" /dev/urandom >"$TMP/www/$n"; done
-# Sums of the files as they come; what curl says of a missing one, of a range, of headers.
+# Prints checksums of the files as they come, and curl's output for a missing file, a range, and headers.
 fetch() { # address port
 	local n
 	for n in 0 1 1000 100000 3000000; do
@@ -20,8 +20,7 @@ fetch() { # address port
 }
 export -f fetch
 export TMP
-# (The client's segments are not checked: a device belongs to one process, so only one of several curls at a time has
-# it.)
+# (The client's segments are not checked: one process at a time has a device, so only one of several curls has it.)
 answers() { # name address
 	local segs
 	segs=$(tcp_segs b)

@@ -30,7 +30,7 @@ words() { # address
 			"$url/1" "$url/100000" "$url/none"
 		"${c[@]}" -Z --parallel-max 8 -o /dev/null -w '%{http_code} %{size_download}\n' \
 			"$url/100000?[1-30]" | sort | uniq -c
-		# (nginx opens no HTTP/2 window for a body that it answers without reading: by the proxy it is read.)
+		# (nginx opens no HTTP/2 window for a body that it does not read; its proxy reads the body.)
 		"${c[@]}" --data-binary "@$TMP/www/8000000" -w ' %{http_code}\n' "$url/via/echo"
 	done
 	"${c[@]}" --data-binary "@$TMP/www/8000000" -w ' %{http_code}\n' "http://$1:8080/echo"

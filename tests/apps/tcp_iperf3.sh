@@ -23,7 +23,7 @@ round() { # name address client options
 	e = json.load(open(sys.argv[1]))
 	if "error" in e:
 	    sys.exit(e["error"])
-	# (--bidir with -n ends when one direction is through; the other may have had little of the time.)
+	# (--bidir with -n ends when one direction is done; the other one may have sent little by then.)
 	ways = [e["end"][k] for k in ("sum_received", "sum_received_bidir_reverse") if k in e["end"]]
 	print(sum(w["bytes"] for w in ways), int(sum(w["bits_per_second"] for w in ways) / 1e6))
 	PY
@@ -39,7 +39,7 @@ for MODE in $MODES; do
 	round both "$B4" -n 10M --bidir
 	round v6 "$B6" -n 40M
 	round v6-reverse "$B6" -n 40M -R
-	# The end of the test overtakes what waits in the sockets' buffers: what comes after it is not counted.
+	# (The end of the test overtakes bytes in the sockets' buffers, and iperf3 does not count bytes that come later.)
 	round small "$B4" -n 2M -l 100 -N -w 128K
 	round limited "$B4" -b 50M -t 1
 	round mss "$B4" -n 20M -M 500

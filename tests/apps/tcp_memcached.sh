@@ -21,7 +21,7 @@ for MODE in $MODES; do
 		load many$threads 50 1 0.5
 		load pipelined$threads 8 16 0.5
 		load large$threads 4 1 0.5 100000
-		# (The machine sends as much as it can in that time: the number differs from mode to mode.)
+		# (The machine sends as much as it can in that time, so the number differs from mode to mode.)
 		[ "$MODE" = kernel ] || ok "$threads: b's kernel saw $(($(tcp_segs b) - SEGS_B)) segments" \
 			eval '! server_is_ours ||' test $((($(tcp_segs b) - SEGS_B) * 20)) -le "${ALONE:-0}"
 		[ "$MODE" != kernel ] || ALONE=$(($(tcp_segs b) - SEGS_B))

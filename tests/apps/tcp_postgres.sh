@@ -34,7 +34,7 @@ words() { # address
 }
 export -f words
 export TMP
-# (postgres refuses to run as root; the capabilities that Sluice needs are left to it.)
+# (postgres refuses to run as root, so it runs as a user with the capabilities that Sluice needs.)
 AS_USER=(setpriv --reuid=postgres --regid=postgres --clear-groups
 	--inh-caps=-all,+net_admin,+net_raw,+bpf,+perfmon,+ipc_lock
 	--ambient-caps=-all,+net_admin,+net_raw,+bpf,+perfmon,+ipc_lock)

@@ -23,7 +23,7 @@ run() { # name server-options -- client-options
 	ok "$name: messages" test "${r:-0}" -gt 100
 	[ "$1" = tp ] || same "$name: none lost, doubled, misplaced" "0 0 0" \
 		"$(sed -n 's/.*# dropped messages = \([0-9]*\); # duplicated messages = \([0-9]*\); # out-of-order messages = \([0-9]*\).*/\1 \2 \3/p' "$out")"
-	# A message is at least a tenth of a segment; the kernel's part is the start.
+	# (A segment has at most ten messages; the kernel sees the start of the connection.)
 	server_is_ours && ok "$name: b's kernel saw $in_b segments" test $((in_b * 10)) -le "${r:-0}"
 	client_is_ours && ok "$name: a's kernel saw $in_a segments" test $((in_a * 10)) -le "${r:-0}"
 	stop "$SERVER"

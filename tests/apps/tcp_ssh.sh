@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib_tcp.sh"
 need ssh sshd scp ssh-keygen curl python3
 net_up
-if [ -n "${BY_DAEMON:-}" ]; then # root must be (it logs users in), but needs nothing else of it for Sluice
+if [ -n "${BY_DAEMON:-}" ]; then # (sshd must be root, to log users in, but needs no privilege for Sluice)
 	daemon_up b
 	SL_ENV=("SLUICE_DAEMON=$TMP/sluiced.b")
 fi
@@ -84,7 +84,7 @@ for MODE in $MODES; do
 	differ commands6 pa bash -c 'commands "$@"' - "$B6"
 	differ files pa bash -c 'files "$@"' - "$B4"
 	differ forwards pa bash -c 'forwards "$@"' - "$B4"
-	# (A device is one process's: of several programs at a time one has it, and a child is the kernel's.)
+	# (Without the daemon one process has the device; other programs and children have the kernel's sockets.)
 	serve_end
 done
 done_testing

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # nginx with two workers, PostgreSQL and redis at the same time on one device with one queue, as a user without
 # privileges, by the daemon: wrk, pgbench and three preloaded redis-benchmarks load them together. Nothing may
-# fail. What they achieve is said; FOR=seconds makes it worth comparing.
+# fail. The test prints their rates; with FOR=seconds these are worth comparing.
 LEASED=1
 MODES=${MODES:-kernel server}
 . "$(dirname "$0")/lib_tcp.sh"
@@ -31,9 +31,9 @@ start() { # PORT NAME CMD.. ; the pid is in NAME
 	printf -v "$name" %s "$BG"
 	bound b 30 tcp "$port" || { fail "$name does not listen"; tail -n 5 "$(said "$name")"; }
 }
-# The lanes of the daemon of b: a process of a group has one.
+# Counts the lanes of b's daemon: each process of a group has one.
 lanes() { SLUICE_DAEMON=$TMP/sluiced.b "$TOOL" daemon ports | awk -v d="$DEV_B" '$1 == d { print $6 }'; }
-# Loads: what they say is judged when they have ended, since some run at the same time.
+# Loads. The test judges their output when they have ended, since some run at the same time.
 declare -A ENDED
 http() { # NAME PORT
 	a timeout $((FOR + 60)) wrk -t 1 -c 8 -d "$FOR" "http://$B4:$2/small" >"$(said "$1")" 2>&1

@@ -10,7 +10,7 @@ need redis-server redis-cli redis-benchmark iperf3
 net_up
 MODE=both
 fresh() { rm -f "$TMP"/nic.[ab]/report.*; }
-frames() { # host: of the programs that have ended (sockperf's server is killed, and reports nothing)
+frames() { # host: prints how many frames the ended programs have sent (sockperf's server is killed, and reports none)
 	cat "$TMP/nic.$1"/report.* 2>/dev/null | awk '$1 == "frames" { n += $2 } END { print n + 0 }'
 }
 by_verbs() { # what, most segments or datagrams by each kernel, at least by a's NIC, and by b's

@@ -15,7 +15,7 @@ by_nic() { [ "$(figure frames)" -gt 0 ]; }
 mkfifo "$TMP/go"
 exec 7<>"$TMP/go"
 bg sa python3 "$TESTS/sim/closing.py" "$B4" 7000 <"$TMP/go" >"$TMP/out"
-# (The neighbour is asked for by the kernel, and known when the keeper has run: on a busy machine hundreds of
+# (The kernel asks for the neighbour, and the library knows it when the keeper has run: on a busy machine hundreds of
 # datagrams later.)
 ok "by the NIC" wait_until 20 by_nic
 echo >&7

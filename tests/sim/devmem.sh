@@ -13,7 +13,7 @@ BIN=$BUILD/tests/net
 bg b "$BIN/echo" "$B4" 7000
 ECHO=$BG
 wait_udp b 7000
-a "$BIN/steady" -n 1 "$B4" 7000 "$TMP/answers" # so that the neighbour is known: till then the kernel sends
+a "$BIN/steady" -n 1 "$B4" 7000 "$TMP/answers" # (makes the neighbour known: until then the kernel sends)
 mkfifo "$TMP/go"
 exec 7<>"$TMP/go"
 
@@ -58,7 +58,7 @@ for options in min_inline=0 min_inline=18; do
 done
 SIM_OPTIONS=
 
-# Sixteen packets of 1 KB fill it; the rest goes from our memory, and it is free again afterwards.
+# Sixteen packets of 1 KB fill the NIC's memory; the rest is sent from host memory. Afterwards it is free again.
 begin VMA_RING_DEV_MEM_TX=16384 -- 1 .. 40x1000 .. = 5x1000 ..
 same "the NIC stands still" ok "$(nic_control a 'stall 1')"
 go

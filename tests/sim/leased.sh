@@ -8,7 +8,7 @@ VERBS=1
 lease_up
 D=$(daemon_pid)
 BIN=$BUILD/tests/net
-LEASED_CAPS=,+net_raw # but that
+LEASED_CAPS=,+net_raw # (the only capability)
 frames() { "$BIN/frames" "$D" >"$TMP/frames"; }
 in_flight() { frames && file_has "$TMP/frames" 'busy 0 .*kernel [1-9][0-9]* twice 0'; }
 all_there() { frames && file_has "$TMP/frames" 'dead 0 .*transmit 0 .*returned 0 kernel 0 twice 0'; }
@@ -17,7 +17,7 @@ by_verbs() { grep -q 'by verbs (simulated0' "$TMP/sluice.$1".log; }
 bg a "$BIN/echo" "$A4" 7000
 ECHO=$BG
 wait_udp a 7000
-bg sb "$BIN/echo" "$B4" 7001 # keeps the packet memory
+bg sb "$BIN/echo" "$B4" 7001 # (keeps the group's packet memory alive)
 KEEPER=$BG
 wait_udp b 7001
 bg sb "$BIN/steady" -i 20000 "$A4" 7000 "$TMP/steady"

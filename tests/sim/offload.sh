@@ -14,7 +14,7 @@ SIZE=4000000
 head -c $SIZE /dev/urandom >"$TMP/stream"
 SUM=$(sha256sum <"$TMP/stream")
 
-bulk() { # what, address: by the NIC, its frames in $TMP/wire
+bulk() { # what, address: sends by the NIC, whose frames are in $TMP/wire
 	stream "$1" "$2"
 	ok "$1: by verbs" grep -q 'by verbs (simulated0' "$TMP"/sluice.*.log
 	same "$1: doorbells as the record says" 0 "$(counted bells_wrong)"
@@ -47,7 +47,7 @@ bulk "not wanted" "$B4"
 same "not wanted: it has cut nothing" 0 "$(counted segments)"
 SL_ENV=("SIM_NIC_CAPTURE=$SIM_CAPTURE")
 
-# UDP: each datagram is answered by the kernel, which looks at the checksum; a socket without is let.
+# UDP: the kernel answers each datagram, and checks its checksum; a socket may send datagrams without one.
 fresh
 bg b "$BUILD/tests/net/echo" "$B4" 7000
 ECHO=$BG
@@ -71,13 +71,13 @@ python3 "$TESTS/sim/capture.py" "$SIM_CAPTURE" contents >"$TMP/wire"
 same "UDP: checksums and lengths" 0 "$(wire wrong)"
 same "UDP: those that were to have none" 65 "$(wire udp_without_sum)"
 
-# Retransmissions, large ones too: what they carry is right.
+# Retransmissions, also large ones, have the right contents.
 SIM_OPTIONS=lose=40
 bulk "with loss" "$B4"
 SIM_OPTIONS=
 ok "with loss: sent again by the NIC, $(wire tcp_again)" test "$(wire tcp_again)" -gt 20
 least=1000
-[ "$(nproc)" -gt 1 ] || least=200 # (there a turn has few to send: 590 of 2,763 were cut)
+[ "$(nproc)" -gt 1 ] || least=200 # (on one core a turn has few segments to send: 590 of 2,763 were cut by the NIC)
 ok "with loss: the NIC has cut $(counted segments)" test "$(counted segments)" -gt $least
 
 for fault in "fail 20 4" "fail 40 21" unplug; do

@@ -37,9 +37,8 @@ paced() { # kbit/s, frames, bytes of each
 sim_up
 SIM_CAPTURE=$SIM/capture.pcap
 for rate in "1000 120 1250" "20000 1000 1250" "200000 4000 1250" "1000000 3000 8000"; do
-	# The thread that plays the hardware may come too late for its last frame, so short a while
-	# before the end that it cannot be made up for; and the program may have come too late with the
-	# next ones, which nothing makes up for: then once more.
+	# (Up to five tries: the thread that plays the hardware may be late with the last frame, or the program
+	# with the next ones, and nothing makes up for that.)
 	for try in 1 2 3 4 5; do
 		# shellcheck disable=SC2086
 		paced $rate

@@ -8,7 +8,7 @@
 paced 10 130 1250 1000
 paced 10 1200 1250 20000 leave
 paced 10 8000 1250 200000
-# (A send buffer of 8 ms: a NIC makes up for nothing, so whoever is kept from sending for longer is slower.)
+# (The send buffer holds 8 ms: a NIC makes up for nothing, so a sender that is delayed for longer is slower.)
 paced 10 30000 1500 1000000 sndbuf=1000000
 ok "no wheel" not said 'wheel'
 
@@ -42,9 +42,9 @@ SIM_OPTIONS=rate_max=50000
 for then in "20000 then=40000" "40000 then=15000 poll" "20000 then=0 poll" "20000 then=60000" "60000 then=20000 poll"; do
 	changed 400 1250 "$then"
 done
-changed 100 1250 "0 then=10000" # so few that they fit into the send buffer
+changed 100 1250 "0 then=10000" # (few enough for the send buffer)
 
-# An error loses nothing: what has not left goes by the wheel.
+# An error loses nothing: the wheel sends what has not left yet.
 SIM_OPTIONS=
 begin 600 1250 5000
 wait_until 20 are "1 0" || fail "not by the NIC"

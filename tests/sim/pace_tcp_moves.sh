@@ -22,7 +22,7 @@ arrived() { # what
 	ok "$1: not a byte is lost" cmp "$TMP/stream" "$TMP/got"
 	sed -n 's/^srtt/  srtt/p' "$TMP/sent"
 }
-# Segments that came to the kernel on b before others that were sent first.
+# Prints how many segments b's kernel received out of order.
 disorder() {
 	b cat /proc/net/netstat | awk '/^TcpExt:/ { if (n++) print $i; else for (i = 2; $i != "TCPOFOQueue"; i++); }'
 }
@@ -30,7 +30,7 @@ in_order() { [ "$(disorder)" = "$DISORDER" ]; }
 has_kernel() { [ -n "$(a ss -tnH state established dport = :7001)" ]; }
 srtt() { sed -n 's/^srtt \([0-9]*\).*/\1/p' "$TMP/sent"; }
 
-# (The receiver answers every second segment: that is how long a round trip takes in any case.)
+# (The receiver acknowledges every second segment, so a round trip takes at least that long.)
 stream 1000000 250000 "wait=$TMP/go"
 ok "2 Mbit/s: by the NIC" wait_until 20 are "1 0"
 : >"$TMP/go"

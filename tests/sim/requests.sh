@@ -58,7 +58,7 @@ sim_up
 sends "round" 40000 requests="$DIRECT" depth=1024
 ok "round: over 65,536 blocks" test "$(counted blocks)" -gt 65536
 
-# libmlx5 can make requests in a form that we do not know (signed): making them is left to libmlx5.
+# libmlx5 can make requests in a form that we do not know (signed): then libmlx5 makes them.
 sim_up
 ENV=(MLX5_QP_SIGNATURE=1)
 sends "signed" 200 requests=0

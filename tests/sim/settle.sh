@@ -24,7 +24,7 @@ echo >&7
 ok "a thousand questions" wait_until 20 shown answered
 frames=$(($(figure frames) - before)) completions=$(($(figure completions) - asked))
 ok "$frames packets, $completions completions" test "$frames" -ge 900 -a "$completions" -lt $((frames / 8))
-all_done() { # every packet's, since the last request has one
+all_done() { # all packets are done, since the last request has a completion
 	[ "$(figure requests)" -gt "$(figure frames)" ]
 }
 ok "some of requests that send nothing" wait_until 5 all_done

@@ -11,15 +11,15 @@ bg b "$BUILD/tests/net/echo" "$B4" 7000
 wait_udp b 7000
 
 TX_HW=1 TX_SW=2 SOFT=16 RAW=64 ID=128 TSONLY=2048 SWHW=16384
-stamped() { # conversion N flags [pause]: what comes back, into $TMP/stamps
+stamped() { # conversion N flags [pause]: writes the stamps that come back to $TMP/stamps
 	rm -f "$TMP/capture.pcap" "$TMP"/sluice.*.log
 	SL_ENV=("SIM_NIC_CAPTURE=$TMP/capture.pcap" "SLUICE_HW_TS_CONVERSION=$1")
 	sa python3 "$TESTS/sim/stamps.py" "$B4" "${STREAM:-7000}" "${@:2}" >"$TMP/stamps"
 	same "$1: the program ends" 0 $?
 	ok "$1: by verbs" grep -q 'by verbs (simulated0' "$TMP"/sluice.*.log
 }
-# Each of N has one, in order, with its packet if need be; how far from the capture, in microseconds: the most,
-# and the most that the distance varies.
+# Prints how many stamps are the hardware's, whether all N are there in order (1), the largest distance from the capture
+# and by how much it varies (microseconds), how many have a software stamp, and how many come with the packet.
 compared() { # N
 	python3 - "$TESTS/sim" "$TMP" "$1" <<-'PY'
 		import sys
@@ -36,14 +36,14 @@ compared() { # N
 		      sum(int(sw) != 0 for n, sw, *_ in got), sum(len(g) > 3 for g in got))
 	PY
 }
-counts() { # what N: how many by hardware, all in order, how many by software, with the packet
+counts() { # what N expected: compares these figures; sets MOST and VARY to the two of the distance
 	local hw order most vary sw data
 	read -r hw order most vary sw data < <(compared "$2")
 	same "$1" "$3" "hw $hw order $order sw $sw data $data"
 	MOST=$most VARY=$vary
 }
 
-# The PHC's time is what the capture has: by the driver's own parameters.
+# The stamps in the PHC's time agree with the capture: they are converted by the driver's own parameters.
 for options in real_time=1 real_time=0 clock_khz=1000000; do
 	SIM_OPTIONS=$options
 	stamped ptp 60 $((TX_HW | RAW | ID | TSONLY))
@@ -56,7 +56,7 @@ counts "hardware's instead of software's, with the packet" 40 "hw 40 order 1 sw 
 stamped ptp 40 $((TX_HW | TX_SW | RAW | SOFT | ID | SWHW | TSONLY)) 0.002
 read -r hw _ _ _ sw _ < <(compared 40)
 same "both" "40 40" "$hw $sw"
-# A stream: each call's last byte.
+# A stream: the last byte of each call is stamped.
 bg b socat -u TCP-LISTEN:7001,reuseaddr,fork OPEN:/dev/null
 wait_tcp b 7001
 export STREAM=7001
@@ -80,7 +80,7 @@ again() {
 		for line in open(sys.argv[2] + "/stamps"):
 		    if not line.startswith("now"):
 		        got.setdefault(int(line.split()[0]), []).append(int(line.split()[2]))
-		# (The program leaves when it has as many as it wrote, or more.)
+		# (The program ends when it has as many stamps as it wrote, or more.)
 		wrong = [n for n in got if len(got[n]) > len(left[n])
 		         or any(abs(a - b) > 500000 for a, b in zip(got[n], left[n]))]
 		print(sum(map(len, got.values())), len(wrong), sum(len(g) > 1 for g in got.values()))
@@ -100,7 +100,8 @@ stamped raw 60 $((TX_HW | RAW | ID | TSONLY)) 0.002
 counts "raw" 60 "hw 60 order 1 sw 0 data 0"
 ok "raw: the device's own time ($MOST us), which runs as the capture's ($VARY us)" \
 	test "$MOST" -gt 1000000 -a "$VARY" -lt 2000
-# Paced: when it left, not when it was sent. Eleven datagrams of some 50 bytes at 2000 bytes a second.
+# Paced: the stamp says when the packet left, not when it was sent. Eleven datagrams of some 50 bytes at 2,000 bytes a
+# second.
 spread() { awk '/^now/ { next } { t = $2 + $3; if (!first) first = t; last = t } END { print int((last - first) / 1e6) }' "$TMP/stamps"; }
 stamped ptp 11 $((TX_HW | RAW | ID)) 0 2000
 counts "paced, by hardware" 11 "hw 11 order 1 sw 0 data 11"

@@ -39,7 +39,7 @@ fresh
 # Sends a stream of random bytes; something happens in the midst of it.
 head -c 8000000 /dev/urandom >"$TMP/stream"
 SUM=$(sha256sum <"$TMP/stream")
-stream() { # what happens: a command to the NIC, "" nothing
+stream() { # command to the NIC in the middle of the stream; "": none
 	b bash -c "socat -u TCP-LISTEN:7001,reuseaddr - | sha256sum" >"$TMP/got" &
 	local got=$!
 	wait_tcp b 7001
@@ -96,7 +96,7 @@ same "all are answered, once, over an error" "1500 1500 0 0 0" "$(cut -d' ' -f1-
 ok "it was over an error" said 'from now on: local protection error'
 fresh
 
-# No right to raw packets, no library, not wanted: AF_XDP, and the log says why.
+# Without the right to raw packets, without the library, or when not wanted: AF_XDP, and the log says why.
 by_xdp() { # what, log
 	sa "$BIN/steady" -n 100 "$B4" 7000 "$TMP/answers"
 	same "$1: all are answered" "100 100 0 0 0" "$(cut -d' ' -f1-5 "$TMP/answers")"
@@ -115,7 +115,7 @@ SL_ENV=(SLUICE_TX_BACKEND=xsk)
 by_xdp "not wanted" ''
 SL_ENV=(SLUICE_TX_REQUESTS=direct MLX5_QP_SIGNATURE=1)
 by_xdp "not as wanted" 'by AF_XDP: libmlx5 makes them otherwise'
-# By libibverbs: because it is said, or because libmlx5 makes other requests than we would.
+# libibverbs makes the requests: by the setting, or because libmlx5 makes other requests than we would.
 for how in SLUICE_TX_REQUESTS=ibv MLX5_QP_SIGNATURE=1; do
 	SL_ENV=("$how")
 	sa "$BIN/steady" -n 100 "$B4" 7000 "$TMP/answers"

@@ -48,7 +48,7 @@ bg b "$BUILD/tests/net/echo" "::" 7000
 ECHO=$BG
 wait_udp b 7000
 for address in "::ffff:$B4" "$B6"; do
-	answers a "$address" 18 1 >/dev/null # so that the neighbour is known
+	answers a "$address" 18 1 >/dev/null # (makes the neighbour known)
 	for size in 18 1200; do
 		fresh
 		what="UDP of $size bytes to ${address#::ffff:}"

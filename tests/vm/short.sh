@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# One guest, for every check: datagrams and a connection through a real driver, in zero-copy mode, which
-# is found and said without being asked for, and in copy mode.
+# One guest, for every `make check`: datagrams and a connection through a real driver, in zero-copy mode, which
+# the library must find and report by itself, and in copy mode.
 VM_NICS=virtio
 VM_FETCH_SECONDS=30 VM_SECONDS=${VM_SECONDS:-140} VM_NICE=${VM_NICE:-0}
 . "$(dirname "$0")/lib.sh"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # The device is given another number of queues (ethtool -L) under checked traffic, VM_COUNT times, in copy mode and in
-# the one it is found to have: the program's connection goes on, by the kernel and told so, or, where it is refused
-# (virtio_net does while there is an XDP program, all do in zero-copy mode when a queue is in use), as it was; the next program
-# is offloaded over the new ones.
+# the mode that the library chooses. The program's connection goes on by the kernel, and the log says so. Where the
+# change is refused (virtio_net refuses it while there is an XDP program, all drivers in zero-copy mode when a queue is
+# in use) the connection goes on as before. The next program is offloaded over the new queues.
 VM_NICS=${VM_NICS:-virtio-2} VM_CPUS=2 VM_SECONDS=${VM_SECONDS:-3000}
 [ "$VM_NICS" != virtio ] || VM_NICS=virtio-2
 VM_PASS="VM_NICS ${VM_PASS:-}"
@@ -15,7 +15,7 @@ use 1
 net_up
 slowly
 traffic_begin
-round() { # queues, way: one program's life
+round() { # queues, way: runs one program
 	local refused=
 	rm -f "$TMP/stream"* "$TMP"/sluice.*.log
 	SL_ENV=(SLUICE_FRAME_SIZE=4096 SLUICE_ZEROCOPY="$2")

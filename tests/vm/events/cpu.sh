@@ -7,12 +7,12 @@ VM_NICS=${VM_NICS:-virtio} VM_CPUS=2 VM_COUNT=${VM_COUNT:-20} VM_SECONDS=${VM_SE
 . "$(dirname "$0")/../lib.sh"
 . "$VM_DIR/lib_events.sh"
 CPU=/sys/devices/system/cpu/cpu1/online
-bind_to_it() { # pid: all of its threads; and what interrupts there are that can be
+bind_to_it() { # pid: binds all of its threads, and all interrupts that can be bound
 	local irq
 	taskset -acp 1 "$1" >/dev/null || return 1
 	for irq in /proc/irq/*/smp_affinity; do echo 2 >"$irq"; done 2>/dev/null
 }
-# (The count of a processor's interrupts is one column of the table: where there is one left, there is no second.)
+# (The table of interrupts has a column for each processor: with one processor left there is no second one.)
 processors() { head -n 1 /proc/interrupts | wc -w; }
 without_one() { # round
 	local who=$STREAM

@@ -9,7 +9,7 @@ VM_PASS=VM_SCARCE
 . "$(dirname "$0")/../lib.sh"
 . "$VM_DIR/lib_events.sh"
 vm_stat() { awk -v name="$1" '$1 == name { print $2 }' /proc/vmstat; }
-hog() { # round; it is the first that the kernel takes
+hog() { # round: takes memory until the kernel ends the program that takes it
 	local killed reclaimed
 	killed=$(vm_stat oom_kill) reclaimed=$(vm_stat pgsteal_direct)
 	{
@@ -23,13 +23,13 @@ while True:
 	} 2>/dev/null
 	[ "$(vm_stat oom_kill)" -gt "$killed" ] && [ "$(vm_stat pgsteal_direct)" -gt "$reclaimed" ]
 }
-# Runs a program with so many MB left to be given out: enough for nothing of the library's, for a part, for all.
+# Runs a program while the kernel has so many MB left to promise: too few for the library, enough for a part, or for all.
 scarce() { # MB
 	local rc
 	sysctl -qw vm.overcommit_kbytes=$(($(awk '/^Committed_AS/ { print $2 }' /proc/meminfo) + $1 * 1024)) vm.overcommit_memory=2
 	SL_ENV=("SLUICE_LOG_FILE=$TMP/ram/%d.log" SLUICE_FRAME_SIZE=4096)
 	sb python3 "$VM_DIR/bytes.py" ask "$A4" 7001 100000 "$TMP/ram/scarce" 20
-	rc=$? # (one that the kernel ended has more than 128)
+	rc=$? # (the status is above 128 if the kernel ended it)
 	sysctl -qw vm.overcommit_memory=0
 	same "a program with $1 MB to be had ends well" 0 $rc
 	say "$1 MB: bytes, and connections that the kernel has: $(cat "$TMP/ram/scarce")"

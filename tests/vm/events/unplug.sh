@@ -15,7 +15,7 @@ replug() {
 OFFLOADED=0
 replug_under_both() { # round
 	local file=$TMP/rider.$1 rider
-	[ "$1" != 1 ] || { replug && return; } # (the first card is the first program's)
+	[ "$1" != 1 ] || { replug && return; } # (the first program has the first card)
 	stream "$file"
 	rider=$BG
 	wait_until 60 test -s "$file" || return 1

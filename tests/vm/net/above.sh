@@ -11,7 +11,7 @@ use 1
 net_up
 bg a python3 "$VM_DIR/bytes.py" serve 0.0.0.0 7001
 wait_tcp a 7001
-answers() { # address: by a port that nobody has
+answers() { # address: asks a port without a listener
 	b timeout 2 bash -c "exec 3<>/dev/tcp/$1/9" 2>&1 | grep -q refused
 }
 # A pair of devices of a kind, up02 on each host, with addresses of their own.

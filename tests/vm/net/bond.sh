@@ -23,12 +23,12 @@ second() { # host, 1 or 2: the second pair's NIC is this host's
 	dev=$(nic 2 "$2")
 	ip link set "$dev" down name "s$dev" netns "$NS$1" && echo "s$dev"
 }
-arrived() { # pair: bytes at b
+arrived() { # pair: prints the bytes that b has received
 	local dev=$LOW_B
 	[ "$1" = 1 ] || dev=$SECOND_B
 	b ip -s -j link show "$dev" | sed 's/.*"rx":{"bytes":\([0-9]*\).*/\1/'
 }
-carries() { # the pair that does
+carries() { # prints the pair that carries the traffic
 	local one two
 	one=$(arrived 1) two=$(arrived 2)
 	moves && moves || return 1
@@ -38,12 +38,12 @@ carries() { # the pair that does
 cables() { # pair, on or off
 	cable "$1" 1 "$2" && cable "$1" 2 "$2"
 }
-failover() { # what carries is cut, until the other one does
+failover() { # cuts the pair that carries the traffic, and waits until the other pair carries it
 	local pair other=
 	pair=$(carries) && cables "$pair" off && moves && other=$(carries) && cables "$pair" on
 	[ "$other" = $((3 - pair)) ] || { say "pair ${pair:-none} was cut: now ${other:-none} carries" && return 1; }
 }
-answered() { # by a port that nobody has
+answered() { # asks a port without a listener
 	a timeout 2 bash -c "exec 3<>/dev/tcp/$B4/9" 2>&1 | grep -q refused
 }
 use 1

@@ -30,7 +30,7 @@ datagrams() { # WHAT CHECK
 	bg pb "$BIN/echo" "$B4" 7000
 	server=$BG
 	wait_udp b 7000
-	a "$BIN/steady" -n 100 "$B4" 7000 "$TMP/steady" # (it may be bound before it is offloaded)
+	a "$BIN/steady" -n 100 "$B4" 7000 "$TMP/steady" # (the socket may be bound before it is offloaded)
 	offload_begin
 	lost=$(dropped)
 	a "$BIN/steady" -n "$COUNT" -s 1400 "$B4" 7000 "$TMP/steady"
@@ -44,7 +44,7 @@ datagrams() { # WHAT CHECK
 	all) same "$1: answers" "$sent" "$answered" ;;
 	lost) ok "$1: of $sent $answered are answered, $lost packets are lost" \
 		test "$lost" -gt 0 -a "$answered" -lt "$sent" -a $((sent - answered)) -le "$lost" ;;
-	# (With doubles it has all its answers when the last one may be on the way still.)
+	# (With doubles the program has enough answers while the last one may still be on its way.)
 	doubled) ok "$1: of $sent $answered are answered, $doubled twice" test "$answered" -ge $((sent - 1)) -a "$doubled" -gt 0 ;;
 	damaged) ok "$1: of $sent $answered are answered" test "$answered" -lt "$sent" -a "$answered" -gt $((sent / 2)) ;;
 	esac

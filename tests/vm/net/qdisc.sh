@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Queueing disciplines on the device: offloaded packets pass them by, so what they would do to packets that are not made
-# for them (etf drops those without a time, a band of ets has little of the wire) is not done to those; what is asked of
-# the kernel for their sake (SO_TXTIME) is the kernel's still.
+# Queueing disciplines on the device: offloaded packets bypass them, so they do not suffer from a discipline that is not
+# made for them (etf drops packets without a time, a band of ets has little of the wire). Sockets that need a discipline
+# (SO_TXTIME) stay with the kernel.
 VM_NICS=${VM_NICS:-virtio-2} VM_CPUS=${VM_CPUS:-2} VM_SECONDS=${VM_SECONDS:-2000}
 VM_PASS="VM_NICS ${VM_PASS:-}"
 . "$(dirname "$0")/../lib.sh"
@@ -17,7 +17,7 @@ knows() { # host, device, address, whose host, device: (etf drops the kernel's o
 knows a "$DEV_A" "$B4" b "$DEV_B"
 knows b "$DEV_B" "$A4" a "$DEV_A"
 traffic_begin
-# A datagram of a program that says when it is to leave: not before that.
+# A program says when a datagram is to leave: it must not leave earlier.
 timed() { # WHAT CLOCK
 	MODE=one
 	ok "$1: a datagram leaves at its time" sb timeout 60 python3 "$VM_DIR/txtime.py" "$A4" 7001 "$2"

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# VLAN devices, which this machine's kernel may not have, over real drivers: tests of net/ on them. igb takes
-# tags off frames where the steering program cannot ask for them, says what
-# helps, and that is done here.
+# Runs tests of net/ on VLAN devices over real drivers (this machine's kernel may have none). igb takes tags off
+# frames, and the steering program cannot ask for them; the log says the remedy, which this test applies.
 VM_NICS=${VM_NICS:-virtio igb} VM_SECONDS=${VM_SECONDS:-3000}
 VM_PASS="VM_NICS ${VM_PASS:-}"
 . "$(dirname "$0")/../lib.sh"

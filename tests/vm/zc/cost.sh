@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What a datagram costs that an echo answers, in zero-copy mode, copy mode and by the kernel's sockets over the
-# same NIC. The guest's time is its instructions (lib_boot.sh): what a program of the lowest priority does not get of
-# it is the cost, whoever it is: driver, kernel, library, and the peer, which is on the same processor
-# and the same in all three.
+# Measures what a datagram costs that an echo answers, in zero-copy mode, in copy mode and by the kernel's sockets over
+# the same NIC. The guest's clock counts instructions (lib_boot.sh). The cost is the time that a program of the lowest
+# priority does not get: the time of driver, kernel, library, and peer. The peer is on the same processor, and the same
+# in all three.
 VM_NICS=${VM_NICS:-virtio} VM_SECONDS=${VM_SECONDS:-3000}
 . "$(dirname "$0")/../lib.sh"
 ROUNDS=3 COUNT=${VM_COUNT:-1000} SIZE=1400
-mark() { echo "$(date +%s%N) $(od -An -t d8 -N 8 "$TMP/spare")"; } # the time, what there was to spare until then
+mark() { echo "$(date +%s%N) $(od -An -t d8 -N 8 "$TMP/spare")"; } # prints the time, and the spare time until then
 busy() { # mark before, mark after: ns
 	echo $(($3 - $1 - ($4 - $2) * QUIET_NS / QUIET))
 }
@@ -17,18 +17,19 @@ where_lost() {
 		say "$h: $($h ethtool -S "$(eval echo "\$DEV_${h^^}")" | grep -E 'drop|err|xdp|kicks' | grep -v ': 0$' | tr -s ' \n' ' ')"
 		say "$h: InErrors $(udp_stat $h InErrors) RcvbufErrors $(udp_stat $h RcvbufErrors)"
 	done
-	# (The echo runs still: its counters are there.)
+	# (The echo still runs, so its counters are there.)
 	"$BUILD/sluice" stat --prometheus | grep -E '^[^#]*(drop|full|empty|invalid|bad|stale|no_frames|rx_pkts|tx_pkts|os_pkts)' | grep -v ' 0$'
 }
-# To bind may take the link down, for seconds (igb); then answers go by the kernel until it knows the neighbour
-# again, and it keeps no more than 92 of them.
+# Sends 50 datagrams. True: all were answered, and by the library unless the way is the kernel's. (bind() may take the
+# link down for seconds (igb); then answers go by the kernel until it knows the neighbour again, and it keeps no more
+# than 92 of them.)
 warm() { # way
 	local was
 	was=$(udp_stat b OutDatagrams)
 	a "$BIN/steady" -i 1000 -n 50 -s $SIZE "$B4" 7000 "$TMP/steady"
 	[ "$(cut -d' ' -f2 "$TMP/steady")" = 50 ] && { [ "$1" = kernel ] || [ "$(udp_stat b OutDatagrams)" = "$was" ]; }
 }
-cost() { # way: the time for COUNT datagrams and their answers is added to COST[way]
+cost() { # way: adds the time of COUNT datagrams and their answers to COST[way]
 	local who=sb server was
 	SL_ENV=(SLUICE_FRAME_SIZE=4096 SLUICE_RX_POLL=0 "SLUICE_ZEROCOPY=$1")
 	[ "$1" != kernel ] || who=b
@@ -45,7 +46,7 @@ cost() { # way: the time for COUNT datagrams and their answers is added to COST[
 	[ "$1" = kernel ] || offload_end "$COUNT"
 	stop "$server"
 }
-instructions() { # way: of an answer
+instructions() { # way: prints those of an answer
 	echo $((COST[$1] / NS_INSTRUCTION / ROUNDS / COUNT))
 }
 NS_INSTRUCTION=2

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# igb counts receive buffers in kilobytes: frames of 2,048 bytes lost all packets over 1,024 in zero-copy
-# mode. They are for copy mode, which says what would help; with 4,096 bytes, which it gets by itself, zero-copy holds all.
-# To attach XDP it starts its device anew, and to detach it: a call that blocks waits for the link, no other.
+# igb counts receive buffers in kilobytes: with frames of 2,048 bytes it lost all packets over 1,024 in zero-copy mode.
+# So the library uses copy mode with such frames, and the log says the remedy. By itself it chooses 4,096 bytes, with
+# which zero-copy mode loses nothing. igb starts its device anew when XDP is attached or detached: blocking calls wait
+# for the link, others do not.
 VM_NICS=igb
 . "$(dirname "$0")/../lib.sh"
 . "$VM_DIR/lib_traffic.sh"
@@ -22,7 +23,7 @@ for how in blocking:link nonblocking:none; do
 	wait_until 20 links
 	same "after bind, ${how%:*}" "${how#*:}" "$(sb python3 "$VM_DIR/bind.py" "$B4" "$DEV_B" "${how%:*}")"
 done
-# To take it off, too: who comes when another has just left waits as well, however that ended.
+# A program that starts just after another one has left the device waits for the link as well, however that one ended.
 after() { # WHAT
 	same "after bind, right after $1" link "$(sb python3 "$VM_DIR/bind.py" "$B4" "$DEV_B" blocking)"
 }

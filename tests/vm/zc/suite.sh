@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Tests of net/, as they are, over real drivers: in zero-copy mode, in copy mode and by the kernel's sockets alone.
-# VM_WAYS chooses of these (virtio:force igb:off ...), VM_SUITE of the tests, MODES what each goes through: what it
-# compares with is the kernel over the same NIC. The results of all ways are listed at the end; to be the same they
-# are all to be `passed` or `skipped` (a test that needs what QEMU's NICs do not have says so).
+# Runs tests of net/, as they are, over real drivers: in zero-copy mode, in copy mode and by the kernel's sockets alone.
+# VM_WAYS chooses among these ways (virtio:force igb:off ...), VM_SUITE among the tests, MODES the modes of each test,
+# which compares with the kernel over the same NIC. A list at the end has the results of all ways: each must be `passed`
+# or `skipped` (a test that needs a feature that QEMU's NICs lack says so).
 VM_NICS="virtio igb"
 VM_SECONDS=${VM_SECONDS:-20000}
 VM_PASS="VM_WAYS VM_TEST_SECONDS MOST"
@@ -24,7 +24,7 @@ results() { # way
 		echo "${f%.log.result} $1 $(cat "$BUILD/logs/$f")"
 	done
 }
-# Zero-copy is demanded: where it were not to be had, the test would find its packets in the kernel.
+# (Zero-copy is demanded: if it were not available, the test would find its packets in the kernel.)
 ways() {
 	local way
 	for way in ${VM_WAYS:-virtio:force igb:force virtio:off igb:off virtio:kernel igb:kernel}; do
@@ -35,7 +35,7 @@ ways() {
 		esac
 		case $way in
 		virtio:*) use 1 && unset SLUICE_FRAME_SIZE NIC_FEATURES ;;
-		# Frames of 2,048 bytes are too small (igb.sh), and QEMU's does not cut the datagrams that it says it cuts.
+		# Frames of 2,048 bytes are too small (igb.sh), and QEMU's igb does not segment datagrams, though it says so.
 		igb:*) use 2 && export SLUICE_FRAME_SIZE=4096 NIC_FEATURES="tx-udp-segmentation off" ;;
 		esac
 		say "== $way"
@@ -46,7 +46,7 @@ ways() {
 	done
 }
 export SLUICE_ZEROCOPY
-# (A guest's only processor is shared by both sides: each loop of one that polls is time of the other's.)
+# (Both sides share the guest's only processor, so a side that polls takes time from the other.)
 export SLUICE_RX_POLL=100 SLUICE_SELECT_POLL=20
 TMP=$(mktemp -d)
 ways
