@@ -11,7 +11,7 @@
 struct sl_pair_ends {
 	int fd;              /* packet socket in the private namespace, not bound; the caller's */
 	uint32_t ifindex;    /* the end here: bpf_redirect_peer() is called with it */
-	uint32_t rx_ifindex; /* the end there, which the socket is to be bound to */
+	uint32_t rx_ifindex; /* the end there: bind the socket to it */
 };
 
 /* Names of our ends are this and a number. */
