@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Why huge pages: received packets use all frames in turn, so on ordinary pages each packet misses
+/* Maps shared memory, and puts it on transparent huge pages.
+ *
+ * Why huge pages: received packets use all frames in turn, so on ordinary pages each packet misses
  * the TLB, and with many processes on few cores the page walk misses the caches, too. A huge page
  * also costs each process one page fault instead of 512, and takes less time to make. */
 #include "base/pages.h"
