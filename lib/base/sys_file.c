@@ -3,6 +3,8 @@
 #include "base/sys.h"
 
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 
 bool sl_file_fits(size_t bytes)
@@ -10,6 +12,16 @@ bool sl_file_fits(size_t bytes)
 	struct rlimit64 files;
 
 	return sl_sys(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &files) == 0 && files.rlim_cur >= bytes;
+}
+
+int sl_file_freeze(int fd)
+{
+	const long flags = FS_IMMUTABLE_FL;
+	int err = sl_sysi(SYS_fchmod, fd, 0600);
+
+	if (!err)
+		(void)sl_sys(SYS_ioctl, fd, FS_IOC_SETFLAGS, &flags);
+	return err;
 }
 
 long sl_write_quietly(int fd, const char *text, size_t len)

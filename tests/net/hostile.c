@@ -7,8 +7,10 @@
  *   rubbish   anything into everything but the locks: records, lists, rings, again and again
  *   both      anything into everything
  *   once      as rubbish, but once
+ *   look      nothing: it ends as soon as it has said what could be written
  *
- * Lines: "told WHAT" (could what the daemon tells be written?), "writes", then each second "asked N
+ * Lines: "told WHAT" (could what the daemon tells be written?), "rules WHAT" (could the device's
+ * rules?), "writes", then each second "asked N
  * refused N longest MS": how long the daemon took for an answer. "hung up" when it did. */
 #include <err.h>
 #include <errno.h>
@@ -20,6 +22,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -77,19 +80,23 @@ static int ask_port(enum sl_lease_op op)
 	return ask(op);
 }
 
-static void say_told(int fd)
+/* Tries to write a file that the daemon alone writes. */
+static void say_read_only(const char *what, int fd)
 {
+	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *r = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
 	char path[64];
 	int again;
-	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
+	if (r == MAP_FAILED)
+		err(1, "%s cannot be read", what);
+	(void)fchmod(fd, 0666);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	again = open(path, O_RDWR | O_CLOEXEC);
-	printf("told %s %s %s\n", p == MAP_FAILED ? "not-mapped" : "mapped",
+	printf("%s %s %s %s\n", what, p == MAP_FAILED ? "not-mapped" : "mapped",
 	       again < 0 ? "not-opened" : "opened",
-	       mprotect((void *)((uintptr_t)g.told & ~4095ul), 4096, PROT_READ | PROT_WRITE)
-		       ? "not-changed"
-		       : "changed");
+	       mprotect(r, 4096, PROT_READ | PROT_WRITE) ? "not-changed" : "changed");
+	munmap(r, 4096);
 }
 
 static void take_memory(void)
@@ -101,7 +108,7 @@ static void take_memory(void)
 	member = m.body.umem_ok.member;
 	if (sl_share_open(&g, &geometry, m.fd[1], m.fd[2], false))
 		errx(1, "the memory cannot be mapped");
-	say_told(m.fd[2]);
+	say_read_only("told", m.fd[2]);
 }
 
 static void take_ring(unsigned i, size_t bytes, off_t at)
@@ -130,6 +137,8 @@ static bool take_lane(void)
 	socklen_t len = sizeof(o);
 	int why = open_port();
 
+	if (!why)
+		say_read_only("rules", m.fd[0]);
 	if (!why)
 		why = ask_port(SL_LEASE_LANE_OPEN);
 	if (why == -ESHUTDOWN)
@@ -247,6 +256,8 @@ int main(int argc, char **argv)
 		write_as(argv[3]);
 	if (!take_lane() && strcmp(argv[3], "early"))
 		errx(1, "no lane: %s", m.body.why);
+	if (!strcmp(argv[3], "look"))
+		return 0;
 	longest = 0; /* (opening the device takes long) */
 	write_as(argv[3]);
 	printf("writes\n");

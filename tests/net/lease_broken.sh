@@ -54,6 +54,17 @@ again() { # replaces the daemon by a new one
 }
 export SLUICE_DAEMON=$SOCKET
 
+# What members must only read, root's cannot write either: of what daemon is there, and of the one after it. (A device is
+# let go a moment after its process.)
+looks() { # whom
+	b $1 "$BIN/hostile" "$SOCKET" "$DEV_B" look >"$TMP/look" 2>&1
+	same "${1:-root}: what the daemon alone writes can be read only" \
+		"told not-mapped not-opened not-changed; rules not-mapped not-opened not-changed; " "$(tr '\n' ';' <"$TMP/look" | sed 's/;/; /g')"
+	wait_until 20 leases_are 0
+}
+looks ""
+looks "setpriv --bounding-set=-all --inh-caps=-all"
+
 echo_as $ONE "$B4" 7001
 wait_until 10 claim_on "$DEV_B" 7001 || die "the first group is not offloaded"
 bg a "$BIN/steady" -i 1000 "$B4" 7001 "$TMP/other"
@@ -70,6 +81,7 @@ wait_until 20 grows "$TMP/honest" 100 || fail "no answers from the second group"
 hostile lock
 evil=$BG
 same "what the daemon tells can be read only" "told not-mapped not-opened not-changed" "$(grep ^told "$TMP/hostile")"
+same "and the rules" "rules not-mapped not-opened not-changed" "$(grep ^rules "$TMP/hostile")"
 answers "a broken lock"
 ok "the log says which group, and what to do" wait_until 10 grep -q \
 	"group uid:$TWO has broken the memory .*Remedy: end all programs of the group" "$TMP/sluice.db.log"

@@ -28,10 +28,12 @@
  * (bpf_prog_get_fd_by_id(); kernel/bpf/syscall.c). CAP_NET_BIND_SERVICE: for connections of
  * the dead that become the kernel's (TCP_REPAIR), on ports below 1024, too. CAP_SETUID, CAP_SETGID:
  * such sockets are made for the client's user (restore.c); of the calls only setfsuid(2) and
- * setfsgid(2) are left. */
-static const uint8_t kept[] = {CAP_NET_ADMIN, CAP_NET_RAW,  CAP_BPF,          CAP_PERFMON,
-			       CAP_SYS_ADMIN, CAP_IPC_LOCK, CAP_SYS_RESOURCE, CAP_NET_BIND_SERVICE,
-			       CAP_SETUID,    CAP_SETGID};
+ * setfsgid(2) are left. CAP_LINUX_IMMUTABLE: for files that clients must only read
+ * (sl_file_freeze()). */
+static const uint8_t kept[] = {CAP_NET_ADMIN,    CAP_NET_RAW,          CAP_BPF,
+			       CAP_PERFMON,      CAP_SYS_ADMIN,        CAP_IPC_LOCK,
+			       CAP_SYS_RESOURCE, CAP_NET_BIND_SERVICE, CAP_SETUID,
+			       CAP_SETGID,       CAP_LINUX_IMMUTABLE};
 
 static int drop_capabilities(void)
 {

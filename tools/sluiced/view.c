@@ -45,8 +45,8 @@ static int map_view(struct view *v)
 	return v->rules == MAP_FAILED ? -errno : 0;
 }
 
-/* The next daemon writes it, too, so it is not sealed against writing: clients get a descriptor for
- * reading, and may not open it for more. */
+/* The next daemon maps it for writing, too, so it is not sealed against that: clients get a
+ * descriptor for reading, and cannot open the file for more. */
 static int make_view(struct view *v, uint32_t ifindex)
 {
 	int err = 0;
@@ -56,9 +56,11 @@ static int make_view(struct view *v, uint32_t ifindex)
 	v->memfd = sl_sysi(SYS_memfd_create, "sluice-rules", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (v->memfd < 0)
 		return v->memfd;
-	if (ftruncate(v->memfd, VIEW_BYTES) || fchmod(v->memfd, 0600) ||
+	if (ftruncate(v->memfd, VIEW_BYTES) ||
 	    fcntl(v->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		err = -errno;
+	if (!err)
+		err = sl_file_freeze(v->memfd);
 	if (!err)
 		err = map_view(v);
 	if (err) {

@@ -181,9 +181,9 @@ static int umem_map(size_t bytes, bool huge, struct sl_umem_info *u, size_t *map
 	return 0;
 }
 
-/* Makes the file with the daemon's messages to its members. The next daemon writes it, too, so it
- * is not sealed against writing: members get read-only descriptors, and may not open the file for
- * more. */
+/* Makes the file with the daemon's messages to its members. The next daemon maps it for writing,
+ * too, so it is not sealed against that: members get descriptors for reading, and cannot open the
+ * file for more. */
 static int told_make(struct sl_umem_info *u, void **told)
 {
 	size_t bytes = u->geometry.told_bytes;
@@ -193,7 +193,7 @@ static int told_make(struct sl_umem_info *u, void **told)
 		fd = memory_file("sluice-told", 0, bytes);
 		if (fd < 0)
 			return fd;
-		err = fchmod(fd, 0600) ? -errno : 0;
+		err = sl_file_freeze(fd);
 	}
 	if (!err)
 		err = sl_sys_mmap(told, NULL, bytes,
