@@ -4,7 +4,8 @@
  *
  * Theory of operation: frames are counted where they are traded (io/frame.h), which tells how short
  * they are. No queue takes one of the reserve. Bytes that were acknowledged are kept whatever
- * happens, and so are those that the program has written; what a peer has sent beyond a hole may be
+ * happens, and so are those that the program has written (sock/move/stuck.c gives such connections
+ * to the kernel); what a peer has sent beyond a hole may be
  * dropped, since it keeps that until the hole is filled (RFC 2018 8). So each connection that has
  * such bytes is in two lists, from which victims are taken without a search: by the logarithm of
  * the packet memory that they hold, and by age. While frames are scarce those go whose hole was

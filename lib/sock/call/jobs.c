@@ -117,6 +117,7 @@ static const struct sl_job jobs[] = {
 	{"policy", SL_JOB_SECOND, check_policy, policy_due_ns},
 	{"policy, soon", SL_JOB_EVENTS, check_policy_if_due, NULL},
 	{"dead connections", SL_JOB_SECOND, reap, reap_due_ns},
+	{"peers that take nothing", SL_JOB_SECOND, sl_stuck_look, sl_stuck_due_ns},
 	{"counters of streams", SL_JOB_SECOND, show_streams, NULL},
 	{"sluice flow", SL_JOB_READER, serve_flows, NULL},
 	{"sockets that were given", SL_JOB_ROUND, sl_given_look, given_due_ns},

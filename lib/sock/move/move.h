@@ -14,6 +14,10 @@ void sl_policy_stop(void);   /* the ports are going */
 void sl_policy_child(void);  /* after fork, in the child */
 /* stray.c: hands back connections whose segments reach the kernel. The number; keeper only. */
 uint32_t sl_strays_look(void);
+/* stuck.c: while packet memory is short, hands back connections whose peers take nothing; the
+ * keeper's job of each second, and when it must run while the keeper would sleep (0: not). */
+void sl_stuck_look(uint64_t now_ns);
+uint64_t sl_stuck_due_ns(uint64_t now_ns, bool quiet);
 void sl_strays_let_pass(void); /* the keeper lets such peers' flows pass to the kernel */
 /* given.c */
 void sl_given_call(struct sl_sock *sk); /* a call is about to use it; no lock held */
