@@ -90,12 +90,16 @@ union any_control {
 		   CMSG_SPACE(sizeof(int)) + CMSG_SPACE(256)];
 };
 
+/* A descriptor of the sender's process, which the sender of the packet did not choose, is closed
+ * here: that does not wait. */
 static uint32_t take_any_fds(const struct cmsghdr *h, int *fd, uint32_t room)
 {
 	uint32_t n;
 
-	if (h->cmsg_level != SOL_SOCKET ||
-	    (h->cmsg_type != SCM_RIGHTS && h->cmsg_type != SCM_PIDFD))
+	if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_PIDFD &&
+	    h->cmsg_len >= CMSG_LEN(sizeof(int)) && *(const int *)CMSG_DATA(h) >= 0)
+		sl_sys_close(*(const int *)CMSG_DATA(h));
+	if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
 		return 0;
 	n = sl_min((uint32_t)((h->cmsg_len - CMSG_LEN(0)) / sizeof(int)), room);
 	memcpy(fd, CMSG_DATA(h), n * sizeof(int));

@@ -8,6 +8,8 @@
  *
  * letters    forged letters to the keeper's mailbox: every field, every length
  * rights     descriptors of every kind to the mailbox
+ * kinds      letters that are right, with descriptors that are not: the UDP socket that the
+ *            worker inherited stays the server's
  * box        descriptors of every kind into the listener's box, and packets of other forms
  * options    socket options and flags of what both have
  * flood      letters and packets without end, for a while
@@ -419,6 +421,30 @@ static void rights(void)
 	with_things(&l, 16);
 }
 
+static void kinds(void)
+{
+	int pair[2], many[2];
+
+	must(!socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), "socketpair");
+	many[0] = pair[0];
+	many[1] = thing[0];
+	for (uint32_t ref = 0; ref < 12; ref++)
+		for (uint32_t gen = 0; gen < 4; gen++) {
+			struct sl_letter l = {
+				.magic = SL_LETTER_MAGIC,
+				.use = SL_USE_ANY,
+				.sock = (ref & 1) << 31 | ref / 2,
+				.gen = gen,
+				.cookie = cookie_of(udp[0]),
+				.ticket = 1,
+			};
+
+			put_all(&l, sizeof(l), many, 2);
+			for (int i = 0; i < nthings && i < 12; i++) /* (no way is among them) */
+				put_all(&l, sizeof(l), &thing[i], 1);
+		}
+}
+
 static void options(void)
 {
 	static const int names[] = {SO_PASSCRED,    SO_PASSSEC, SO_PASSPIDFD,
@@ -481,8 +507,8 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } attacks[] = {
-	{"letters", letters}, {"rights", rights}, {"box", box},     {"options", options},
-	{"flood", flood},     {"shut", shut},     {"crowd", crowd},
+	{"letters", letters}, {"rights", rights}, {"box", box},   {"kinds", kinds},
+	{"options", options}, {"flood", flood},   {"shut", shut}, {"crowd", crowd},
 };
 
 static void worker(const char *style, const char *attack)

@@ -3,7 +3,7 @@
 # A worker that has given up its privileges is taken over, and attacks the server that forked it by everything that the
 # server shares with it: the server goes on, its data are right, accept() returns connections alone, and nothing spins.
 . "$(dirname "$0")/lib_tcp.sh"
-need python3 setpriv
+need python3 setpriv bpftool
 net_up
 [ -e "$PRELOAD" ] || skip "the library is not built"
 export TMP
@@ -31,6 +31,14 @@ afterwards() {
 }
 look() { BEFORE[$1]=$(ticks "$2"); }
 rests() { ok "$1: the server rests" test $(($(ticks "$2") - BEFORE[$1])) -lt 35; }
+# A letter that was followed would have made it the kernel's.
+stays() {
+	case $1 in *.kinds) ok "$1: the socket that letters named is the server's still" udp_claimed "$3" ;; esac
+}
+udp_claimed() {
+	bpftool -j map dump pinned "/sys/fs/bpf/sluice/$DEV_B/endpoints" 2>/dev/null |
+		grep -q "\"local_port\":$1,\"proto\":17"
+}
 finish() {
 	a python3 "$TESTS/net/hostile_worker.py" end "$B4" "$3"
 	if wait_end "$2" 20; then pass "$1: $(tail -n 1 "$TMP/$1")"; else fail "$1: $(tail -n 1 "$TMP/$1")"; fi
@@ -39,9 +47,10 @@ MODE=one
 declare -A PID AT BEFORE
 NAMES=()
 meet
-for name in ${ATTACKS:-$(echo {letters,rights,flood,crowd}.epoll {box,options,shut}.{epoll,block})}; do begin "${name#*.}.${name%.*}"; done
+for name in ${ATTACKS:-$(echo {letters,rights,kinds,flood,crowd}.epoll {box,options,shut}.{epoll,block})}; do begin "${name#*.}.${name%.*}"; done
 all meanwhile
 all afterwards
+all stays
 all look
 nap 700
 all rests

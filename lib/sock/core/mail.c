@@ -10,7 +10,8 @@
  * kernel. The answer is on the board (board.c). With a letter about a TCP connection comes an end
  * of a pair, by which the child gets the connection's new file, if a daemon made one (heirs.c). The
  * keeper sends by it without waiting, and closes nothing that came: another thread does
- * (stranger.c). The keeper reads some letters a round; a child that writes on and on gets
+ * (stranger.c). A letter with a descriptor of another kind, or with several, is refused: no honest
+ * child writes it. The keeper reads some letters a round; a child that writes on and on gets
  * a part of the keeper's time, and one that shuts the mailbox down cuts off itself and its
  * siblings. */
 #include "sock/core/mail.h"
@@ -238,10 +239,16 @@ void sl_mail_on_letter(const void *letter, long bytes, int end)
 		sk = meant(&l);
 		if (sk)
 			ops->follow(sk, l.use);
-		if (sk && end >= 0 && is_end_of_pair(end))
+		if (sk && end >= 0)
 			ops->send(sk, end);
 	}
 	sl_board_post(&board, l.ticket);
+}
+
+/* True: what came with a letter is what may come with one, nothing or one end of a pair. */
+static bool is_right_kind(const int *fd, uint32_t nfds)
+{
+	return !nfds || (nfds == 1 && is_end_of_pair(fd[0]));
 }
 
 enum mail {
@@ -272,10 +279,10 @@ static enum mail read_some(void)
 
 		for (uint32_t j = 0; j < nfds; j++)
 			fd[j] = sl_stranger_take(fd[j]);
-		if (nfds > 1)
+		if (!is_right_kind(fd, nfds))
 			sl_stranger_warn();
-		if (n > 0)
-			sl_mail_on_letter(&l, n, nfds == 1 ? fd[0] : -1);
+		else if (n > 0)
+			sl_mail_on_letter(&l, n, nfds ? fd[0] : -1);
 		for (uint32_t j = 0; j < nfds; j++)
 			room &= sl_stranger_close(fd[j]);
 		if (!room || (n == 0 && is_shut_down()))
