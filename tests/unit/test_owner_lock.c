@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whose a device is: the holder of an abstract name, which anybody can bind, and root's lock, which
- * no other user can take. */
+/* The owner of a device: the holder of an abstract name, which anybody can bind, and root's lock,
+ * which no other user can take. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
