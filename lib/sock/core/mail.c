@@ -226,6 +226,10 @@ void sl_mail_on_letter(const void *letter, long bytes, int end)
 	struct sl_letter l;
 	struct sl_sock *sk;
 
+	if (end >= 0 && !is_end_of_pair(end)) {
+		sl_stranger_warn();
+		return;
+	}
 	if (bytes != sizeof(l))
 		return;
 	memcpy(&l, letter, sizeof(l));
@@ -243,12 +247,6 @@ void sl_mail_on_letter(const void *letter, long bytes, int end)
 			ops->send(sk, end);
 	}
 	sl_board_post(&board, l.ticket);
-}
-
-/* True: what came with a letter is what may come with one, nothing or one end of a pair. */
-static bool is_right_kind(const int *fd, uint32_t nfds)
-{
-	return !nfds || (nfds == 1 && is_end_of_pair(fd[0]));
 }
 
 enum mail {
@@ -279,7 +277,7 @@ static enum mail read_some(void)
 
 		for (uint32_t j = 0; j < nfds; j++)
 			fd[j] = sl_stranger_take(fd[j]);
-		if (!is_right_kind(fd, nfds))
+		if (nfds > 1)
 			sl_stranger_warn();
 		else if (n > 0)
 			sl_mail_on_letter(&l, n, nfds ? fd[0] : -1);

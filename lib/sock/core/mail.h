@@ -50,8 +50,8 @@ void sl_mail_close(void);
 /* Reads the mailbox again after a rest. The keeper's job in each round. */
 void sl_mail_wake(uint64_t now_ns);
 uint64_t sl_mail_due_ns(uint64_t now_ns, bool quiet);
-/* Does what a letter asks for, if the letter is credible. end: the end of a pair that came with it,
- * or -1; the caller closes it. */
+/* Does what a letter asks for, if the letter is credible. end: the descriptor that came with it, or
+ * -1; the caller closes it. */
 void sl_mail_on_letter(const void *letter, long bytes, int end);
 void sl_mail_child(void); /* after fork, in the child */
 
