@@ -79,12 +79,12 @@ long sl_sys_cancel6(long nr, long a, long b, long c, long d, long e, long f);
 /* True: this process may make a file of so many bytes. Beyond RLIMIT_FSIZE, which holds for files
  * in memory as well, trying raises a signal that ends the program. */
 bool sl_file_fits(size_t bytes);
-/* Keeps others from writing a file in memory to which they get a descriptor for reading: no process
- * can open it for more from now on, by /proc/self/fd either, nor change its mode, root's included.
- * Who has it open for writing, and to whom that descriptor is passed, goes on writing and mapping
- * it, which a seal (F_SEAL_FUTURE_WRITE) would forbid to the next daemon. Before Linux 6.0 and
- * without CAP_LINUX_IMMUTABLE the file is merely its owner's (mode 0600): another process of the
- * same user could open it. 0 or -errno. */
+/* Keeps other processes from writing a file in memory to which they get a descriptor for reading:
+ * no process, not root's either, can open it for more from now on (by /proc/self/fd) or change its
+ * mode. A descriptor that was opened for writing before goes on, also in a process that it is
+ * passed to: the next daemon maps the file by it, which a seal (F_SEAL_FUTURE_WRITE) would forbid.
+ * Before Linux 6.0 and without CAP_LINUX_IMMUTABLE the file is merely its owner's (mode 0600), and
+ * another process of the same user could open it. 0 or -errno. */
 int sl_file_freeze(int fd);
 /* write(2) that raises neither SIGPIPE nor SIGXFSZ: one that it caused is taken off again. */
 long sl_write_quietly(int fd, const char *text, size_t len);
