@@ -89,6 +89,10 @@ int sl_file_freeze(int fd);
 /* write(2) that raises neither SIGPIPE nor SIGXFSZ: one that it caused is taken off again. */
 long sl_write_quietly(int fd, const char *text, size_t len);
 
+/* Writes all the bytes, in as many calls of write(2) as that takes. 0 or -errno; -EIO: the file
+ * takes no more. */
+int sl_write_all(int fd, const void *data, size_t bytes);
+
 /* The first size - 1 bytes of a file, closed by a zero, without the newline at their end; "" when
  * it cannot be read. For files of /proc, whose text one read gives whole. Returns the length or
  * -errno. */

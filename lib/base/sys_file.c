@@ -58,3 +58,18 @@ long sl_read_text(const char *path, char *text, size_t size)
 	text[n > 0 ? n : 0] = 0;
 	return n;
 }
+
+int sl_write_all(int fd, const void *data, size_t bytes)
+{
+	const uint8_t *p = data;
+
+	while (bytes) {
+		long ret = sl_sys_write(fd, p, bytes);
+
+		if (ret <= 0)
+			return ret ? (int)ret : -EIO;
+		p += ret;
+		bytes -= (size_t)ret;
+	}
+	return 0;
+}

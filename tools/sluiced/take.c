@@ -27,28 +27,15 @@
 #define REFERENCES 2 /* the daemon's and the request's */
 #define LOOKS      5 /* for a copy that is about to be closed */
 
-static int write_all(int fd, const uint8_t *p, uint32_t n)
-{
-	while (n) {
-		long ret = sl_sys_write(fd, p, n);
-
-		if (ret <= 0)
-			return ret ? (int)ret : -EIO;
-		p += ret;
-		n -= (uint32_t)ret;
-	}
-	return 0;
-}
-
 /* Makes the memfd, receive queue first. A descriptor or -errno. */
 static int file_of(const struct sl_repair_taken *t)
 {
 	int fd = (int)sl_sys(SYS_memfd_create, "sluice-queues", MFD_CLOEXEC), err = sl_min(fd, 0);
 
 	if (!err && t->r.rcvq)
-		err = write_all(fd, t->rcvq.p, t->r.rcvq);
+		err = sl_write_all(fd, t->rcvq.p, t->r.rcvq);
 	if (!err && t->r.sndq)
-		err = write_all(fd, t->sndq.p, t->r.sndq);
+		err = sl_write_all(fd, t->sndq.p, t->r.sndq);
 	if (!err)
 		return fd;
 	if (fd >= 0)

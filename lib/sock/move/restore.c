@@ -27,19 +27,6 @@
 /* Queues in a file ------------------------------------------------------------------------------
  */
 
-static int write_all(int fd, const uint8_t *p, uint32_t n)
-{
-	while (n) {
-		long ret = sl_sys_write(fd, p, n);
-
-		if (ret <= 0)
-			return ret ? (int)ret : -EIO;
-		p += ret;
-		n -= (uint32_t)ret;
-	}
-	return 0;
-}
-
 static int write_queue(int fd, uint32_t (*read)(void *, uint32_t, void *, uint32_t), void *arg,
 		       uint32_t bytes)
 {
@@ -49,7 +36,7 @@ static int write_queue(int fd, uint32_t (*read)(void *, uint32_t, void *, uint32
 
 	for (uint32_t at = 0; at < bytes && !err; at += n) {
 		n = read(arg, at, buf, sl_min(CHUNK, bytes - at));
-		err = n ? write_all(fd, buf, n) : -EINVAL;
+		err = n ? sl_write_all(fd, buf, n) : -EINVAL;
 	}
 	return err;
 }
@@ -158,7 +145,7 @@ int sl_restore_syn(int shadow, const struct sl_tcp_key *key, uint32_t scope,
 	int err, fd = new_file();
 
 	if (fd >= 0)
-		fd = sealed(fd, write_all(fd, data, syn->bytes));
+		fd = sealed(fd, sl_write_all(fd, data, syn->bytes));
 	if (fd < 0)
 		return fd;
 	sl_repair_pack(&r, &q.conn);
