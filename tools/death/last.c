@@ -22,17 +22,6 @@ static void on_live(void *arg)
 	*(bool *)arg = true;
 }
 
-/* The next process can use the port again, as that of a server, if it sets SO_REUSEADDR, too. */
-static int new_socket(const struct sl_tcp_key *key)
-{
-	int family = sl_addr_is_v4(&key->local) ? AF_INET : AF_INET6, one = 1;
-	int fd = sl_sys_socket(family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
-
-	if (fd >= 0)
-		(void)sl_sys_setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	return fd;
-}
-
 /* Segments of the peer may come late, or meet no connection: the kernel copes with that. */
 bool sl_last_fin(const struct sl_tcp_repair *r)
 {
@@ -44,7 +33,7 @@ bool sl_last_fin(const struct sl_tcp_repair *r)
 		.arg = &live,
 		.hurry = true,
 	};
-	int fd = new_socket(&r->key);
+	int fd = sl_repair_socket(&r->key);
 
 	if (fd < 0)
 		return false;

@@ -278,22 +278,12 @@ void sl_hand_back_child(void)
 	look_at = PASSES_MIN;
 }
 
-/* A socket for an orphan: what has kept its port, or a new one; a child's port needs nothing. As a
- * server's connections are: its next process must get the port. */
-static int socket_for(const struct sl_tcp_key *key)
-{
-	int family = sl_addr_is_v4(&key->local) ? AF_INET : AF_INET6, one = 1;
-	int fd = sl_sys_socket(family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
-
-	if (fd >= 0)
-		(void)sl_sys_setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	return fd;
-}
-
+/* The kernel's socket is the one that has kept the connection's port; for a listener's child, whose
+ * port needs no keeping, it is a new one. */
 void sl_tconn_orphan_to_kernel(struct sl_tconn *c)
 {
 	struct sl_lane *lane = c->lane;
-	int fd = c->guard >= 0 ? c->guard : socket_for(&c->tcp.node.key);
+	int fd = c->guard >= 0 ? c->guard : sl_repair_socket(&c->tcp.node.key);
 	int made = -1, err = fd >= 0 ? sl_tconn_to_kernel(c, fd, &made) : fd;
 
 	if (!err && made >= 0)

@@ -474,3 +474,13 @@ int sl_repair_kernel(int fd, const struct sl_tcp_repair *r, const struct sl_repa
 
 	return err ? err : sl_repair_finish(fd, r, src, &s);
 }
+
+int sl_repair_socket(const struct sl_tcp_key *key)
+{
+	int family = sl_addr_is_v4(&key->local) ? AF_INET : AF_INET6, one = 1;
+	int fd = sl_sys_socket(family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+
+	if (fd >= 0)
+		(void)sl_sys_setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	return fd;
+}

@@ -25,6 +25,10 @@ struct sl_repair_saved {
 	int reuse, sndbuf, rcvbuf, locks, lowat;
 };
 
+/* A closed kernel socket of the connection's family, for sl_repair_kernel(). The next process can
+ * use the port again, as that of a server, if it sets SO_REUSEADDR, too. The descriptor, which the
+ * caller closes, or -errno. */
+int sl_repair_socket(const struct sl_tcp_key *key);
 /* Makes the closed socket fd, bound to the connection's local end or not bound, the connection r,
  * and lets packets reach it. A failure before `live` is called leaves a closed socket (a name it
  * got stays). A later failure loses the connection: the kernel does not take its data (-ENOMEM) or
