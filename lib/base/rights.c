@@ -33,53 +33,46 @@ long sl_rights_send(int sock, const void *data, size_t bytes, const int *fd, uin
 }
 
 /* Closes the descriptors that there is no room for. */
-static uint32_t take_fds(const struct cmsghdr *h, int *fd, uint32_t max, int *truncated)
+static void take_fds(const struct cmsghdr *h, struct sl_rights *r)
 {
 	const int *got = (const int *)CMSG_DATA(h);
 	uint32_t n = (uint32_t)((h->cmsg_len - CMSG_LEN(0)) / sizeof(int));
 
-	for (; n > max; *truncated = MSG_CTRUNC)
+	for (; n > r->max; r->truncated = MSG_CTRUNC)
 		sl_sys_close(got[--n]);
-	memcpy(fd, got, n * sizeof(int));
-	return n;
+	memcpy(r->fd, got, n * sizeof(int));
+	r->n = n;
 }
 
 /* The kernel gives no more descriptors than there is room for, and the room is not padded, so none
  * is lost. The sender's credentials come first. */
-long sl_rights_recv_from(int sock, void *data, size_t bytes, int *fd, uint32_t max, uint32_t *nfds,
-			 int flags, int *truncated, struct ucred *from)
+long sl_rights_recv(int sock, void *data, size_t bytes, int flags, struct sl_rights *r)
 {
-	const size_t room = from ? CMSG_SPACE(sizeof(*from)) : 0;
+	const size_t room = r->from ? CMSG_SPACE(sizeof(*r->from)) : 0;
 	struct iovec iov = {data, bytes};
 	union control c;
 	struct msghdr msg = {.msg_iov = &iov,
 			     .msg_iovlen = 1,
 			     .msg_control = c.space,
-			     .msg_controllen = room + CMSG_LEN(max * sizeof(int))};
+			     .msg_controllen = room + CMSG_LEN(r->max * sizeof(int))};
 	long n = sl_sys_recvmsg(sock, &msg, flags | MSG_CMSG_CLOEXEC);
 
-	*nfds = 0;
-	*truncated = 0;
-	if (from)
-		*from = (struct ucred){0};
+	r->n = 0;
+	r->truncated = 0;
+	if (r->from)
+		*r->from = (struct ucred){0};
 	if (n < 0)
 		return n;
 	for (struct cmsghdr *h = CMSG_FIRSTHDR(&msg); h; h = CMSG_NXTHDR(&msg, h)) {
 		if (h->cmsg_level != SOL_SOCKET)
 			continue;
 		if (h->cmsg_type == SCM_RIGHTS)
-			*nfds = take_fds(h, fd, max, truncated);
-		else if (h->cmsg_type == SCM_CREDENTIALS && from)
-			memcpy(from, CMSG_DATA(h), sizeof(*from));
+			take_fds(h, r);
+		else if (h->cmsg_type == SCM_CREDENTIALS && r->from)
+			memcpy(r->from, CMSG_DATA(h), sizeof(*r->from));
 	}
-	*truncated |= msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
+	r->truncated |= msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
 	return n;
-}
-
-long sl_rights_recv(int sock, void *data, size_t bytes, int *fd, uint32_t max, uint32_t *nfds,
-		    int flags, int *truncated)
-{
-	return sl_rights_recv_from(sock, data, bytes, fd, max, nfds, flags, truncated, NULL);
 }
 
 /* Room for all control messages that the other end can switch on (SO_PASSCRED, SO_PASSSEC,

@@ -13,13 +13,17 @@
  * bytes, or -errno. */
 long sl_rights_send(int sock, const void *data, size_t bytes, const int *fd, uint32_t nfds,
 		    int flags);
-/* Receives a packet and up to max descriptors (close-on-exec; the caller must close them), *nfds in
- * number. MSG_TRUNC or MSG_CTRUNC in *truncated: some were lost. Returns the bytes, or -errno. */
-long sl_rights_recv(int sock, void *data, size_t bytes, int *fd, uint32_t max, uint32_t *nfds,
-		    int flags, int *truncated);
-/* Like sl_rights_recv(), where SO_PASSCRED may be set; *from: the sender, or pid 0 if unknown. */
-long sl_rights_recv_from(int sock, void *data, size_t bytes, int *fd, uint32_t max, uint32_t *nfds,
-			 int flags, int *truncated, struct ucred *from);
+/* Descriptors that come with a packet, and its sender. The caller gives the first three. */
+struct sl_rights {
+	int *fd;            /* out: room for max descriptors */
+	uint32_t max;       /* at most SL_RIGHTS_MAX */
+	struct ucred *from; /* out: the sender, pid 0 if unknown. NULL: SO_PASSCRED is not set */
+	uint32_t n;         /* out: descriptors that have come */
+	int truncated;      /* out: MSG_TRUNC, MSG_CTRUNC: bytes or descriptors were lost */
+};
+/* Receives a packet and descriptors (close-on-exec; the caller must close them). Returns the bytes,
+ * or -errno; r->n and r->truncated are set in either case. */
+long sl_rights_recv(int sock, void *data, size_t bytes, int flags, struct sl_rights *r);
 
 /* Receives from an untrusted sender: has room for every descriptor that one packet can carry, so
  * that the kernel closes none itself, which can block. The caller must close them all. Returns the

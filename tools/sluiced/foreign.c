@@ -39,16 +39,18 @@
  * and says why; without its descriptor it would be no HELLO. */
 static int receive_bare(struct sl_session *s, struct sl_lease_msg *m)
 {
-	int truncated, err;
+	struct sl_rights r = {.fd = m->fd, .max = 0, .from = &m->from};
 	/* (The kernel always adds the sender, so no space is left for a further descriptor.) */
-	long n = sl_rights_recv_from(s->fd, m, offsetof(struct sl_lease_msg, nfds), m->fd, 0,
-				     &m->nfds, MSG_DONTWAIT | MSG_PEEK, &truncated, &m->from);
+	long n = sl_rights_recv(s->fd, m, offsetof(struct sl_lease_msg, nfds),
+				MSG_DONTWAIT | MSG_PEEK, &r);
+	int err;
 
+	m->nfds = r.n;
 	s->unread = true;
 	if (n <= 0)
 		return (int)n;
-	s->unread = truncated & MSG_CTRUNC;
-	if (truncated & MSG_TRUNC)
+	s->unread = r.truncated & MSG_CTRUNC;
+	if (r.truncated & MSG_TRUNC)
 		return -EPROTO;
 	m->nfds = s->unread && m->hdr.op == SL_LEASE_HELLO;
 	err = sl_lease_check(m, (size_t)n, false);

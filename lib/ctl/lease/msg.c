@@ -99,13 +99,13 @@ void sl_lease_close_fds(struct sl_lease_msg *m)
 
 int sl_lease_take(int fd, struct sl_lease_msg *m, bool answer, int flags)
 {
-	int truncated;
-	long n = sl_rights_recv_from(fd, m, offsetof(struct sl_lease_msg, nfds), m->fd,
-				     SL_LEASE_FDS, &m->nfds, flags, &truncated, &m->from);
+	struct sl_rights r = {.fd = m->fd, .max = SL_LEASE_FDS, .from = &m->from};
+	long n = sl_rights_recv(fd, m, offsetof(struct sl_lease_msg, nfds), flags, &r);
 
+	m->nfds = r.n;
 	if (n <= 0)
 		return (int)n;
-	if (truncated)
+	if (r.truncated)
 		return -EPROTO;
 	n = sl_lease_check(m, (size_t)n, answer);
 	return n ? (int)n : 1;

@@ -30,15 +30,15 @@ static bool sound(const struct sl_vault_msg *m, long n)
 
 int sl_vault_recv(int sock, struct sl_vault_msg *m, int flags)
 {
-	int truncated;
-	long n = sl_rights_recv(sock, m, offsetof(struct sl_vault_msg, bytes), m->fd, SL_VAULT_FDS,
-				&m->nfds, flags, &truncated);
+	struct sl_rights r = {.fd = m->fd, .max = SL_VAULT_FDS};
+	long n = sl_rights_recv(sock, m, offsetof(struct sl_vault_msg, bytes), flags, &r);
 
+	m->nfds = r.n;
 	if (n <= 0) {
 		sl_vault_close_fds(m);
 		return (int)n;
 	}
-	if (truncated || !sound(m, n)) {
+	if (r.truncated || !sound(m, n)) {
 		sl_vault_close_fds(m);
 		return -EPROTO;
 	}

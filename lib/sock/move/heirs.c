@@ -268,15 +268,14 @@ void sl_heirs_exit(void)
  * that the parent has gone. */
 static int look_at_will(int from, uint32_t inode)
 {
-	uint32_t nfds = 0;
-	int truncated, file = -1;
 	struct estate e;
+	struct sl_rights r = {.fd = e.fd, .max = WILL_MAX};
+	int file = -1;
 	long n = -EPIPE;
 
 	for (unsigned i = 0; i < 2 && n < 0 && n != -EAGAIN; i++)
-		n = sl_rights_recv(from, &e.will, sizeof(e.will), e.fd, WILL_MAX, &nfds,
-				   MSG_DONTWAIT | MSG_PEEK, &truncated);
-	for (uint32_t i = 0; i < nfds; i++) {
+		n = sl_rights_recv(from, &e.will, sizeof(e.will), MSG_DONTWAIT | MSG_PEEK, &r);
+	for (uint32_t i = 0; i < r.n; i++) {
 		if (file < 0 && n == sizeof(e.will) && e.will.inode[i] == inode)
 			file = e.fd[i];
 		else
@@ -302,12 +301,12 @@ static void put_on_all(const struct sl_sock *sk, int file, uint32_t inode)
 
 static int receive(int from)
 {
-	int file = -1, truncated;
-	uint32_t nfds = 0;
+	int file = -1;
+	struct sl_rights r = {.fd = &file, .max = 1};
 	char c;
 
-	(void)sl_rights_recv(from, &c, sizeof(c), &file, 1, &nfds, MSG_DONTWAIT, &truncated);
-	return nfds ? file : -1;
+	(void)sl_rights_recv(from, &c, sizeof(c), MSG_DONTWAIT, &r);
+	return r.n ? file : -1;
 }
 
 bool sl_heirs_receive(struct sl_sock *sk, uint32_t inode, int from, int will)
