@@ -28,24 +28,9 @@ static uint64_t in_a_second(uint64_t now_ns, bool wanted)
 	return wanted ? now_ns + SL_JOB_SECOND_NS : 0;
 }
 
-static void look_forked(uint64_t now_ns)
-{
-	sl_tlisten_look_forked();
-}
-
-static void look_staying(uint64_t now_ns)
-{
-	sl_tlisten_look_staying();
-}
-
 static uint64_t staying_due_ns(uint64_t now_ns, bool quiet)
 {
 	return sl_tlisten_staying() ? now_ns + STAY_NS : 0;
-}
-
-static void recheck_groups(uint64_t now_ns)
-{
-	sl_mcast_recheck();
 }
 
 static uint64_t groups_due_ns(uint64_t now_ns, bool quiet)
@@ -53,12 +38,7 @@ static uint64_t groups_due_ns(uint64_t now_ns, bool quiet)
 	return in_a_second(now_ns, quiet && sl_mcast_in_use());
 }
 
-static void check_policy(uint64_t now_ns)
-{
-	sl_policy_check();
-}
-
-static void check_policy_if_due(uint64_t now_ns)
+static void check_policy_if_due(void)
 {
 	if (sl_policy_is_due())
 		sl_policy_check();
@@ -69,7 +49,7 @@ static uint64_t policy_due_ns(uint64_t now_ns, bool quiet)
 	return in_a_second(now_ns, quiet && sl_policy_waits());
 }
 
-static void reap(uint64_t now_ns)
+static void reap(void)
 {
 	sl_tconn_reap();
 }
@@ -81,49 +61,24 @@ static uint64_t reap_due_ns(uint64_t now_ns, bool quiet)
 	return quiet && sl_tconn_in_use() ? now_ns + STRAY_NS : 0;
 }
 
-static void show_streams(uint64_t now_ns)
-{
-	sl_tcp_stat();
-}
-
-static uint64_t given_due_ns(uint64_t now_ns, bool quiet)
-{
-	return sl_given_due_ns();
-}
-
-static uint64_t heirs_due_ns(uint64_t now_ns, bool quiet)
-{
-	return sl_heirs_due_ns();
-}
-
-static void let_strays_pass(uint64_t now_ns)
-{
-	sl_strays_let_pass();
-}
-
-static void serve_flows(uint64_t now_ns)
-{
-	sl_flow_serve();
-}
-
-/* The keeper runs them in this order. */
+/* The keeper runs them in this order. Each has one of run() and run_at(). */
 static const struct sl_job jobs[] = {
-	{"connections without a neighbour", SL_JOB_ROUND, sl_opening_look, sl_opening_due_ns},
-	{"connections that wait long", SL_JOB_ROUND, sl_tlisten_look_stalled, NULL},
-	{"listeners that serve children", SL_JOB_ROUND, look_forked, NULL},
-	{"closed listeners", SL_JOB_ROUND, look_staying, staying_due_ns},
-	{"multicast groups", SL_JOB_SECOND, recheck_groups, groups_due_ns},
-	{"devices", SL_JOB_SECOND, sl_devices_look, sl_devices_due_ns},
-	{"policy", SL_JOB_SECOND, check_policy, policy_due_ns},
-	{"policy, soon", SL_JOB_EVENTS, check_policy_if_due, NULL},
-	{"dead connections", SL_JOB_SECOND, reap, reap_due_ns},
-	{"peers that take nothing", SL_JOB_SECOND, sl_stuck_look, sl_stuck_due_ns},
-	{"counters of streams", SL_JOB_SECOND, show_streams, NULL},
-	{"sluice flow", SL_JOB_READER, serve_flows, NULL},
-	{"sockets that were given", SL_JOB_ROUND, sl_given_look, given_due_ns},
-	{"letters of children", SL_JOB_ROUND, sl_mail_wake, sl_mail_due_ns},
-	{"connections without a number", SL_JOB_ROUND, sl_heirs_look, heirs_due_ns},
-	{"peers without a way back", SL_JOB_WOKEN, let_strays_pass, NULL},
+	{"connections without a neighbour", SL_JOB_ROUND, NULL, sl_opening_look, sl_opening_due_ns},
+	{"connections that wait long", SL_JOB_ROUND, NULL, sl_tlisten_look_stalled, NULL},
+	{"listeners that serve children", SL_JOB_ROUND, sl_tlisten_look_forked, NULL, NULL},
+	{"closed listeners", SL_JOB_ROUND, sl_tlisten_look_staying, NULL, staying_due_ns},
+	{"multicast groups", SL_JOB_SECOND, sl_mcast_recheck, NULL, groups_due_ns},
+	{"devices", SL_JOB_SECOND, NULL, sl_devices_look, sl_devices_due_ns},
+	{"policy", SL_JOB_SECOND, sl_policy_check, NULL, policy_due_ns},
+	{"policy, soon", SL_JOB_EVENTS, check_policy_if_due, NULL, NULL},
+	{"dead connections", SL_JOB_SECOND, reap, NULL, reap_due_ns},
+	{"peers that take nothing", SL_JOB_SECOND, NULL, sl_stuck_look, sl_stuck_due_ns},
+	{"counters of streams", SL_JOB_SECOND, sl_tcp_stat, NULL, NULL},
+	{"sluice flow", SL_JOB_READER, sl_flow_serve, NULL, NULL},
+	{"sockets that were given", SL_JOB_ROUND, NULL, sl_given_look, sl_given_due_ns},
+	{"letters of children", SL_JOB_ROUND, NULL, sl_mail_wake, sl_mail_due_ns},
+	{"connections without a number", SL_JOB_ROUND, NULL, sl_heirs_look, sl_heirs_due_ns},
+	{"peers without a way back", SL_JOB_WOKEN, sl_strays_let_pass, NULL, NULL},
 };
 
 /* Letters -------------------------------------------------------------------------------------- */

@@ -151,7 +151,7 @@ static bool is_worth_trying(int err)
 /* The keeper's ----------------------------------------------------------------------------------
  */
 
-uint64_t sl_given_due_ns(void)
+uint64_t sl_given_due_ns(uint64_t now_ns, bool quiet)
 {
 	return sl_load(&next_ns);
 }

@@ -203,7 +203,7 @@ void sl_heirs_look_now(void)
 		sl_store(&next_ns, sl_min(sl_load(&next_ns), sl_now_ns() + FIRST_NS / 10));
 }
 
-uint64_t sl_heirs_due_ns(void)
+uint64_t sl_heirs_due_ns(uint64_t now_ns, bool quiet)
 {
 	return sl_load(&next_ns);
 }

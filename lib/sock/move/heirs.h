@@ -22,10 +22,10 @@ bool sl_heirs_receive(struct sl_sock *sk, uint32_t inode, int from, int will);
 /* At the end of the process: leaves its children the files that they may ask for later. */
 void sl_heirs_exit(void);
 
-/* The keeper's: ends connections that no child asks for any more. When to look next; 0: nothing to
- * look at. */
+/* The keeper's job: ends connections that no child asks for any more. When to look next; 0: nothing
+ * to look at. */
 void sl_heirs_look(uint64_t now_ns);
-uint64_t sl_heirs_due_ns(void);
+uint64_t sl_heirs_due_ns(uint64_t now_ns, bool quiet);
 void sl_heirs_look_now(void);
 /* In a child: closes and forgets what it has of its parent's old files. */
 void sl_heirs_child(struct sl_sock *sk);

@@ -25,8 +25,8 @@ void sl_given_call(struct sl_sock *sk); /* a call is about to use it; no lock he
 int sl_sock_take(struct sl_sock *sk, bool given);
 /* Asks for sl_sock_take() as soon as no other process has the socket. No lock held. */
 void sl_sock_want(struct sl_sock *sk);
-/* For the keeper: when to call sl_given_look() next, 0: never. */
-uint64_t sl_given_due_ns(void);
+/* The keeper's job: when to call sl_given_look() next, 0: never. */
+uint64_t sl_given_due_ns(uint64_t now_ns, bool quiet);
 void sl_given_look(uint64_t now_ns);
 void sl_given_child(void);
 /* inherit.c */

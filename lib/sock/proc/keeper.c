@@ -63,9 +63,14 @@ void sl_keeper_set_jobs(const struct sl_job *table, unsigned n)
 
 static void run_jobs(uint8_t when, uint64_t now_ns)
 {
-	for (unsigned i = 0; i < njobs; i++)
-		if (jobs[i].when & when)
-			jobs[i].run(now_ns);
+	for (unsigned i = 0; i < njobs; i++) {
+		if (!(jobs[i].when & when))
+			continue;
+		if (jobs[i].run)
+			jobs[i].run();
+		else
+			jobs[i].run_at(now_ns);
+	}
 }
 
 /* The earliest time at which a job wants a round, at most until_us. */

@@ -17,8 +17,9 @@
 struct sl_job {
 	const char *name;
 	uint8_t when; /* SL_JOB_* */
-	/* Runs in the keeper, with no lock held, and must not block. */
-	void (*run)(uint64_t now_ns);
+	/* The keeper calls the first that is not NULL, with no lock held. It must not block. */
+	void (*run)(void);
+	void (*run_at)(uint64_t now_ns);
 	/* When the job needs a round, 0: at no time; in ns of sl_now_ns(). quiet: nothing has
 	 * happened for a second, and the keeper would sleep without a tick. May be NULL. */
 	uint64_t (*due_ns)(uint64_t now_ns, bool quiet);
