@@ -82,24 +82,13 @@ static void adopt(struct acc *a, struct sl_lane *lane, struct sl_tcp *t)
 	struct sl_tconn *c = sl_tconn_of(t);
 	struct sl_sock *sk = a->child;
 
-	sk->v6only = a->sk->v6only;
-	sk->tos = a->sk->tos;
-	sk->ttl = a->sk->ttl;
-	sk->tos6 = a->sk->tos6;
-	sk->pmtudisc = a->sk->pmtudisc;
-	sk->ttl6 = a->sk->ttl6;
-	sk->mark = a->sk->mark;
+	sl_tcp_opt_inherit(sk, a->sk);
 	sk->bound_if = c->oif; /* ir_iif */
 	sk->phase = SL_CONNECTED;
 	sk->server = true;
 	sk->local = t->node.key.local;
 	sk->local_port = t->node.key.lport;
 	sk->local_scope = c->oif;
-	sk->linger_ms = a->sk->linger_ms;
-	sk->rcvlowat = a->sk->rcvlowat;
-	sk->rcvtimeo_ns = a->sk->rcvtimeo_ns;
-	sk->sndtimeo_ns = a->sk->sndtimeo_ns;
-	sk->inq = a->sk->inq;
 	a->key = t->node.key;
 	a->sk->lsn->accepted++;
 	c->sk = sk;
@@ -177,7 +166,7 @@ static int finish(struct acc *a, int fd)
 		drop_child(a);
 		return fd;
 	}
-	sl_tcp_opt_inherit(sk, a->sk);
+	sl_tcp_opt_inherit_shadow(sk, a->sk);
 	sl_tcp_sock_show(sk, &a->key);
 	if (a->addr)
 		sl_addr_to_sockaddr(&a->key.remote, a->key.rport, sk->local_scope, sk->family,

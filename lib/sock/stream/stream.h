@@ -107,8 +107,11 @@ void sl_tcp_opt_apply(struct sl_sock *sk, struct sl_tconn *c);
 void sl_tcp_opt_listener(struct sl_sock *sk, struct sl_tlisten *l);
 /* Reads the kernel socket's present options, for the next connection that is ours. */
 void sl_tcp_opt_adopt(struct sl_sock *sk);
-/* A child's options are its listener's. */
+/* What an accepted socket inherits from its listener, in two steps. Its fields: with the lane held,
+ * before the connection finds it. Then the options that its shadow must have, too: without a lane.
+ */
 void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from);
+void sl_tcp_opt_inherit_shadow(struct sl_sock *child, const struct sl_sock *from);
 /* Gives the listener's options to fd, a kernel connection that another process has made. */
 void sl_tcp_opt_give(const struct sl_sock *listener, int fd);
 int sl_tcp_sock_ioctl(struct sl_sock *sk, unsigned long request, void *arg); /* -EREMOTE */

@@ -437,7 +437,36 @@ void sl_tcp_opt_listener(struct sl_sock *sk, struct sl_tlisten *l)
 	}
 }
 
-/* An accepted socket is told what one of the kernel's would know. */
+/* What an accepted socket inherits from its listener --------------------------------------------
+ *
+ * The whole list is in this section, in three parts:
+ * 1. Fields of struct sl_sock: sl_tcp_opt_inherit(). Calls on the socket look at them.
+ * 2. Options that the program has set and that have a line in opts[]: all but those that
+ *    is_inherited() leaves out. They go to the shadow, to the fields, to the connection.
+ * 3. Options without a line in opts[]: sl_tcp_opt_give(). They go to the shadow: getsockopt(2) asks
+ *    it, and after a hand-back it is the connection.
+ * A handshake needs some options before there is a socket. opts[] sets them in the listener's part
+ * of the TCP machine, and inherit() in tcp/listen/tcp_child.c copies them to the connection. */
+
+void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from)
+{
+	child->v6only = from->v6only;
+	child->tos = from->tos;
+	child->ttl = from->ttl;
+	child->tos6 = from->tos6;
+	child->ttl6 = from->ttl6;
+	child->pmtudisc = from->pmtudisc;
+	child->mark = from->mark;
+	child->linger_ms = from->linger_ms;
+	child->rcvlowat = from->rcvlowat;
+	child->rcvtimeo_ns = from->rcvtimeo_ns;
+	child->sndtimeo_ns = from->sndtimeo_ns;
+	child->inq = from->inq;
+	child->pace_three = from->pace_three;
+	child->pace_burst = from->pace_burst;
+	child->pace_packet = from->pace_packet;
+}
+
 static void copy_option(int fd, const struct sl_sock *from, const struct opt *o)
 {
 	char buf[16] = {0};
@@ -481,6 +510,7 @@ static void copy_stamps(int fd, const struct sl_sock *from)
 	}
 }
 
+/* The connection says which device it uses; TCP_FASTOPEN is a listener's. */
 static bool is_inherited(const struct sl_sock *from, unsigned i)
 {
 	return from->opts >> i & 1 && opts[i].name != SO_BINDTOIFINDEX &&
@@ -512,7 +542,8 @@ void sl_tcp_opt_give(const struct sl_sock *from, int fd)
 	}
 }
 
-void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from)
+/* `opts` and `want` say which options the shadow has, so they are set after it. */
+void sl_tcp_opt_inherit_shadow(struct sl_sock *child, const struct sl_sock *from)
 {
 	sl_tcp_opt_give(from, child->fd);
 	child->want = from->want;
@@ -523,9 +554,6 @@ void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from)
 	if (child->bound_if) /* by the listener, or the peer's address */
 		sl_sys_set_int(child->fd, SOL_SOCKET, SO_BINDTOIFINDEX, (int)child->bound_if);
 	child->opts = from->opts;
-	child->pace_three = from->pace_three;
-	child->pace_burst = from->pace_burst;
-	child->pace_packet = from->pace_packet;
 	for (unsigned i = 0; child->opts && i < sl_array_len(opts); i++)
 		if (is_inherited(from, i))
 			effect(child, &opts[i], read_value(from->fd, &opts[i]));
