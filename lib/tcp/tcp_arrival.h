@@ -4,18 +4,8 @@
 #ifndef SL_TCP_ARRIVAL_H
 #define SL_TCP_ARRIVAL_H
 
+#include "tcp/tcp_in.h"
 #include "tcp/tcp_int.h"
-
-/* The part of a segment that is still to be handled: each step cuts off what it has used. */
-struct sl_tcp_arrival {
-	const struct sl_tcp_seg *seg;
-	uint32_t seq;
-	uint32_t frame;
-	uint16_t off, len;
-	bool fin;
-	bool kept; /* the receive queue has taken the frame */
-	void *from;
-};
 
 /* End of the receive window. */
 static inline uint32_t sl_tcp_window_end(const struct sl_tcp *c)
@@ -30,8 +20,7 @@ void sl_tcp_ack_again(struct sl_tcp *c, uint32_t seq, uint32_t end);
 /* The steps from the sixth on. May end the connection: do not use c afterwards. */
 void sl_tcp_text_and_fin(struct sl_tcp *c, struct sl_tcp_arrival *a);
 /* sl_tcp_conn_input() without counting the segment in TcpInSegs. */
-bool sl_tcp_arrives(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off,
-		    void *from);
+bool sl_tcp_arrives(struct sl_tcp *c, struct sl_tcp_arrival *a);
 /* Takes the initial sequence number, the window and the options of the peer's SYN. */
 void sl_tcp_take_syn(struct sl_tcp *c, const struct sl_tcp_seg *syn);
 /* Enters ESTABLISHED: both SYNs are acknowledged. seq: becomes SND.WL1. */

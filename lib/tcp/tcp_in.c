@@ -493,57 +493,43 @@ static void other_states(struct sl_tcp *c, struct sl_tcp_arrival *a)
 	sl_tcp_text_and_fin(c, a);
 }
 
-bool sl_tcp_arrives(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off,
-		    void *from)
+bool sl_tcp_arrives(struct sl_tcp *c, struct sl_tcp_arrival *a)
 {
-	struct sl_tcp_arrival a = {
-		.seg = seg,
-		.seq = seg->seq,
-		.frame = frame,
-		.off = off,
-		.len = seg->len,
-		.fin = seg->flags & SL_TCP_FIN,
-		.from = from,
-	};
-
 	if (sl_unlikely(c->frozen))
 		return false;
 	c->segs_in++;
-	c->data_segs_in += !!seg->len;
+	c->data_segs_in += !!a->len;
 	if (c->state == SL_TCP_CLOSED)
-		sl_tcp_reset_reply(c->host, &c->node.key, seg, from);
+		sl_tcp_reset_reply(c->host, &c->node.key, a->seg, a->from);
 	else if (c->state == SL_TCP_SYN_SENT)
-		syn_sent(c, &a);
+		syn_sent(c, a);
 	else
-		other_states(c, &a);
-	return a.kept;
+		other_states(c, a);
+	return a->kept;
 }
 
-bool sl_tcp_conn_input(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off,
-		       void *from)
+bool sl_tcp_conn_input(struct sl_tcp *c, struct sl_tcp_arrival *a)
 {
 	tcp_count(c->host, SL_TCPC_IN_SEGS, 1);
-	return sl_tcp_arrives(c, seg, frame, off, from);
+	return sl_tcp_arrives(c, a);
 }
 
-bool sl_tcp_input(struct sl_tcp_host *h, const struct sl_tcp_key *key, const struct sl_tcp_seg *seg,
-		  uint32_t frame, uint16_t off, struct sl_tcp_listener *l, void *from)
+bool sl_tcp_input(struct sl_tcp_host *h, const struct sl_tcp_key *key, struct sl_tcp_listener *l,
+		  struct sl_tcp_arrival *a)
 {
 	struct sl_tcp_node *n = sl_tcp_table_find(h, key);
 	uint32_t isn = 0;
 
 	tcp_count(h, SL_TCPC_IN_SEGS, 1);
 	if (n && n->kind == SL_TCP_CONN)
-		return sl_tcp_arrives(sl_container_of(n, struct sl_tcp, node), seg, frame, off,
-				      from);
+		return sl_tcp_arrives(sl_container_of(n, struct sl_tcp, node), a);
 	if (n && n->kind == SL_TCP_REQ)
-		return sl_tcp_req_input(h, n, seg, frame, off, from);
-	if (n && !sl_tcp_tw_input(h, n, seg, from, &isn))
+		return sl_tcp_req_input(h, n, a);
+	if (n && !sl_tcp_tw_input(h, n, a->seg, a->from, &isn))
 		return false;
 	if (l && !l->closed)
-		return sl_tcp_listen_input(h, l, key,
-					   &(struct sl_tcp_knock){seg, frame, off, from, isn});
-	sl_tcp_reset_reply(h, key, seg, from);
+		return sl_tcp_listen_input(h, l, key, a, isn);
+	sl_tcp_reset_reply(h, key, a->seg, a->from);
 	return false;
 }
 

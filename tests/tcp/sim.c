@@ -252,13 +252,13 @@ void sim_conn_timer(struct sim_conn *c, uint64_t at_us)
 
 void sim_deliver(struct sim *s, struct sim_pkt *p)
 {
+	struct sl_tcp_arrival a = sl_tcp_arrival(&p->seg, p->frame, p->off, NULL);
 	struct sim_host *h = s->host[p->to];
 
 	set_now(h);
 	h->busy = true;
 	s->delivered_pkts++;
-	if (!sl_tcp_input(&h->tcp, &p->key, &p->seg, p->frame, p->off, listener_of(h, p->key.lport),
-			  NULL) &&
+	if (!sl_tcp_input(&h->tcp, &p->key, listener_of(h, p->key.lport), &a) &&
 	    p->frame != SL_NO_FRAME)
 		sl_frame_put(&h->frames, p->frame);
 	free(p);

@@ -164,12 +164,13 @@ static bool tcp_input(void *obj, struct sl_in *in)
 	struct end *e = obj;
 	struct sl_tcp_key key = {.lport = sl_get_be16(in->pkt.data + in->pkt.l4 + 2),
 				 .rport = sl_get_be16(in->pkt.data + in->pkt.l4)};
+	struct sl_tcp_arrival a;
 
 	assert_ptr_equal(in->lane, e->lane);
 	sl_pkt_daddr(&in->pkt, &key.local);
 	sl_pkt_saddr(&in->pkt, &key.remote);
-	return sl_tcp_input(e->lane->tcp, &key, &in->seg, in->frame,
-			    (uint16_t)(in->off + in->pkt.payload), &e->listener, in);
+	a = sl_tcp_arrival(&in->seg, in->frame, (uint16_t)(in->off + in->pkt.payload), in);
+	return sl_tcp_input(e->lane->tcp, &key, &e->listener, &a);
 }
 
 /* The steering program of the receiving end. */

@@ -145,6 +145,7 @@ static inline void later(uint64_t us)
 static inline void in(struct sl_tcp_seg s)
 {
 	uint32_t frame = SL_NO_FRAME;
+	struct sl_tcp_arrival a;
 
 	if (s.len) {
 		frame = sl_frame_get(&frames);
@@ -152,7 +153,8 @@ static inline void in(struct sl_tcp_seg s)
 			sl_frame_ptr(frame)[200 + i] = (uint8_t)(s.seq - ISN + i);
 	}
 	memset(&out, 0, sizeof(out));
-	if (!sl_tcp_input(&h, &key, &s, frame, 200, &l, NULL) && s.len)
+	a = sl_tcp_arrival(&s, frame, 200, NULL);
+	if (!sl_tcp_input(&h, &key, &l, &a) && s.len)
 		sl_frame_put(&frames, frame);
 	sl_tcp_flush(&h);
 }

@@ -69,11 +69,16 @@ static bool is_anew(const struct sl_tconn *c, const struct sl_tcp_key *key,
 	return true;
 }
 
+static inline struct sl_tcp_arrival arrival_of(struct sl_in *in)
+{
+	return sl_tcp_arrival(&in->seg, in->frame, (uint16_t)(in->off + in->pkt.payload), in);
+}
+
 /* Handler of SL_SLOT_TCP. A connection that has become a TIME_WAIT is found by its key. */
 static bool conn_input(void *obj, struct sl_in *in)
 {
 	struct sl_tconn *c = obj;
-	uint16_t off = (uint16_t)(in->off + in->pkt.payload);
+	struct sl_tcp_arrival a;
 	struct sl_tcp_key key;
 
 	if (is_foreign(sl_load(&c->lane), in))
@@ -81,11 +86,12 @@ static bool conn_input(void *obj, struct sl_in *in)
 	if (sl_unlikely(in->stamp & SL_META_HW))
 		note_stamp(c, in);
 	key_of(in, &key);
+	a = arrival_of(in);
 	if (sl_likely(c->tcp.node.hashed && sl_tcp_key_eq(&c->tcp.node.key, &key)))
-		return sl_tcp_conn_input(&c->tcp, &in->seg, in->frame, off, in);
+		return sl_tcp_conn_input(&c->tcp, &a);
 	if (is_anew(c, &key, &in->seg))
 		return false;
-	return sl_tcp_input(c->lane->tcp, &key, &in->seg, in->frame, off, NULL, in);
+	return sl_tcp_input(c->lane->tcp, &key, NULL, &a);
 }
 
 /* True: the way back to the peer leads over a device that is not offloaded: we cannot answer. */
@@ -103,6 +109,7 @@ static bool listen_input(void *obj, struct sl_in *in)
 {
 	struct sl_tlisten *l = obj;
 	struct sl_lane *lane = sl_load(&l->sk->lane);
+	struct sl_tcp_arrival a;
 	struct sl_tcp_key key;
 
 	if (is_foreign(lane, in))
@@ -117,8 +124,8 @@ static bool listen_input(void *obj, struct sl_in *in)
 		sl_strays_asks(&key);
 		return false;
 	}
-	return sl_tcp_input(lane->tcp, &key, &in->seg, in->frame,
-			    (uint16_t)(in->off + in->pkt.payload), &l->tcp, in);
+	a = arrival_of(in);
+	return sl_tcp_input(lane->tcp, &key, &l->tcp, &a);
 }
 
 static void icmp_input(void *obj, const struct sl_in_icmp *e, struct sl_in *in)

@@ -93,12 +93,11 @@ void sl_tcp_child_drop(struct sl_tcp_host *h, struct sl_tcp *c)
 	h->ops->child_free(c);
 }
 
-bool sl_tcp_child_begin(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t frame,
-			uint16_t off, void *from)
+bool sl_tcp_child_begin(struct sl_tcp *c, struct sl_tcp_arrival *a)
 {
 	struct sl_tcp_host *h = c->host;
 	struct sl_tcp_listener *l = c->listener;
-	bool kept = sl_tcp_arrives(c, seg, frame, off, from);
+	bool kept = sl_tcp_arrives(c, a);
 
 	if (c->state == SL_TCP_SYN_RCVD) {
 		sl_tcp_child_drop(h, c);

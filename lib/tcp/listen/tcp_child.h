@@ -13,8 +13,7 @@ struct sl_tcp_req;
 struct sl_tcp *sl_tcp_child_new(struct sl_tcp_host *h, const struct sl_tcp_req *r);
 /* Passes the child the ACK that created it, including data. If that does not complete the
  * handshake, c is freed: do not use it afterwards. True: the frame is kept. */
-bool sl_tcp_child_begin(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t frame,
-			uint16_t off, void *from);
+bool sl_tcp_child_begin(struct sl_tcp *c, struct sl_tcp_arrival *a);
 /* Frees c without telling its peer or reporting an event: ops->child_free() is enough. */
 void sl_tcp_child_drop(struct sl_tcp_host *h, struct sl_tcp *c);
 /* True: l takes no further child. */

@@ -84,29 +84,29 @@ uint32_t sl_tcp_listener_keys(const struct sl_tcp_listener *l, bool held, struct
 
 /* Takes an ACK without a record, if it brings a cookie of ours back. */
 static bool cookie_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
-			 const struct sl_tcp_key *key, const struct sl_tcp_knock *k)
+			 const struct sl_tcp_key *key, struct sl_tcp_arrival *a)
 {
 	struct sl_tcp_seg syn;
 	struct sl_tcp *c;
 	struct sl_tcp_req r;
 
-	if (!sl_tcp_cookie_take(h, l, key, k->seg, &syn)) {
-		sl_tcp_reset_reply(h, key, k->seg, k->from);
+	if (!sl_tcp_cookie_take(h, l, key, a->seg, &syn)) {
+		sl_tcp_reset_reply(h, key, a->seg, a->from);
 		return false;
 	}
 	if (sl_tcp_is_accept_full(l)) {
 		sl_tcp_accept_overflow(h);
 		return false;
 	}
-	sl_tcp_req_fill(h, l, &r, key, &syn, k->from);
-	r.iss = k->seg->ack - 1;
+	sl_tcp_req_fill(h, l, &r, key, &syn, a->from);
+	r.iss = a->seg->ack - 1;
 	r.retries = 1; /* when it was sent is not known: no RTT from it */
 	c = sl_tcp_child_new(h, &r);
 	if (!c) {
 		tcp_count(h, SL_TCPC_LISTEN_DROPS, 1);
 		return false;
 	}
-	return sl_tcp_child_begin(c, k->seg, k->frame, k->off, k->from);
+	return sl_tcp_child_begin(c, a);
 }
 
 /* Fast Open ------------------------------------------------------------------------------------ */
@@ -139,9 +139,9 @@ static bool is_tfo_good(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 
 /* Makes the child that reads the SYN's data before the handshake is complete (RFC 7413 4.2.2). */
 static bool tfo_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, const struct sl_tcp_req *r,
-		      const struct sl_tcp_knock *k)
+		      const struct sl_tcp_arrival *a)
 {
-	const struct sl_tcp_seg *seg = k->seg;
+	const struct sl_tcp_seg *seg = a->seg;
 	struct sl_tcp *c = sl_tcp_child_new(h, r);
 	bool kept = false;
 
@@ -152,7 +152,7 @@ static bool tfo_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, const st
 	c->tfo_child = true;
 	l->ntfo++;
 	if (seg->len && seg->len <= c->rcv_wnd)
-		kept = sl_tcp_rcv_queue(c, c->rcv_nxt, k->frame, k->off, seg->len, false);
+		kept = sl_tcp_rcv_queue(c, c->rcv_nxt, a->frame, a->off, seg->len, false);
 	c->syn_data_acked = seg->len;
 	sl_tcp_send_syn(c);
 	tcp_count(h, SL_TCPC_PASSIVE_OPENS, 1);
@@ -164,12 +164,11 @@ static bool tfo_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, const st
 
 /* True: the frame was kept. */
 static bool syn_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl_tcp_req *r,
-		      const struct sl_tcp_knock *k)
+		      struct sl_tcp_arrival *a, uint32_t isn)
 {
 	const struct sl_tcp_key *key = &r->node.key;
 	bool full = is_syn_full(l), cookies = sl_tcp_params.syncookies && !l->holds;
 	bool tfo = l->tfo_qlen && sl_tcp_params.tfo & TFO_SERVER && !l->holds;
-	uint32_t isn = k->isn;
 	struct sl_tcp_req *q;
 
 	if (sl_tcp_is_accept_full(l)) {
@@ -177,7 +176,7 @@ static bool syn_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct s
 		return false;
 	}
 	if (cookies && ((full && !isn) || sl_tcp_params.syncookies == 2)) {
-		sl_tcp_cookie_send(h, l, r, k->from);
+		sl_tcp_cookie_send(h, l, r, a->from);
 		return false;
 	}
 	if (!isn && is_syn_dropped(l)) {
@@ -187,9 +186,9 @@ static bool syn_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct s
 	r->iss = sl_tcp_isn(h, key);
 	if (isn && sl_seq_lt(r->iss, isn))
 		r->iss = isn;
-	if (tfo && is_tfo_good(h, l, key, k->seg))
-		return tfo_input(h, l, r, k);
-	r->tfo_asked = tfo && k->seg->opts & SL_TCPO_TFO;
+	if (tfo && is_tfo_good(h, l, key, a->seg))
+		return tfo_input(h, l, r, a);
+	r->tfo_asked = tfo && a->seg->opts & SL_TCPO_TFO;
 	q = sl_tcp_req_add(h, r);
 	if (!q) {
 		tcp_count(h, SL_TCPC_LISTEN_DROPS, 1);
@@ -208,17 +207,17 @@ static bool is_syn_rate_reached(struct sl_tcp_host *h)
 }
 
 bool sl_tcp_listen_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
-			 const struct sl_tcp_key *key, const struct sl_tcp_knock *k)
+			 const struct sl_tcp_key *key, struct sl_tcp_arrival *a, uint32_t isn)
 {
-	const struct sl_tcp_seg *seg = k->seg;
+	const struct sl_tcp_seg *seg = a->seg;
 	struct sl_tcp_req r;
 
 	if (seg->flags & SL_TCP_RST) /* first */
 		return false;
 	if (seg->flags & SL_TCP_ACK) { /* second */
 		if (!(seg->flags & SL_TCP_SYN))
-			return cookie_input(h, l, key, k);
-		sl_tcp_reset_reply(h, key, seg, k->from);
+			return cookie_input(h, l, key, a);
+		sl_tcp_reset_reply(h, key, seg, a->from);
 		return false;
 	}
 	/* Third. A SYN with a FIN is a scan, no program's. */
@@ -228,8 +227,8 @@ bool sl_tcp_listen_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 		tcp_count(h, SL_TCPC_LISTEN_DROPS, 1);
 		return false;
 	}
-	sl_tcp_req_fill(h, l, &r, key, seg, k->from);
-	return syn_input(h, l, &r, k);
+	sl_tcp_req_fill(h, l, &r, key, seg, a->from);
+	return syn_input(h, l, &r, a, isn);
 }
 
 void sl_tcp_listener_fini(struct sl_tcp_host *h, struct sl_tcp_listener *l)

@@ -48,16 +48,11 @@ void sl_tcp_listener_fini(struct sl_tcp_host *h, struct sl_tcp_listener *l);
 
 /* Inside lib/tcp ------------------------------------------------------------------------------- */
 
-/* A segment that comes to a listener. */
-struct sl_tcp_knock {
-	const struct sl_tcp_seg *seg;
-	uint32_t frame;
-	uint16_t off; /* offset of its bytes in the frame */
-	void *from;   /* as in sl_tcp_input() */
-	uint32_t isn; /* lowest initial sequence number, after a TIME_WAIT (RFC 6191); else 0 */
-};
-/* LISTEN STATE (RFC 9293 3.10.7.2). True: the frame was kept. */
+struct sl_tcp_arrival;
+
+/* LISTEN STATE (RFC 9293 3.10.7.2). isn: the lowest initial sequence number, after a TIME_WAIT (RFC
+ * 6191); else 0. True: the frame was kept. */
 bool sl_tcp_listen_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
-			 const struct sl_tcp_key *key, const struct sl_tcp_knock *k);
+			 const struct sl_tcp_key *key, struct sl_tcp_arrival *a, uint32_t isn);
 
 #endif

@@ -324,19 +324,18 @@ static bool req_may_complete(struct sl_tcp_host *h, struct sl_tcp_req *r,
 	return false;
 }
 
-bool sl_tcp_req_input(struct sl_tcp_host *h, struct sl_tcp_node *n, const struct sl_tcp_seg *seg,
-		      uint32_t frame, uint16_t off, void *from)
+bool sl_tcp_req_input(struct sl_tcp_host *h, struct sl_tcp_node *n, struct sl_tcp_arrival *a)
 {
 	struct sl_tcp_req *r = req_of(n);
 	struct sl_tcp *c;
 	bool kept = false;
 
-	if (!req_check(h, r, seg, from) || !req_may_complete(h, r, seg, from))
+	if (!req_check(h, r, a->seg, a->from) || !req_may_complete(h, r, a->seg, a->from))
 		return false;
 	sl_tcp_table_del(h, n);
 	c = sl_tcp_child_new(h, r); /* of the group's member that has the request */
 	if (c)
-		kept = sl_tcp_child_begin(c, seg, frame, off, from);
+		kept = sl_tcp_child_begin(c, a);
 	else
 		tcp_count(h, SL_TCPC_LISTEN_DROPS, 1);
 	sl_tcp_req_free(h, n);

@@ -51,8 +51,7 @@ void sl_tcp_tfo_cookie(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 		       uint8_t cookie[SL_TCP_TFO_COOKIE]);
 /* Handles a segment for the request n. The ACK that ends the handshake makes a child of it. n may
  * be gone afterwards. True: the frame was kept. */
-bool sl_tcp_req_input(struct sl_tcp_host *h, struct sl_tcp_node *n, const struct sl_tcp_seg *seg,
-		      uint32_t frame, uint16_t off, void *from);
+bool sl_tcp_req_input(struct sl_tcp_host *h, struct sl_tcp_node *n, struct sl_tcp_arrival *a);
 /* Call when r's timer fires: sends the SYN-ACK again, or gives the request up. */
 void sl_tcp_req_timer(struct sl_tcp_host *h, struct sl_tcp_node *n);
 /* Removes n from the table and its listener, and frees it. */
