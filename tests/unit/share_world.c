@@ -242,9 +242,10 @@ void release(struct world *w)
 
 void bury(struct world *w, uint8_t who)
 {
+	struct sl_share_grave grave = {who, &w->q, 1, &w->x, who == DYING};
 	struct sl_share_left left;
 
-	check(sl_share_bury(&w->g, who, &w->q, 1, &w->x, who == DYING, &left) == 0, "no burial\n");
+	check(sl_share_bury(&w->g, &grave, &left) == 0, "no burial\n");
 }
 
 int share_setup(void **state)

@@ -3,6 +3,8 @@
  * it. */
 #include "share_world.h"
 
+#define GRAVE(w) ((struct sl_share_grave){DYING, &(w).q, 1, &(w).x, 1})
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <time.h>
@@ -107,10 +109,10 @@ static void test_lock_of_the_living(void **state)
 	w = world_at(shared);
 	assert_true(sl_rtrylock(&w.g.queue[0].lock, LIVE));
 	sl_share_dead(&w.g, DYING, &w.q, 1);
-	assert_int_equal(sl_share_bury(&w.g, DYING, &w.q, 1, &w.x, 1, &left), -EBUSY);
+	assert_int_equal(sl_share_bury(&w.g, &GRAVE(w), &left), -EBUSY);
 	assert_int_equal(sl_rlock_holder(&w.g.queue[0].lock), LIVE);
 	sl_runlock(&w.g.queue[0].lock);
-	assert_int_equal(sl_share_bury(&w.g, DYING, &w.q, 1, &w.x, 1, &left), 0);
+	assert_int_equal(sl_share_bury(&w.g, &GRAVE(w), &left), 0);
 	count(&w);
 	finish(&w);
 }
@@ -127,7 +129,7 @@ static void test_stuck(void **state)
 		send_some(3);
 		w = world_at(shared);
 		w.x.stuck = true;
-		assert_int_equal(sl_share_bury(&w.g, DYING, &w.q, 1, &w.x, 1, &left), 0);
+		assert_int_equal(sl_share_bury(&w.g, &GRAVE(w), &left), 0);
 		w.r->tx_c = w.r->tx_p; /* closed */
 		count(&w);
 		finish(&w);
@@ -151,7 +153,7 @@ static void test_queue_pair(void **state)
 			fetch_one(&w.g, DYING, (uint16_t)(1 + i % 2), SL_FLIGHT_QP);
 		assert_int_equal(sl_share_posted(&w.g, DYING, SL_FLIGHT_QP), had);
 		assert_int_equal(sl_share_posted(&w.g, LIVE, SL_FLIGHT_QP), 0);
-		assert_int_equal(sl_share_bury(&w.g, DYING, &w.q, 1, &w.x, 1, &left), 0);
+		assert_int_equal(sl_share_bury(&w.g, &GRAVE(w), &left), 0);
 		assert_true(left.frames >= had);
 		assert_int_equal(sl_share_posted(&w.g, DYING, SL_FLIGHT_QP), 0);
 		count(&w);
@@ -180,7 +182,7 @@ static void test_rubbish_is_survived(void **state)
 		for (uint32_t i = 0; i < n; i++)
 			assert_true(frames[i] < NFRAMES);
 		sl_share_push(&w.g, frames, n);
-		(void)sl_share_bury(&w.g, DYING, &w.q, 1, &w.x, 1, &left);
+		(void)sl_share_bury(&w.g, &GRAVE(w), &left);
 		(void)sl_share_reap(&w.g, &w.q);
 		(void)sl_share_join(&w.g, 10, 10);
 		(void)sl_share_reclaim(&w.g, chance(4));
@@ -216,8 +218,7 @@ static void test_no_lock_is_waited_for(void **state)
 		clock_gettime(CLOCK_MONOTONIC, &a);
 		for (int k = 0; k < 20; k++) {
 			assert_int_equal(sl_share_fetch(&w.g, SL_SHARE_BROKER, frames, 8), 0);
-			assert_int_equal(sl_share_bury(&w.g, DYING, &w.q, 1, &w.x, 1, &left),
-					 -EBUSY);
+			assert_int_equal(sl_share_bury(&w.g, &GRAVE(w), &left), -EBUSY);
 			assert_int_equal(sl_share_reap(&w.g, &w.q), -EBUSY);
 		}
 		clock_gettime(CLOCK_MONOTONIC, &b);
@@ -226,7 +227,7 @@ static void test_no_lock_is_waited_for(void **state)
 		assert_int_equal(w.g.queue[0].lock.word, words[i]);
 		/* The lock is let go: all is as ever. */
 		w.g.head->lock.word = w.g.queue[0].lock.word = 0;
-		assert_int_equal(sl_share_bury(&w.g, DYING, &w.q, 1, &w.x, 1, &left), 0);
+		assert_int_equal(sl_share_bury(&w.g, &GRAVE(w), &left), 0);
 		count(&w);
 		finish(&w);
 	}

@@ -56,44 +56,48 @@ void sl_share_push(struct sl_share *g, const uint32_t *frames, uint32_t n)
 		sl_store(&g->word[frames[i]].all, 0);
 }
 
-/* Takes n off the stack and `fresh` that were never used. The last of the array is used first: the
+/* Frames that are to be taken, and where they are. */
+struct grab {
+	uint32_t n, nfree;    /* off the stack, which has so many */
+	uint32_t fresh, born; /* never used; the first of these */
+};
+
+/* The last of the array is used first: the
  * top of the stack, then the lowest of the fresh. */
-static void pop(struct sl_share *g, uint8_t me, uint32_t *frames, uint32_t n, uint32_t nfree,
-		uint32_t fresh, uint32_t born)
+static void pop(struct sl_share *g, uint8_t me, uint32_t *frames, struct grab t)
 {
 	const uint32_t mine = ((union sl_frame_word){.owner = me}).all;
-	uint32_t *old = frames + fresh;
+	uint32_t *old = frames + t.fresh, nfree = t.nfree - t.n;
 
-	nfree -= n;
-	for (uint32_t i = 0; i < fresh; i++) {
-		sl_store(&g->word[born + i].all, mine);
-		frames[fresh - 1 - i] = born + i;
+	for (uint32_t i = 0; i < t.fresh; i++) {
+		sl_store(&g->word[t.born + i].all, mine);
+		frames[t.fresh - 1 - i] = t.born + i;
 	}
-	memcpy(old, g->free + nfree, n * sizeof(*frames));
-	for (uint32_t i = 0; i < n; i++) {
+	memcpy(old, g->free + nfree, t.n * sizeof(*frames));
+	for (uint32_t i = 0; i < t.n; i++) {
 		old[i] = sl_min(old[i], g->nframes - 1);
 		sl_store(&g->word[old[i]].all, mine);
 	}
 	sl_share_step();
-	sl_store(&g->head->born, born + fresh);
+	sl_store(&g->head->born, t.born + t.fresh);
 	sl_store(&g->head->nfree, nfree);
 }
 
 uint32_t sl_share_fetch(struct sl_share *g, uint8_t me, uint32_t *frames, uint32_t want)
 {
-	uint32_t n, nfree, fresh, born;
+	struct grab t;
 
 	if (!sl_share_lock(g, &g->head->lock, me))
 		return 0;
-	nfree = sl_min(sl_load(&g->head->nfree), g->nframes);
-	born = sl_min(sl_load(&g->head->born), g->nframes);
+	t.nfree = sl_min(sl_load(&g->head->nfree), g->nframes);
+	t.born = sl_min(sl_load(&g->head->born), g->nframes);
 	want = sl_min(want, sl_share_left_to(g, me));
-	n = sl_min(want, nfree);
-	fresh = sl_min(want - n, g->nframes - born);
-	pop(g, me, frames, n, nfree, fresh, born);
-	sl_share_count(g, me, (int32_t)(n + fresh));
+	t.n = sl_min(want, t.nfree);
+	t.fresh = sl_min(want - t.n, g->nframes - t.born);
+	pop(g, me, frames, t);
+	sl_share_count(g, me, (int32_t)(t.n + t.fresh));
 	sl_runlock(&g->head->lock);
-	return n + fresh;
+	return t.n + t.fresh;
 }
 
 /* Queues ---------------------------------------------------------------------------------------

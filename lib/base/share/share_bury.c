@@ -259,24 +259,25 @@ uint32_t sl_share_posted(const struct sl_share *g, uint8_t member, uint8_t how)
 	return n;
 }
 
-int sl_share_bury(struct sl_share *g, uint8_t dead, const struct sl_share_rings *q, unsigned nq,
-		  const struct sl_share_xsk_rings *x, unsigned nx, struct sl_share_left *left)
+int sl_share_bury(struct sl_share *g, const struct sl_share_grave *grave,
+		  struct sl_share_left *left)
 {
+	const uint8_t dead = grave->member;
 	uint32_t late = 0;
 	int err;
 
 	*left = (struct sl_share_left){0};
-	sl_share_dead(g, dead, q, nq);
-	for (unsigned i = 0; i < nx; i++) {
-		mend_tx(g, &x[i], dead);
-		sl_share_take_rx(g, dead, &x[i], NULL, NULL);
+	sl_share_dead(g, dead, grave->q, grave->nq);
+	for (unsigned i = 0; i < grave->nx; i++) {
+		mend_tx(g, &grave->x[i], dead);
+		sl_share_take_rx(g, dead, &grave->x[i], NULL, NULL);
 	}
-	err = empty_lists(g, dead, q, nq, &late);
+	err = empty_lists(g, dead, grave->q, grave->nq, &late);
 	if (!err)
 		err = walk(g, dead, left);
 	late = 0;
 	if (!err)
-		err = empty_lists(g, dead, q, nq, &late);
+		err = empty_lists(g, dead, grave->q, grave->nq, &late);
 	if (!err && late)
 		err = walk(g, dead, left);
 	if (err)

@@ -27,13 +27,21 @@ struct sl_share_left {
 /* Call at once when the member is certainly dead (all its threads: a pidfd says so). Mends what its
  * locks protect, and releases them, without waiting. q: all queues of the group. */
 void sl_share_dead(struct sl_share *g, uint8_t member, const struct sl_share_rings *q, unsigned nq);
-/* Takes all frames back and frees the member's number. x: the member's XSKs; they must receive no
- * more (out of the steering map, and a grace period later), and what was posted must be sent
- * (kicked, the transmit rings are empty) or stuck. Call again after -EBUSY (a live member is
+/* A dead member and its rings. The XSKs must receive no more (out of the steering map, and a grace
+ * period later), and what was posted must be sent (kicked, the transmit rings are empty) or stuck.
+ */
+struct sl_share_grave {
+	uint8_t member;
+	const struct sl_share_rings *q; /* all queues of the group */
+	unsigned nq;
+	const struct sl_share_xsk_rings *x; /* the member's XSKs */
+	unsigned nx;
+};
+/* Takes all frames back and frees the member's number. Call again after -EBUSY (a live member is
  * stopped inside a lock); the next broker calls it if this one dies in between. A new broker buries
  * SL_SHARE_BROKER first. */
-int sl_share_bury(struct sl_share *g, uint8_t dead, const struct sl_share_rings *q, unsigned nq,
-		  const struct sl_share_xsk_rings *x, unsigned nx, struct sl_share_left *left);
+int sl_share_bury(struct sl_share *g, const struct sl_share_grave *grave,
+		  struct sl_share_left *left);
 /* Takes the packets in one of the dead member's receive rings: makes the member the owner of their
  * frames and shows each packet to `late`, never twice, also if this is broken off and begun again.
  * addr and bytes are as the member or the kernel wrote them. sl_share_bury() takes more unseen. */

@@ -172,7 +172,8 @@ static int bury(struct sl_umem *u, uint8_t member, const struct sl_broker_lane *
 				err = look_at(&lanes[i].leases[j], &x[nx++]);
 	q = all_queues(u, &nq);
 	if (!err)
-		err = sl_share_bury(&u->info.share, member, q, nq, x, nx, left);
+		err = sl_share_bury(&u->info.share, &(struct sl_share_grave){member, q, nq, x, nx},
+				    left);
 	sl_free(q);
 	sl_free(x);
 	return err;
