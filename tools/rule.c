@@ -197,12 +197,18 @@ static int test(void *arg)
 {
 	const struct sl_rule *q = arg, *hit;
 	struct sl_addr first, second;
+	struct sl_rule_ask ask = {
+		.role = q->roles,
+		.first = &first,
+		.first_port = q->first.port_min,
+		.second = q->second.prefix_len ? &second : NULL,
+		.second_port = q->second.port_min,
+	};
 	enum sl_rule_action action;
 
 	memcpy(first.b, q->first.addr, 16);
 	memcpy(second.b, q->second.addr, 16);
-	action = sl_rule_decide(rules, SL_MAX_RULES, q->roles, &first, q->first.port_min,
-				q->second.prefix_len ? &second : NULL, q->second.port_min, &hit);
+	action = sl_rule_decide(rules, SL_MAX_RULES, &ask, &hit);
 	if (action == SL_RULE_NONE) {
 		printf("  that depends on the local port\n");
 		return 0;

@@ -423,7 +423,9 @@ enum sl_rule_action sl_port_decide(const struct sl_port *port, uint32_t role,
 
 	if (!rules)
 		rules = sl_rules(&n);
-	action = sl_rule_decide(rules, n, role, first, first_port, second, second_port, &hit);
+	action = sl_rule_decide(rules, n,
+				&(struct sl_rule_ask){role, first, first_port, second, second_port},
+				&hit);
 	if (hit && port && port->info.rules_rw)
 		__atomic_fetch_add(&port->info.rules_rw[hit - rules].hits, 1, __ATOMIC_RELAXED);
 	return action;

@@ -54,8 +54,8 @@ void sl_port_child(void);                   /* in a child of fork: forgets all p
 /* True: the device no longer exists. No packet comes for its claims; only the guard reads them. */
 bool sl_port_is_gone(const struct sl_port *port);
 /* Applies the rules in force to a socket: those of the port, or with NULL those of the
- * configuration file. Arguments and result as sl_rule_decide(). Counts the decision in the rule's
- * `hits`. */
+ * configuration file. Arguments and result as sl_rule_decide() and its question. Counts the
+ * decision in the rule's `hits`. */
 enum sl_rule_action sl_port_decide(const struct sl_port *port, uint32_t role,
 				   const struct sl_addr *first, uint16_t first_port,
 				   const struct sl_addr *second, uint16_t second_port);

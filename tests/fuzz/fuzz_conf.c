@@ -34,7 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (strcmp(text, sl_rule_text(&r, again)))
 			abort();
 	}
-	sl_rule_decide(conf.rules, conf.n, SL_ROLE_UDP_CONNECT, &a, 1, &a, 2, &hit);
+	sl_rule_decide(conf.rules, conf.n, &(struct sl_rule_ask){SL_ROLE_UDP_CONNECT, &a, 1, &a, 2},
+		       &hit);
 	if (hit && (hit < conf.rules || hit >= conf.rules + conf.n))
 		abort();
 	return 0;

@@ -38,7 +38,9 @@ static unsigned hit(uint32_t role, const char *first, uint16_t fport, const char
 
 	if (second)
 		b = addr(second);
-	action = sl_rule_decide(conf.rules, conf.n, role, &a, fport, second ? &b : NULL, sport, &r);
+	action = sl_rule_decide(conf.rules, conf.n,
+				&(struct sl_rule_ask){role, &a, fport, second ? &b : NULL, sport},
+				&r);
 	assert_int_equal(action, r ? r->action : SL_RULE_SLUICE);
 	return r ? r->line : 0;
 }
@@ -79,7 +81,9 @@ static void test_port_not_chosen(void **state)
 	    "use sluice tcp_client *:*:*:40000-50000\n"
 	    "use os tcp_client *:*\n");
 	assert_int_equal(hit(SL_ROLE_TCP_CLIENT, "10.0.0.1", 80, "10.0.0.2", 0), 2);
-	assert_int_equal(sl_rule_decide(conf.rules, conf.n, SL_ROLE_TCP_CLIENT, &a, 81, &b, 0, &r),
+	assert_int_equal(sl_rule_decide(conf.rules, conf.n,
+					&(struct sl_rule_ask){SL_ROLE_TCP_CLIENT, &a, 81, &b, 0},
+					&r),
 			 SL_RULE_NONE);
 	assert_null(r);
 	assert_int_equal(hit(SL_ROLE_TCP_CLIENT, "10.0.0.1", 81, "10.0.0.2", 40000), 3);
@@ -126,19 +130,17 @@ static void test_rubbish_in_shared_memory(void **state)
 	struct sl_rule rules[3];
 	const struct sl_rule *r;
 	struct sl_addr a = addr("1.2.3.4");
+	const struct sl_rule_ask ask = {SL_ROLE_UDP_SENDER, &a, 1, NULL, 0};
 	char buf[SL_RULE_TEXT_MAX];
 
 	memset(rules, 0xff, sizeof(rules)); /* action no one knows, texts that do not end */
-	assert_int_equal(sl_rule_decide(rules, 3, SL_ROLE_UDP_SENDER, &a, 1, NULL, 0, &r),
-			 SL_RULE_SLUICE);
+	assert_int_equal(sl_rule_decide(rules, 3, &ask, &r), SL_RULE_SLUICE);
 	assert_null(r);
 	rules[1].action = SL_RULE_OS;
-	assert_int_equal(sl_rule_decide(rules, 3, SL_ROLE_UDP_SENDER, &a, 1, NULL, 0, &r),
-			 SL_RULE_SLUICE);
+	assert_int_equal(sl_rule_decide(rules, 3, &ask, &r), SL_RULE_SLUICE);
 	rules[2] = (struct sl_rule){
 		.action = SL_RULE_OS, .roles = SL_ROLE_UDP_SENDER, .first = {.port_max = 65535}};
-	assert_int_equal(sl_rule_decide(rules, 3, SL_ROLE_UDP_SENDER, &a, 1, NULL, 0, &r),
-			 SL_RULE_OS);
+	assert_int_equal(sl_rule_decide(rules, 3, &ask, &r), SL_RULE_OS);
 	assert_ptr_equal(r, &rules[2]);
 	assert_true(strlen(sl_rule_text(&rules[0], buf)) < SL_RULE_TEXT_MAX);
 }

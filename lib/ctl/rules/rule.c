@@ -167,12 +167,10 @@ static bool app_id_matches(const char shared[32])
 	return !shared[0] || !strncmp(shared, self.app_id, 32);
 }
 
-enum sl_rule_action sl_rule_decide(const struct sl_rule *rules, unsigned n, uint32_t role,
-				   const struct sl_addr *first, uint16_t first_port,
-				   const struct sl_addr *second, uint16_t second_port,
-				   const struct sl_rule **hit)
+enum sl_rule_action sl_rule_decide(const struct sl_rule *rules, unsigned n,
+				   const struct sl_rule_ask *ask, const struct sl_rule **hit)
 {
-	const bool unchosen = second && !second_port;
+	const bool unchosen = ask->second && !ask->second_port;
 
 	if (hit)
 		*hit = NULL;
@@ -184,11 +182,12 @@ enum sl_rule_action sl_rule_decide(const struct sl_rule *rules, unsigned n, uint
 
 		if (action != SL_RULE_SLUICE && action != SL_RULE_OS)
 			continue;
-		if (!(sl_load(&r->roles) & role) || !end_matches(&r->first, first, first_port))
+		if (!(sl_load(&r->roles) & ask->role) ||
+		    !end_matches(&r->first, ask->first, ask->first_port))
 			continue;
-		if ((role & SL_ROLE_TWO_ENDS) &&
-		    !(unchosen ? end_may_match(&r->second, second, &some)
-			       : end_matches(&r->second, second, second_port)))
+		if ((ask->role & SL_ROLE_TWO_ENDS) &&
+		    !(unchosen ? end_may_match(&r->second, ask->second, &some)
+			       : end_matches(&r->second, ask->second, ask->second_port)))
 			continue;
 		if (!program_matches(r->program) || !app_id_matches(r->app_id))
 			continue;

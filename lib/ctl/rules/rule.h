@@ -20,16 +20,20 @@ void sl_rule_init(void);
 /* Sets the identity instead, for tools and tests. NULL: no name, matched by * only. */
 void sl_rule_set_identity(const char *program, const char *app_id);
 
-/* Decides where a socket belongs. rules, n: the array; entries may change meanwhile, n not. role:
- * one SL_ROLE_* bit. first, second: the ends as in struct sl_rule (second may be NULL: not known,
- * matched by * only); ports in host order, second_port 0: not chosen yet. hit: the rule that
- * decided, NULL when none did (may be NULL). Returns SL_RULE_SLUICE or SL_RULE_OS; SL_RULE_SLUICE
- * when no rule matches, and SL_RULE_NONE when that depends on the port that is not chosen yet. Any
- * thread, no system calls, no lock. */
-enum sl_rule_action sl_rule_decide(const struct sl_rule *rules, unsigned n, uint32_t role,
-				   const struct sl_addr *first, uint16_t first_port,
-				   const struct sl_addr *second, uint16_t second_port,
-				   const struct sl_rule **hit);
+/* What the rules are asked about. Ends as in struct sl_rule, ports in host order. */
+struct sl_rule_ask {
+	uint32_t role; /* one SL_ROLE_* bit */
+	const struct sl_addr *first;
+	uint16_t first_port;
+	const struct sl_addr *second; /* NULL: not known, matched by * only */
+	uint16_t second_port;         /* 0: not chosen yet */
+};
+/* Decides where a socket belongs. rules, n: the array; entries may change meanwhile, n not. hit:
+ * the rule that decided, NULL when none did (may be NULL). Returns SL_RULE_SLUICE or SL_RULE_OS;
+ * SL_RULE_SLUICE when no rule matches, and SL_RULE_NONE when that depends on the port that is not
+ * chosen yet. Any thread, no system calls, no lock. */
+enum sl_rule_action sl_rule_decide(const struct sl_rule *rules, unsigned n,
+				   const struct sl_rule_ask *ask, const struct sl_rule **hit);
 
 /* Longest text of a rule, with the closing 0. */
 #define SL_RULE_TEXT_MAX 256
