@@ -275,14 +275,17 @@ static void test_dump_has_the_sockets_of_a_port(void **state)
 	struct count c = {0};
 	int fd = opened(SOCK_DGRAM, "127.0.0.1", 0, &c.cookie);
 	int nl = sl_netlink_open(NETLINK_SOCK_DIAG);
-	int err = sl_diag_dump(nl, IPPROTO_UDP, AF_INET, port_of(fd), ~0u, count, &c);
+	int err = sl_diag_dump(nl, &(struct sl_diag_ask){IPPROTO_UDP, AF_INET, port_of(fd), ~0u},
+			       count, &c);
 
 	if (err == -ENOENT)
 		skip();
 	assert_int_equal(err, 0);
 	assert_int_equal(c.n, 1);
 	assert_int_equal(c.all, 1);
-	assert_int_equal(sl_diag_dump(nl, IPPROTO_UDP, AF_INET, 0, ~0u, count, &c), 0);
+	assert_int_equal(
+		sl_diag_dump(nl, &(struct sl_diag_ask){IPPROTO_UDP, AF_INET, 0, ~0u}, count, &c),
+		0);
 	assert_int_equal(c.n, 2);
 	close(nl);
 	close(fd);

@@ -73,7 +73,10 @@ static int dump(uint8_t proto, uint8_t family, uint16_t port, uint32_t states,
 {
 	int fd = sl_prove_netlink();
 
-	return dumped(fd < 0 ? fd : sl_diag_dump(fd, proto, family, port, states, fn, arg), family);
+	return dumped(fd < 0 ? fd
+			     : sl_diag_dump(fd, &(struct sl_diag_ask){proto, family, port, states},
+					    fn, arg),
+		      family);
 }
 
 static int find_socket(const struct sl_diag_flow *f, struct sl_diag_sock *out)

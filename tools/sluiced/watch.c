@@ -150,7 +150,8 @@ static bool any_of(uint8_t proto)
 /* Reads IPv6's. (A kernel without IPv6 has none of these.) */
 static int read_ipv6(int fd, uint8_t proto, uint32_t states)
 {
-	int err = sl_diag_dump(fd, proto, AF_INET6, 0, states, look_at_sock, &proto);
+	int err = sl_diag_dump(fd, &(struct sl_diag_ask){proto, AF_INET6, 0, states}, look_at_sock,
+			       &proto);
 
 	return err == -ENOENT ? 0 : err;
 }
@@ -165,7 +166,8 @@ static int read_all(uint8_t proto)
 	fd = sl_prove_netlink();
 	if (fd < 0)
 		return fd;
-	err = sl_diag_dump(fd, proto, AF_INET, 0, states, look_at_sock, &proto);
+	err = sl_diag_dump(fd, &(struct sl_diag_ask){proto, AF_INET, 0, states}, look_at_sock,
+			   &proto);
 	if (!err)
 		err = read_ipv6(fd, proto, states);
 	if (err)

@@ -167,16 +167,16 @@ int sl_diag_dump_conns(int netlink, uint16_t port, uint32_t states,
 	return err ? err : read_dump(netlink, fn, arg);
 }
 
-int sl_diag_dump(int netlink, uint8_t proto, uint8_t family, uint16_t port, uint32_t states,
+int sl_diag_dump(int netlink, const struct sl_diag_ask *ask,
 		 void (*fn)(const struct sl_diag_sock *s, void *arg), void *arg)
 {
-	uint8_t ask[ASK_BYTES] __attribute__((aligned(8))) = {0};
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(ask);
-	struct inet_diag_req_v2 *req = put_request(nlh, NLM_F_DUMP, family, proto);
+	uint8_t buf[ASK_BYTES] __attribute__((aligned(8))) = {0};
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct inet_diag_req_v2 *req = put_request(nlh, NLM_F_DUMP, ask->family, ask->proto);
 	int err;
 
-	req->idiag_states = states;
-	req->id.idiag_sport = __builtin_bswap16(port);
+	req->idiag_states = ask->states;
+	req->id.idiag_sport = __builtin_bswap16(ask->port);
 	err = sl_netlink_send(netlink, nlh);
 	return err ? err : read_dump(netlink, fn, arg);
 }

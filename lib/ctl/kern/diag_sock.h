@@ -41,10 +41,15 @@ struct sl_diag_flow {
  * request. 0, -ENOENT (no socket, or a kernel without udp_diag or tcp_diag), -errno. */
 int sl_diag_find(int netlink, const struct sl_diag_flow *f, struct sl_diag_sock *out);
 
-/* Calls fn for each socket of that protocol and family in one of the states (bits by number) with
- * that local port (0: any port). 0, -ENOENT: the kernel has no such diag module, -errno; after an
- * error the netlink socket may hold a rest of the answer and must be closed. */
-int sl_diag_dump(int netlink, uint8_t proto, uint8_t family, uint16_t port, uint32_t states,
+/* Which sockets are asked for. */
+struct sl_diag_ask {
+	uint8_t proto, family;
+	uint16_t port;   /* local; 0: any */
+	uint32_t states; /* bits by number */
+};
+/* Calls fn for each of these sockets. 0, -ENOENT: the kernel has no such diag module, -errno; after
+ * an error the netlink socket may hold a rest of the answer and must be closed. */
+int sl_diag_dump(int netlink, const struct sl_diag_ask *ask,
 		 void (*fn)(const struct sl_diag_sock *s, void *arg), void *arg);
 /* sl_diag_dump() for the TCP sockets of both families that do not listen. */
 int sl_diag_dump_conns(int netlink, uint16_t port, uint32_t states,
