@@ -223,7 +223,7 @@ static SL_APART bool take_large(struct sl_xsk *x, const struct place *pl)
 
 	p->npending = p->pending = 0;
 	ok = is_record(pl) && (queued || snap == total) &&
-	     !sl_split_parse(&s, pl->data, snap, total, pl->rec.proto, pl->rec.l4_words, &pl->vnet);
+	     !sl_split_parse(&s, pl->data, snap, total, &pl->rec, &pl->vnet);
 
 	if (ok && !plan(p, &s)) {
 		if (p->starved)

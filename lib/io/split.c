@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 
+#include "steer.h"
 #include "wire/csum.h"
 #include "wire/tcp_seg.h"
 #include "wire/wire.h"
@@ -87,15 +88,15 @@ static int parse_gso(struct sl_split *s, const uint8_t *pkt, const struct virtio
 }
 
 int sl_split_parse(struct sl_split *s, const uint8_t *pkt, uint32_t avail, uint32_t total,
-		   uint8_t proto, uint8_t l4_words, const struct virtio_net_hdr *vnet)
+		   const struct sl_packet_record *rec, const struct virtio_net_hdr *vnet)
 {
 	int err;
 
 	s->total = total;
-	s->proto = proto;
+	s->proto = rec->proto;
 	s->csum_ok = vnet->flags & (VIRTIO_NET_HDR_F_NEEDS_CSUM | VIRTIO_NET_HDR_F_DATA_VALID);
 	avail = sl_min(avail, total);
-	err = parse_ip(s, pkt, avail, l4_words);
+	err = parse_ip(s, pkt, avail, rec->l4_words);
 	if (!err)
 		err = parse_l4(s, pkt, avail);
 	return err ? err : parse_gso(s, pkt, vnet);

@@ -8,6 +8,8 @@
 
 #include "base/base.h"
 
+struct sl_packet_record;
+
 /* A large packet; offsets count from its Ethernet header. */
 struct sl_split {
 	uint32_t total;   /* bytes of the packet */
@@ -25,10 +27,10 @@ struct sl_split {
  * there is none within avail bytes. */
 uint32_t sl_split_l3(const uint8_t *pkt, uint32_t avail, uint16_t *type);
 /* Reads the headers of a packet that has total bytes; the first avail are at pkt. Trusts neither
- * these bytes, nor proto and l4_words (of the record). 0; -EINVAL: not such a packet, or malformed.
+ * these bytes, nor proto and l4_words of the record. 0; -EINVAL: not such a packet, or malformed.
  */
 int sl_split_parse(struct sl_split *s, const uint8_t *pkt, uint32_t avail, uint32_t total,
-		   uint8_t proto, uint8_t l4_words, const struct virtio_net_hdr *vnet);
+		   const struct sl_packet_record *rec, const struct virtio_net_hdr *vnet);
 /* Turns h, a copy of the packet's first hlen bytes, into the headers of piece number `index`, which
  * has the len payload bytes at offset `at`. Leaves the transport's checksum. */
 void sl_split_header(const struct sl_split *s, uint8_t *h, uint32_t index, uint32_t at,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "io/split.h"
+#include "steer.h"
 #include "wire/csum.h"
 #include "wire/wire.h"
 
@@ -32,13 +33,16 @@ static void piece(const struct sl_split *s, const uint8_t *head, uint32_t index,
 {
 	uint8_t *h = malloc(s->hlen), *ip = h + s->l3; /* (so that a byte beyond is noticed) */
 	struct virtio_net_hdr none = {.flags = VIRTIO_NET_HDR_F_DATA_VALID};
+	struct sl_packet_record rec = {
+		.proto = s->proto,
+		.l4_words = (uint8_t)((s->l4 - s->l3) / 4),
+	};
 	struct sl_split again;
 
 	check(h);
 	memcpy(h, head, s->hlen);
 	sl_split_header(s, h, index, at, len);
-	check(!sl_split_parse(&again, h, s->hlen, s->hlen + len, s->proto,
-			      (uint8_t)((s->l4 - s->l3) / 4), &none));
+	check(!sl_split_parse(&again, h, s->hlen, s->hlen + len, &rec, &none));
 	check(again.hlen == s->hlen && again.l3 == s->l3 && again.l4 == s->l4);
 	if (s->v6)
 		check(sl_get_be16(ip + 4) == s->hlen - s->l3 - 40 + len);
@@ -53,6 +57,7 @@ static void piece(const struct sl_split *s, const uint8_t *head, uint32_t index,
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint32_t avail = (uint32_t)(size - HEAD), total, at = 0, index = 0, most;
+	struct sl_packet_record rec = {0};
 	struct virtio_net_hdr v;
 	struct sl_split s;
 	uint8_t *head;
@@ -60,12 +65,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size <= HEAD)
 		return 0;
 	memcpy(&v, data, sizeof(v));
+	rec.proto = data[sizeof(v)];
+	rec.l4_words = data[sizeof(v) + 1];
 	memcpy(&total, data + sizeof(v) + 2, sizeof(total));
 	total &= 0xffff;
 	head = malloc(avail);
 	check(head);
 	memcpy(head, data + HEAD, avail);
-	if (!sl_split_parse(&s, head, avail, total, data[sizeof(v)], data[sizeof(v) + 1], &v)) {
+	if (!sl_split_parse(&s, head, avail, total, &rec, &v)) {
 		check(s.l3 < s.l4 && s.l4 < s.hlen && s.hlen <= avail && s.hlen <= total);
 		most = s.stream ? 8000 : s.segment;
 		while (s.segment && s.hlen + at < total && index < 128) {

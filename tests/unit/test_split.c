@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 
 #include "io/split.h"
+#include "steer.h"
 #include "wire/csum.h"
 #include "wire/wire.h"
 
@@ -41,8 +42,9 @@ static int parse(struct sl_split *s, uint32_t avail, uint32_t total, uint8_t pro
 		.gso_type = gso,
 		.gso_size = size,
 	};
+	const struct sl_packet_record rec = {.proto = proto, .l4_words = (uint8_t)words};
 
-	return sl_split_parse(s, pkt, avail, total, proto, (uint8_t)words, &v);
+	return sl_split_parse(s, pkt, avail, total, &rec, &v);
 }
 
 static void test_headers(void **state)
