@@ -241,10 +241,10 @@ static bool may_hold(struct sl_tcp *c, uint32_t seq)
 	return false;
 }
 
-/* Copies len bytes behind the piece in `into`. False: the frame has no room there, or others use
- * that part of it. */
+/* Copies len bytes, of another frame, behind the piece in `into`. False: the frame has no room
+ * there, or others use that part of it. */
 static bool append(struct sl_tcp *c, uint32_t into, uint16_t into_off, uint16_t *into_len,
-		   uint32_t frame, uint16_t off, uint16_t len)
+		   const uint8_t *bytes, uint16_t len)
 {
 	uint32_t end = (uint32_t)into_off + *into_len;
 	struct sl_frames *f = c->host->frames;
@@ -255,7 +255,7 @@ static bool append(struct sl_tcp *c, uint32_t into, uint16_t into_off, uint16_t 
 		sl_scrap_lengthen(f, len);
 	else if (end + len > 1u << sl_pool.shift || sl_frame_refs(into) != 1)
 		return false;
-	memcpy(sl_frame_ptr(into) + end, sl_frame_ptr(frame) + off, len);
+	memcpy(sl_frame_ptr(into) + end, bytes, len);
 	*into_len += len;
 	c->rmem += len;
 	tcp_count(c->host, SL_TCPC_COALESCED, 1);
@@ -383,7 +383,7 @@ static bool append_to_tail(struct sl_tcp *c, uint32_t frame, uint16_t off, uint1
 {
 	struct sl_rxseg *tail = rx_last(c);
 
-	if (!tail || !append(c, tail->frame, tail->off, &tail->len, frame, off, len))
+	if (!tail || !append(c, tail->frame, tail->off, &tail->len, sl_frame_ptr(frame) + off, len))
 		return false;
 	if (sl_unlikely(sl_tcp_is_queued(c)) && note_of(tail)) {
 		sl_share_step();
@@ -483,7 +483,8 @@ static bool ooo_insert(struct sl_tcp *c, const struct sl_oooseg *e, struct sl_oo
 	}
 	prev = covered ? NULL : sl_ooo_before(c->ooo, at);
 	if (prev && prev->len && !prev->fin && sl_ooo_end(prev) == e->seq && e->len &&
-	    append(c, prev->frame, prev->off, &prev->len, e->frame, e->off, e->len)) {
+	    append(c, prev->frame, prev->off, &prev->len, sl_frame_ptr(e->frame) + e->off,
+		   e->len)) {
 		prev->fin = e->fin;
 		if (prev->scrap)
 			c->ooo->held += e->len;

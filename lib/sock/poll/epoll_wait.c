@@ -98,17 +98,17 @@ static int without_kick(struct sl_epoll *ep, struct epoll_event *evs, int n)
 	return n;
 }
 
-/* False: the set has members of ours (by now). */
-static bool wait_inside(struct sl_epoll *ep, int epfd, struct epoll_event *evs, int max,
-			const struct timespec *timeout, const sigset_t *sigmask, int *ret)
+/* As epoll_pwait2(2). -EREMOTE: the set has members of ours (by now). */
+static int wait_inside(struct sl_epoll *ep, int epfd, struct epoll_event *evs, int max,
+		       const struct timespec *timeout, const sigset_t *sigmask)
 {
 	struct sl_epoll *guard __attribute__((cleanup(come_out))) = ep;
+	int n = kernel_wait(epfd, evs, max, timeout, sigmask);
 
-	*ret = kernel_wait(epfd, evs, max, timeout, sigmask);
-	if (*ret <= 0 || sl_load(&guard->kick) < 0)
-		return true;
-	*ret = without_kick(ep, evs, *ret);
-	return *ret > 0;
+	if (n <= 0 || sl_load(&guard->kick) < 0)
+		return n;
+	n = without_kick(ep, evs, n);
+	return n > 0 ? n : -EREMOTE;
 }
 
 /* Sets with members of ours -------------------------------------------------------------------- */
@@ -360,7 +360,8 @@ int sl_epoll_wait(int epfd, struct epoll_event *evs, int max, const struct times
 	if (sl_unlikely(sl_guard_touch_out(evs, sizeof(*evs))))
 		return wait_without_room(epfd, timeout, sigmask);
 	while (!sl_load(&ep->nitems) && go_inside(ep)) {
-		if (wait_inside(ep, epfd, evs, max, timeout, sigmask, &r))
+		r = wait_inside(ep, epfd, evs, max, timeout, sigmask);
+		if (r != -EREMOTE)
 			return r;
 	}
 	return wait_ours(ep, epfd, evs, max, timeout, sigmask);

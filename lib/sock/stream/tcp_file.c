@@ -278,15 +278,14 @@ static struct sl_sock *to_splice(int fd, const off_t *off, int pipe)
 	return sk && sl_load(&sk->conn) && is_pipe(pipe) ? sk : NULL;
 }
 
-/* Leaves a splice to the kernel, for datagram sockets and for descriptors that it must refuse. */
-static ssize_t splice_kernel(int in, off_t *in_off, int out, off_t *out_off, size_t len,
-			     unsigned flags, bool ours)
+/* Before a splice is left to the kernel, for datagram sockets and for descriptors that it must
+ * refuse. */
+static void leave_splice(int in, int out, size_t len, bool ours)
 {
 	if (ours || (len && sl_fd_sock(in) && !sl_tcp_sock(in)))
 		sl_fd_hand_back(in);
 	if (ours || (len && sl_fd_sock(out) && !sl_tcp_sock(out)))
 		sl_fd_hand_back(out);
-	return sl_sys_cancel(SYS_splice, in, in_off, out, out_off, len, flags);
 }
 
 SL_API
@@ -302,8 +301,10 @@ ssize_t sl_splice(int in, off_t *in_off, int out, off_t *out_off, size_t len, un
 	if (from || to)
 		buf = sl_malloc(CHUNK);
 	errno = saved;
-	if (!buf)
-		return splice_kernel(in, in_off, out, out_off, len, flags, from || to);
+	if (!buf) {
+		leave_splice(in, out, len, from || to);
+		return sl_sys_cancel(SYS_splice, in, in_off, out, out_off, len, flags);
+	}
 	n = from ? stream_to_pipe(from, in, out, len, flags & SPLICE_F_NONBLOCK, buf)
 		 : pipe_to_stream(in, to, out, len, flags, buf);
 	sl_free(buf);
