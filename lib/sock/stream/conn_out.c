@@ -28,21 +28,27 @@ static uint32_t frame_for(struct sl_lane *lane, uint32_t frame, uint16_t off, ui
 	return f;
 }
 
-/* Posts a segment as a packet. of: its connection, or NULL. Returns the bytes of its headers; 0: no
- * room. */
-static unsigned put(struct sl_lane *lane, struct sl_leg *leg, const struct sl_tcp_hdr *hdr,
-		    const struct sl_tcp_seg *seg, uint32_t f, uint16_t ip_id, uint64_t sum,
-		    const void *of)
+static inline uint8_t *payload_of(uint32_t f)
 {
-	bool hw = leg->tx->caps & SL_TX_CSUM;
-	uint8_t *payload = sl_frame_ptr(f) + SL_TCP_HEADROOM;
-	uint8_t *start = sl_build_tcp(hdr, seg, payload, ip_id, hw ? SL_CSUM_NONE : sum);
-	unsigned headers = (unsigned)(payload - start);
+	return sl_frame_ptr(f) + SL_TCP_HEADROOM;
+}
+
+static inline uint64_t sum_for(const struct sl_leg *leg, uint64_t sum)
+{
+	return leg->tx->caps & SL_TX_CSUM ? SL_CSUM_NONE : sum;
+}
+
+/* Posts a segment as a packet, whose headers begin at start. of: its connection, or NULL. Returns
+ * the bytes of its headers; 0: no room. */
+static inline unsigned post(struct sl_lane *lane, struct sl_leg *leg, const struct sl_tcp_seg *seg,
+			    uint32_t f, const uint8_t *start, const void *of)
+{
+	unsigned headers = (unsigned)(payload_of(f) - start);
 	struct sl_tx_desc d = {
 		.frame = f,
 		.off = (uint16_t)(start - sl_frame_ptr(f)),
 		.len = (uint16_t)(headers + seg->len),
-		.flags = hw ? SL_TXD_CSUM : 0,
+		.flags = leg->tx->caps & SL_TX_CSUM ? SL_TXD_CSUM : 0,
 		.hdr = (uint8_t)headers,
 	};
 
@@ -52,11 +58,21 @@ static unsigned put(struct sl_lane *lane, struct sl_leg *leg, const struct sl_tc
 	return 0;
 }
 
+/* Posts a segment of the connection; as post(). */
+static unsigned put(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_seg *seg,
+		    uint32_t f, uint64_t sum)
+{
+	const uint8_t *start =
+		sl_build_tcp(&c->path->hdr, seg, payload_of(f), c->ip_id, sum_for(leg, sum));
+
+	return post(c->lane, leg, seg, f, start, c);
+}
+
 /* For a connection with transmit stamps: posts each segment as a packet of its own. */
 static bool put_marked(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_seg *seg,
 		       uint32_t f, uint64_t sum)
 {
-	unsigned hdr = put(c->lane, leg, &c->path->hdr, seg, f, c->ip_id, sum, c);
+	unsigned hdr = put(c, leg, seg, f, sum);
 	struct sl_tx_desc d = {
 		.frame = f,
 		.off = (uint16_t)(SL_TCP_HEADROOM - hdr),
@@ -93,7 +109,7 @@ static bool put_paced(struct sl_tconn *c, const struct sl_tcp_seg *seg, uint32_t
 		 sl_tconn_may_burst(c, t->n + 1u, t->hdr + t->first.len))
 		sent = put_more(c->lane, leg, seg, f);
 	else
-		sent = put(c->lane, leg, &c->path->hdr, seg, f, c->ip_id, sum, c);
+		sent = put(c, leg, seg, f, sum);
 	if (sent)
 		sl_tconn_posted(c, leg, seg);
 	return sent;
@@ -131,7 +147,7 @@ bool sl_conn_send(struct sl_tcp *t, const struct sl_tcp_seg *seg, uint32_t frame
 		return put_special(c, seg, f, psum);
 	sent = p->leg->tx->open && sl_train_takes(p->leg, seg, c)
 		       ? put_more(c->lane, p->leg, seg, f)
-		       : put(c->lane, p->leg, &p->hdr, seg, f, c->ip_id, psum, c);
+		       : put(c, p->leg, seg, f, psum);
 	c->ip_id += sent;
 	return sent;
 }
@@ -177,7 +193,7 @@ bool sl_conn_reply(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
 		return true;
 	sl_tconn_make_headers(&hdr, d, key, sk ? sl_sock_tos(sk, &key->remote) : 0,
 			      sk ? sl_sock_ttl(sk, &key->remote) : 0, true);
-	put(lane, leg, &hdr, seg, f, 0, 0, NULL);
+	post(lane, leg, seg, f, sl_build_tcp(&hdr, seg, payload_of(f), 0, sum_for(leg, 0)), NULL);
 	return true;
 }
 
