@@ -10,8 +10,10 @@
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 
-static SL_APART ssize_t send_stream(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
+/* sendto(MSG_FASTOPEN) to a name. */
+static SL_COLD ssize_t send_to_name(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
 {
+	struct sl_tx_req named = *r;
 	struct msghdr m = {
 		.msg_name = (void *)r->name,
 		.msg_namelen = r->namelen,
@@ -19,8 +21,14 @@ static SL_APART ssize_t send_stream(struct sl_sock *sk, int fd, const struct sl_
 		.msg_iovlen = r->niov,
 	};
 
-	return sl_tcp_sock_send(sk, fd, r->iov, r->niov, r->len, r->flags,
-				r->flags & MSG_FASTOPEN && !r->msg ? &m : r->msg);
+	named.msg = &m;
+	return sl_tcp_sock_send(sk, fd, &named);
+}
+
+static SL_APART ssize_t send_stream(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
+{
+	return sl_unlikely(r->flags & MSG_FASTOPEN && !r->msg) ? send_to_name(sk, fd, r)
+							       : sl_tcp_sock_send(sk, fd, r);
 }
 
 static inline __attribute__((always_inline)) ssize_t send_one(struct sl_sock *sk, int fd,

@@ -3,12 +3,24 @@
 #ifndef SL_IOV_H
 #define SL_IOV_H
 
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "base/base.h"
 #include "sock/proc/fdtab.h"
 
 #define SL_IOV_MAX 1024 /* pieces that one call may have: UIO_MAXIOV */
+
+/* A datagram, or bytes of a stream, to send, from any of the send calls. */
+struct sl_tx_req {
+	const struct iovec *iov;
+	size_t niov;
+	size_t len;
+	const struct sockaddr *name; /* NULL: to the peer */
+	socklen_t namelen;
+	int flags;
+	const struct msghdr *msg; /* NULL: no control */
+};
 
 /* False: a buffer is NULL, for which the call ends before it takes any byte. Any other bad address
  * is found when it is used (base/guard.h). */

@@ -26,17 +26,6 @@
 /* Result of a send function: the kernel must send it. */
 #define SL_SEND_BY_OS (-EREMOTE)
 
-/* A datagram to send, from any of the send calls. */
-struct sl_tx_req {
-	const struct iovec *iov;
-	size_t niov;
-	size_t len;
-	const struct sockaddr *name; /* NULL: to the peer */
-	socklen_t namelen;
-	int flags;
-	const struct msghdr *msg; /* NULL: no control */
-};
-
 /* send_path.c; lane held -------------------------------------------------------------------- */
 
 /* Finds the datagram's destination and sets p to it. 0: p may not be fresh; SL_SEND_BY_OS: leave

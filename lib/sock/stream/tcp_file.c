@@ -11,6 +11,7 @@
 #include "base/heap.h"
 #include "base/sys.h"
 #include "sluice.h"
+#include "sock/core/iov.h"
 #include "sock/core/life.h"
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
@@ -35,7 +36,8 @@ static ssize_t send_some(struct sl_sock *sk, int fd, const void *buf, size_t n, 
 {
 	struct iovec iov = {(void *)buf, n};
 
-	return sl_tcp_sock_send(sk, fd, &iov, 1, n, flags, NULL);
+	return sl_tcp_sock_send(
+		sk, fd, &(struct sl_tx_req){.iov = &iov, .niov = 1, .len = n, .flags = flags});
 }
 
 /* True: the file has more bytes from pos on. (For a terminal, say, that is not known: false.) */

@@ -225,10 +225,11 @@ static ssize_t begin(struct tx *x, int fd, const struct msghdr *msg)
 	return sl_unlikely(r == -EINPROGRESS) ? open_and_go_on(x, fd) : r;
 }
 
-ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, size_t niov,
-			 size_t len, int flags, const struct msghdr *msg)
+ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct sl_tx_req *q)
 {
-	struct tx x = {.sk = sk, .iov = iov, .niov = niov, .len = len, .flags = flags};
+	struct tx x = {.sk = sk, .iov = q->iov, .niov = q->niov, .len = q->len, .flags = q->flags};
+	const struct msghdr *msg = q->msg;
+	const int flags = q->flags;
 	uint64_t deadline;
 	ssize_t r;
 
@@ -238,7 +239,7 @@ ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, si
 		if (r != -EREMOTE || !is_ours(sk))
 			return r == -EREMOTE ? -EAGAIN : r;
 	}
-	if (sl_unlikely(!sl_iov_is_good(iov, niov)))
+	if (sl_unlikely(!sl_iov_is_good(q->iov, q->niov)))
 		return -EFAULT;
 	if (sl_unlikely(sk->errq || (msg && msg->msg_controllen))) {
 		int asks = sl_errq_asks(sk, msg);
@@ -247,7 +248,7 @@ ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, si
 			return asks;
 		x.stamps = (uint32_t)asks;
 	}
-	x.plain = niov == 1 && !x.stamps && !(flags & (MSG_MORE | MSG_OOB));
+	x.plain = q->niov == 1 && !x.stamps && !(flags & (MSG_MORE | MSG_OOB));
 	r = begin(&x, fd, msg);
 	if (sl_likely(r == 0))
 		return taken(&x);
@@ -262,7 +263,7 @@ ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, si
 		return taken(&x);
 	if (sl_unlikely(r == -EREMOTE)) {
 		r = send_kernel(sk, fd, &x, msg);
-		return r == -EREMOTE ? sl_tcp_sock_send(sk, fd, iov, niov, len, flags, msg) : r;
+		return r == -EREMOTE ? sl_tcp_sock_send(sk, fd, q) : r;
 	}
 	if (x.done)
 		return taken(&x);
