@@ -59,12 +59,12 @@ static bool has_no_csum(const struct sl_sock *sk, const struct sl_path *p)
 	return p->hdr.v6 ? sl_udp_sk_const(sk)->no_csum6 : sl_udp_sk_const(sk)->no_csum;
 }
 
-/* Sends by the path p, with the settings of ctl. */
-static ssize_t send_by(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r,
-		       uint64_t now, struct sl_path *p, const struct sl_tx_ctl *ctl,
-		       struct sl_leg **leg_out)
+/* Sends by the path p, with the settings of ctl. The socket's lane is held. */
+static ssize_t send_by(struct sl_sock *sk, const struct sl_tx_req *r, uint64_t now,
+		       struct sl_path *p, const struct sl_tx_ctl *ctl, struct sl_leg **leg_out)
 {
 	struct sl_udp_sock *us = sl_udp_sk(sk);
+	struct sl_lane *lane = sk->lane;
 	size_t gso, seg, sent;
 	bool ok;
 	int err;
@@ -104,8 +104,7 @@ static ssize_t send_by(struct sl_sock *sk, struct sl_lane *lane, const struct sl
 }
 
 /* Sends a message with control data, which may also ask for stamps of this message alone. */
-static SL_COLD ssize_t send_controlled(struct sl_sock *sk, struct sl_lane *lane,
-				       const struct sl_tx_req *r, uint64_t now,
+static SL_COLD ssize_t send_controlled(struct sl_sock *sk, const struct sl_tx_req *r, uint64_t now,
 				       struct sl_leg **leg_out)
 {
 	struct sl_udp_sock *us = sl_udp_sk(sk);
@@ -126,7 +125,7 @@ static SL_COLD ssize_t send_controlled(struct sl_sock *sk, struct sl_lane *lane,
 		return SL_SEND_BY_OS;
 	if (ctl.asks)
 		us->stamps = ctl.stamps;
-	n = send_by(sk, lane, r, now, p, &ctl, leg_out);
+	n = send_by(sk, r, now, p, &ctl, leg_out);
 	us->stamps = stamps;
 	return n;
 }
@@ -141,8 +140,8 @@ static ssize_t send_locked(struct sl_sock *sk, struct sl_lane *lane, const struc
 	if (sl_unlikely(lane == &sl_limbo || sk->state != SL_STATE_OFFLOADED))
 		return SL_SEND_BY_OS;
 	if (sl_unlikely(r->msg && r->msg->msg_controllen))
-		return send_controlled(sk, lane, r, now, leg_out);
-	return send_by(sk, lane, r, now, &sl_udp_sk(sk)->path, &none, leg_out);
+		return send_controlled(sk, r, now, leg_out);
+	return send_by(sk, r, now, &sl_udp_sk(sk)->path, &none, leg_out);
 }
 
 /* True: the error still waits, since the call failed for another reason before it came to it. */

@@ -7,54 +7,60 @@
 #include "stack/leg.h"
 #include "wire/csum.h"
 
-static SL_APART bool gather_many(uint8_t *to, const struct iovec *iov, size_t niov, size_t off,
-				 size_t n, bool want, uint64_t *sum)
+/* n bytes from offset off of the caller's buffers. Handed over by value: the compiler keeps it in
+ * registers. */
+struct slice {
+	const struct iovec *iov;
+	size_t niov, off, n;
+};
+
+static SL_APART bool gather_many(uint8_t *to, struct slice s, bool want, uint64_t *sum)
 {
 	size_t done = 0;
 
-	for (size_t i = 0; i < niov && done < n; i++) {
+	for (size_t i = 0; i < s.niov && done < s.n; i++) {
+		const struct iovec *v = &s.iov[i];
 		size_t part;
 
-		if (off >= iov[i].iov_len) {
-			off -= iov[i].iov_len;
+		if (s.off >= v->iov_len) {
+			s.off -= v->iov_len;
 			continue;
 		}
-		part = sl_min(iov[i].iov_len - off, n - done);
+		part = sl_min(v->iov_len - s.off, s.n - done);
 		if (sl_unlikely(
-			    sl_guard_copy(to + done, (const uint8_t *)iov[i].iov_base + off, part)))
+			    sl_guard_copy(to + done, (const uint8_t *)v->iov_base + s.off, part)))
 			return false;
 		done += part;
-		off = 0;
+		s.off = 0;
 	}
-	*sum = want ? sl_csum_add(0, to, n) : SL_CSUM_NONE;
+	*sum = want ? sl_csum_add(0, to, s.n) : SL_CSUM_NONE;
 	return true;
 }
 
-/* Gathers n bytes from offset off of the caller's buffers. sum: the checksum's, if it is wanted,
- * else SL_CSUM_NONE. False: there is no memory at a buffer. */
-static inline bool gather(uint8_t *to, const struct iovec *iov, size_t niov, size_t off, size_t n,
-			  bool want, uint64_t *sum)
+/* sum: the checksum's, if it is wanted, else SL_CSUM_NONE. False: there is no memory at a buffer.
+ */
+static inline bool gather(uint8_t *to, struct slice s, bool want, uint64_t *sum)
 {
-	const uint8_t *from = (const uint8_t *)iov->iov_base + off;
+	const uint8_t *from = (const uint8_t *)s.iov->iov_base + s.off;
 
-	if (sl_unlikely(niov != 1))
-		return gather_many(to, iov, niov, off, n, want, sum);
+	if (sl_unlikely(s.niov != 1))
+		return gather_many(to, s, want, sum);
 	if (sl_likely(want)) {
-		*sum = sl_csum_copy(0, to, from, n);
+		*sum = sl_csum_copy(0, to, from, s.n);
 		return *sum != SL_CSUM_FAULT;
 	}
 	*sum = SL_CSUM_NONE;
-	return !sl_guard_copy(to, from, n);
+	return !sl_guard_copy(to, from, s.n);
 }
 
-/* Puts n bytes from offset off on the ring as one datagram. False: no frame, no room, or no memory
- * at a buffer (sl_dgram_send() tells which). */
+/* Puts the slice on the ring as one datagram. False: no frame, no room, or no memory at a buffer
+ * (sl_dgram_send() tells which). */
 static inline __attribute__((always_inline)) bool put_one(struct sl_sock *sk, struct sl_lane *lane,
-							  const struct sl_path *p,
-							  const struct iovec *iov, size_t niov,
-							  size_t off, size_t n, bool wants_sum)
+							  const struct sl_path *p, struct slice s,
+							  bool wants_sum)
 {
 	struct sl_udp_sock *us = sl_udp_sk(sk);
+	const size_t n = s.n;
 	struct sl_leg *leg = p->leg;
 	bool by_device = leg->tx->caps & SL_TX_CSUM;
 	struct sl_tx_desc d;
@@ -63,13 +69,13 @@ static inline __attribute__((always_inline)) bool put_one(struct sl_sock *sk, st
 
 	/* sock_alloc_send_skb(): full when the limit has been reached, so one always fits; and the
 	 * segments of one call are one packet there. */
-	if (sl_unlikely(sl_load(&us->wmem) >= us->sndbuf) && !off)
+	if (sl_unlikely(sl_load(&us->wmem) >= us->sndbuf) && !s.off)
 		return false;
 	d.frame = sl_lane_frame(lane);
 	if (sl_unlikely(d.frame == SL_NO_FRAME))
 		return false;
 	payload = sl_frame_ptr(d.frame) + SL_SEND_ROOM;
-	if (sl_unlikely(!gather(payload, iov, niov, off, n, wants_sum && !by_device, &sum))) {
+	if (sl_unlikely(!gather(payload, s, wants_sum && !by_device, &sum))) {
 		sl_frame_put(&lane->frames, d.frame);
 		return false;
 	}
@@ -83,7 +89,7 @@ static inline __attribute__((always_inline)) bool put_one(struct sl_sock *sk, st
 		return false;
 	}
 	sl_frame_charge(d.frame, &us->wmem, (uint32_t)n + SL_SEND_OVERHEAD);
-	if (sl_unlikely(us->stamps) && off == 0)
+	if (sl_unlikely(us->stamps) && s.off == 0)
 		sl_errq_posted(sk, leg, &d);
 	sk->stats->tx_pkts++;
 	sk->stats->tx_bytes += n;
@@ -103,7 +109,7 @@ bool sl_send_straight(struct sl_sock *sk, struct sl_lane *lane, const struct sl_
 		return false;
 	if (sl_unlikely(r->len > p->max_payload))
 		return false;
-	return put_one(sk, lane, p, r->iov, 1, 0, r->len, true);
+	return put_one(sk, lane, p, (struct slice){r->iov, 1, 0, r->len}, true);
 }
 
 /* In several frames -----------------------------------------------------------------------------
@@ -140,19 +146,19 @@ static bool take_frames(struct sl_lane *lane, struct sl_tx_desc *d, unsigned nfr
 	return true;
 }
 
-/* Fills them from offset off. sum: the checksum's of all, if it is wanted. False: as gather(). */
-static bool gather_long(const struct sl_tx_desc *d, unsigned nframes, const struct sl_tx_req *r,
-			size_t off, bool want, uint64_t *sum)
+/* Fills them with the slice. sum: the checksum's of all, if it is wanted. False: as gather(). */
+static bool gather_long(const struct sl_tx_desc *d, unsigned nframes, struct slice part, bool want,
+			uint64_t *sum)
 {
 	uint64_t all = 0, s;
 
 	for (unsigned i = 0; i < nframes; i++) {
-		if (!gather(sl_frame_ptr(d[i].frame) + d[i].off, r->iov, r->niov, off, d[i].len,
-			    want, &s))
+		part.n = d[i].len;
+		if (!gather(sl_frame_ptr(d[i].frame) + d[i].off, part, want, &s))
 			return false;
 		if (want) /* (all lengths but the last are even) */
 			all = sl_csum_add64(all, s);
-		off += d[i].len;
+		part.off += d[i].len;
 	}
 	*sum = want ? (all == SL_CSUM_NONE ? 0 : all) : SL_CSUM_NONE;
 	return true;
@@ -166,16 +172,17 @@ static void put_frames(struct sl_lane *lane, const struct sl_tx_desc *d, unsigne
 
 /* put_one() for a datagram that needs several frames. */
 static bool put_long(struct sl_sock *sk, struct sl_lane *lane, const struct sl_path *p,
-		     const struct sl_tx_req *r, size_t off, size_t n, bool wants_sum)
+		     struct slice s, bool wants_sum)
 {
 	struct sl_udp_sock *us = sl_udp_sk(sk);
+	const size_t n = s.n;
 	unsigned nframes = frames_of(p, n);
 	struct sl_tx_desc d[SL_TX_BUFS];
 	uint64_t sum;
 
-	if ((sl_load(&us->wmem) >= us->sndbuf && !off) || !take_frames(lane, d, nframes, n))
+	if ((sl_load(&us->wmem) >= us->sndbuf && !s.off) || !take_frames(lane, d, nframes, n))
 		return false;
-	if (!gather_long(d, nframes, r, off, wants_sum, &sum)) {
+	if (!gather_long(d, nframes, s, wants_sum, &sum)) {
 		put_frames(lane, d, nframes);
 		return false;
 	}
@@ -201,10 +208,11 @@ static bool put_part(struct sl_sock *sk, struct sl_lane *lane, const struct sl_p
 		     const struct sl_tx_req *r, size_t off, size_t n)
 {
 	bool wants_sum = !(p->hdr.v6 ? sl_udp_sk(sk)->no_csum6 : sl_udp_sk(sk)->no_csum);
+	struct slice s = {r->iov, r->niov, off, n};
 
 	if (sl_unlikely(n > p->max_payload))
-		return put_long(sk, lane, p, r, off, n, wants_sum);
-	return put_one(sk, lane, p, r->iov, r->niov, off, n, wants_sum);
+		return put_long(sk, lane, p, s, wants_sum);
+	return put_one(sk, lane, p, s, wants_sum);
 }
 
 /* Lets the device work once when the ring, the frames or the send buffer are used up. */
