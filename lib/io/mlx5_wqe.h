@@ -70,12 +70,20 @@ static inline void sl_mlx5_put_data(uint8_t *seg, uint64_t addr, uint32_t bytes,
 
 /* All functions below write a whole request and return its length in bytes. */
 
+/* Handed over by value: these functions are inlined, and it costs nothing. */
+struct sl_mlx5_req {
+	uint16_t index; /* of its first block */
+	uint8_t ctrl;   /* SL_MLX5_SIGNALLED, or 0 */
+	bool csum;      /* the device writes the checksums */
+	uint16_t mss;   /* of TCP's segments: sl_mlx5_put_tso() alone */
+	uint16_t hdr;   /* bytes of their headers */
+};
+
 /* A request that contains the packet itself. */
-static inline uint32_t sl_mlx5_put_inline(uint8_t *wqe, const struct sl_mlx5_wqe *q, uint16_t index,
-					  uint8_t ctrl, bool csum, const uint8_t *packet,
-					  uint32_t len)
+static inline uint32_t sl_mlx5_put_inline(uint8_t *wqe, const struct sl_mlx5_wqe *q,
+					  struct sl_mlx5_req r, const uint8_t *packet, uint32_t len)
 {
-	uint32_t hdr = sl_min(q->l2_bytes, len), at = sl_mlx5_put_eth(wqe, csum, 0, hdr), bytes;
+	uint32_t hdr = sl_min(q->l2_bytes, len), at = sl_mlx5_put_eth(wqe, r.csum, 0, hdr), bytes;
 
 	if (sl_unlikely(hdr)) {
 		memcpy(wqe + SL_MLX5_HDR_AT, packet, hdr);
@@ -85,16 +93,15 @@ static inline uint32_t sl_mlx5_put_inline(uint8_t *wqe, const struct sl_mlx5_wqe
 	sl_mlx5_put32(wqe + at, len | MLX5_INLINE_SEG);
 	memcpy(wqe + at + 4, packet, len);
 	bytes = at + 4 + len;
-	sl_mlx5_put_ctrl(wqe, q, MLX5_OPCODE_SEND, index, bytes, ctrl);
+	sl_mlx5_put_ctrl(wqe, q, MLX5_OPCODE_SEND, r.index, bytes, r.ctrl);
 	return bytes;
 }
 
 /* A request to send a packet that lies in n places; the first one has its Ethernet header. */
-static inline uint32_t sl_mlx5_put_send(uint8_t *wqe, const struct sl_mlx5_wqe *q, uint16_t index,
-					uint8_t ctrl, bool csum, const struct ibv_sge *sge,
-					unsigned n)
+static inline uint32_t sl_mlx5_put_send(uint8_t *wqe, const struct sl_mlx5_wqe *q,
+					struct sl_mlx5_req r, const struct ibv_sge *sge, unsigned n)
 {
-	uint32_t hdr = sl_min(q->l2_bytes, sge->length), at = sl_mlx5_put_eth(wqe, csum, 0, hdr);
+	uint32_t hdr = sl_min(q->l2_bytes, sge->length), at = sl_mlx5_put_eth(wqe, r.csum, 0, hdr);
 
 	if (sl_unlikely(hdr))
 		memcpy(wqe + SL_MLX5_HDR_AT, (const void *)(uintptr_t)sge->addr, hdr);
@@ -104,23 +111,22 @@ static inline uint32_t sl_mlx5_put_send(uint8_t *wqe, const struct sl_mlx5_wqe *
 		sl_mlx5_put_data(wqe + at, sge[i].addr + hdr, sge[i].length - hdr, sge[i].lkey);
 		at += SL_MLX5_SEG_BYTES;
 	}
-	sl_mlx5_put_ctrl(wqe, q, MLX5_OPCODE_SEND, index, at, ctrl);
+	sl_mlx5_put_ctrl(wqe, q, MLX5_OPCODE_SEND, r.index, at, r.ctrl);
 	return at;
 }
 
-/* A request to cut the payload in n places into TCP segments of mss bytes, with a copy of the hdr
- * bytes of headers in front of each. */
-static inline uint32_t sl_mlx5_put_tso(uint8_t *wqe, const struct sl_mlx5_wqe *q, uint16_t index,
-				       uint8_t ctrl, bool csum, const uint8_t *headers,
-				       uint32_t hdr, uint16_t mss, const struct ibv_sge *sge,
-				       unsigned n)
+/* A request to cut the payload in n places into TCP segments of r.mss bytes, with a copy of the
+ * r.hdr bytes of headers in front of each. */
+static inline uint32_t sl_mlx5_put_tso(uint8_t *wqe, const struct sl_mlx5_wqe *q,
+				       struct sl_mlx5_req r, const uint8_t *headers,
+				       const struct ibv_sge *sge, unsigned n)
 {
-	uint32_t at = sl_mlx5_put_eth(wqe, csum, mss, hdr);
+	uint32_t at = sl_mlx5_put_eth(wqe, r.csum, r.mss, r.hdr);
 
-	memcpy(wqe + SL_MLX5_HDR_AT, headers, hdr);
+	memcpy(wqe + SL_MLX5_HDR_AT, headers, r.hdr);
 	for (unsigned i = 0; i < n; i++, at += SL_MLX5_SEG_BYTES)
 		sl_mlx5_put_data(wqe + at, sge[i].addr, sge[i].length, sge[i].lkey);
-	sl_mlx5_put_ctrl(wqe, q, MLX5_OPCODE_TSO, index, at, ctrl);
+	sl_mlx5_put_ctrl(wqe, q, MLX5_OPCODE_TSO, r.index, at, r.ctrl);
 	return at;
 }
 

@@ -40,28 +40,27 @@ static uint32_t put_one(struct sl_verbs_tx *v, uint8_t *wqe, const struct sl_tx_
 {
 	const struct sl_verbs_mlx5 *m = v->direct;
 	uint8_t *packet = sl_frame_ptr(d->frame) + d->off;
-	bool csum = d->flags & SL_TXD_CSUM;
+	struct sl_mlx5_req r = {(uint16_t)m->next, ctrl, d->flags & SL_TXD_CSUM, 0, 0};
 	struct ibv_sge sge[2];
 
 	if (d->len <= v->inline_bytes)
-		return sl_mlx5_put_inline(wqe, &m->wqe, (uint16_t)m->next, ctrl, csum, packet,
-					  d->len);
+		return sl_mlx5_put_inline(wqe, &m->wqe, r, packet, d->len);
 	if (v->mem && sl_verbs_mem_put(v, v->made, sge))
-		return sl_mlx5_put_send(wqe, &m->wqe, (uint16_t)m->next, ctrl, csum, sge, 2);
+		return sl_mlx5_put_send(wqe, &m->wqe, r, sge, 2);
 	sge[0] = (struct ibv_sge){(uintptr_t)packet, d->len, v->lkey};
-	return sl_mlx5_put_send(wqe, &m->wqe, (uint16_t)m->next, ctrl, csum, sge, 1);
+	return sl_mlx5_put_send(wqe, &m->wqe, r, sge, 1);
 }
 
 static uint32_t put_train(struct sl_verbs_tx *v, uint8_t *wqe, const struct sl_tx_desc *d,
 			  uint32_t n, uint8_t ctrl)
 {
 	const struct sl_verbs_mlx5 *m = v->direct;
+	struct sl_mlx5_req r = {(uint16_t)m->next, ctrl, d->flags & SL_TXD_CSUM,
+				(uint16_t)(d->len - d->hdr), d->hdr};
 	struct ibv_sge sge[SL_TSO_SEGS];
 
 	sl_verbs_train_sges(v, v->made, n, sge);
-	return sl_mlx5_put_tso(wqe, &m->wqe, (uint16_t)m->next, ctrl, d->flags & SL_TXD_CSUM,
-			       sl_frame_ptr(d->frame) + d->off, d->hdr, (uint16_t)(d->len - d->hdr),
-			       sge, n);
+	return sl_mlx5_put_tso(wqe, &m->wqe, r, sl_frame_ptr(d->frame) + d->off, sge, n);
 }
 
 static void copy_over_end(struct sl_verbs_mlx5 *m, uint32_t at, uint32_t bytes)
@@ -233,14 +232,14 @@ static void ours(const struct sl_verbs_tx *v, const struct sl_verbs_mlx5 *m, uin
 		 unsigned kind, bool csum)
 {
 	const struct sl_mlx5_wqe *q = &m->wqe;
-	uint8_t ctrl = kind & 1 ? SL_MLX5_SIGNALLED : 0;
+	struct sl_mlx5_req r = {0, kind & 1 ? SL_MLX5_SIGNALLED : 0, csum, TEST_MSS, TEST_HDR};
 
 	if (kind == 0)
-		sl_mlx5_put_inline(wqe, q, 0, ctrl, csum, packet, inlined(v));
+		sl_mlx5_put_inline(wqe, q, r, packet, inlined(v));
 	else if (kind == 3)
-		sl_mlx5_put_tso(wqe, q, 0, ctrl, csum, packet, TEST_HDR, TEST_MSS, places, kind);
+		sl_mlx5_put_tso(wqe, q, r, packet, places, kind);
 	else
-		sl_mlx5_put_send(wqe, q, 0, ctrl, csum, places, kind);
+		sl_mlx5_put_send(wqe, q, r, places, kind);
 }
 
 /* True: our request is the same as libmlx5's. The first comparison also learns how many bytes of

@@ -21,6 +21,8 @@ static const struct sl_mlx5_wqe bare = {.qpn = 0x1234 << 8},
 				l2 = {.qpn = 0x1234 << 8, .l2_bytes = 18};
 static uint8_t wqe[SL_MLX5_WQE_MAX];
 
+#define REQ(index, ctrl, csum) ((struct sl_mlx5_req){index, ctrl, csum, 0, 0})
+
 static void expect(const char *head, uint32_t n, uint32_t bytes, uint32_t got)
 {
 	assert_int_equal(got, bytes);
@@ -30,14 +32,14 @@ static void expect(const char *head, uint32_t n, uint32_t bytes, uint32_t got)
 
 static void test_inline(void **state)
 {
-	uint32_t n = sl_mlx5_put_inline(wqe, &bare, 0xabcd, SL_MLX5_SIGNALLED, true,
+	uint32_t n = sl_mlx5_put_inline(wqe, &bare, REQ(0xabcd, SL_MLX5_SIGNALLED, true),
 					(const uint8_t *)PACKET, LEN);
 
 	assert_memory_equal(wqe + 36, PACKET, LEN);
 	expect("\x00\xab\xcd\x0a\x00\x12\x34\x05\0\0\0\x08\0\0\0\0"
 	       "\0\0\0\0\xc0\0\0\0\0\0\0\0\0\0\0\0\x80\0\0\x28",
 	       36, 36 + LEN, n);
-	n = sl_mlx5_put_inline(wqe, &l2, 1, 0, false, (const uint8_t *)PACKET, LEN);
+	n = sl_mlx5_put_inline(wqe, &l2, REQ(1, 0, false), (const uint8_t *)PACKET, LEN);
 	assert_memory_equal(wqe + 30, PACKET, 18);
 	assert_memory_equal(wqe + 52, PACKET + 18, LEN - 18);
 	assert_memory_equal(wqe + 48, "\x80\0\0\x16", 4);
@@ -51,18 +53,18 @@ static void test_places(void **state)
 	const struct ibv_sge sge[] = {{(uintptr_t)PACKET, 20, 0x11},
 				      {0x123456789abcdef0, 1400, 0x22}};
 	uint64_t rest = htobe64((uintptr_t)PACKET + 18);
-	uint32_t n = sl_mlx5_put_send(wqe, &bare, 7, 0, true, sge, 2);
+	uint32_t n = sl_mlx5_put_send(wqe, &bare, REQ(7, 0, true), sge, 2);
 
 	assert_memory_equal(wqe + 48, "\0\0\x05\x78\0\0\0\x22\x12\x34\x56\x78\x9a\xbc\xde\xf0", 16);
 	expect("\x00\x00\x07\x0a\x00\x12\x34\x04\0\0\0\0\0\0\0\0"
 	       "\0\0\0\0\xc0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x14\0\0\0\x11",
 	       40, 64, n);
 	/* In the first request some of the first piece is left, in the second nothing. */
-	n = sl_mlx5_put_send(wqe, &l2, 7, 0, false, sge, 2);
+	n = sl_mlx5_put_send(wqe, &l2, REQ(7, 0, false), sge, 2);
 	assert_memory_equal(wqe + 48, "\0\0\0\x02\0\0\0\x11", 8);
 	assert_memory_equal(wqe + 56, &rest, 8);
 	assert_int_equal(n, 80);
-	n = sl_mlx5_put_send(wqe, &l2, 7, 0, false,
+	n = sl_mlx5_put_send(wqe, &l2, REQ(7, 0, false),
 			     (struct ibv_sge[]){{(uintptr_t)PACKET, 18, 0x11}, sge[1]}, 2);
 	assert_memory_equal(wqe + 48, "\0\0\x05\x78\0\0\0\x22", 8);
 	assert_int_equal(n, 64);
@@ -71,8 +73,9 @@ static void test_places(void **state)
 static void test_segments(void **state)
 {
 	const struct ibv_sge sge = {0x1000, 9000, 0x22};
-	uint32_t n = sl_mlx5_put_tso(wqe, &bare, 9, SL_MLX5_SIGNALLED, true,
-				     (const uint8_t *)PACKET, LEN, 1448, &sge, 1);
+	uint32_t n = sl_mlx5_put_tso(wqe, &bare,
+				     (struct sl_mlx5_req){9, SL_MLX5_SIGNALLED, true, 1448, LEN},
+				     (const uint8_t *)PACKET, &sge, 1);
 
 	assert_memory_equal(wqe + 30, PACKET, LEN);
 	assert_memory_equal(wqe + 80, "\0\0\x23\x28\0\0\0\x22\0\0\0\0\0\0\x10\0", 16);
