@@ -93,7 +93,7 @@ static size_t count_args(va_list ap)
 		n = count_args(again);                                                             \
 		va_end(again);                                                                     \
 		(argv) = alloca((n + 1) * sizeof(*(argv)));                                        \
-		(argv)[0] = (char *)(first);                                                       \
+		(argv)[0] = sl_unconst(first);                                                     \
 		for (size_t i = 1; i <= n; i++)                                                    \
 			(argv)[i] = va_arg(ap, char *);                                            \
 	} while (0)

@@ -85,7 +85,7 @@ void sl_given_use(int fd)
 
 void sl_given_received(const struct msghdr *msg)
 {
-	struct msghdr *m = (struct msghdr *)msg;
+	struct msghdr *m = sl_unconst(msg);
 	int saved = errno;
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c && !sl_in_vfork; c = CMSG_NXTHDR(m, c)) {

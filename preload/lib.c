@@ -42,7 +42,7 @@ static void complain(const char *why)
 {
 	struct iovec line[] = {
 		{"Sluice WARNING: everything stays with the kernel: ", 50},
-		{(void *)why, strlen(why)},
+		{sl_unconst(why), strlen(why)},
 		{"\n", 1},
 	};
 

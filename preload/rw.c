@@ -171,7 +171,7 @@ ssize_t sendto(int fd, const void *buf, size_t len, int flags, const struct sock
 /* Hands back sockets that a message passes to another process, which needs plain kernel sockets. */
 static void release_rights(const struct msghdr *msg)
 {
-	struct msghdr *m = (struct msghdr *)msg;
+	struct msghdr *m = sl_unconst(msg);
 	struct cmsghdr *c;
 
 	for (c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {

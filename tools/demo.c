@@ -131,7 +131,7 @@ static pid_t start_child(const struct demo *d, const char *ns, bool preload, int
 		dup2(sink, 2);
 		if (preload)
 			setenv("LD_PRELOAD", d->preload, 1);
-		execvp(argv[0], (char *const *)argv);
+		execvp(argv[0], sl_unconst(argv));
 		_exit(127);
 	}
 	if (out) {

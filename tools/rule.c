@@ -113,8 +113,10 @@ static void print_rules(void)
 
 static void print_error(void *arg, const struct sl_conf_error *e)
 {
-	fprintf(stderr, "%s:%u:%u: expected %s, found '%s'\n", (const char *)arg, e->line, e->col,
-		e->expected, e->found);
+	const char *const *path = arg;
+
+	fprintf(stderr, "%s:%u:%u: expected %s, found '%s'\n", *path, e->line, e->col, e->expected,
+		e->found);
 }
 
 /* Loads the rules of a file; NULL: of the configuration file. 0 or an exit status. */
@@ -127,7 +129,7 @@ static int load_file(const char *file)
 
 	memset(rules, 0, sizeof(rules));
 	if (file) {
-		wrong_lines = sl_conf_read(file, &conf, print_error, (void *)file);
+		wrong_lines = sl_conf_read(file, &conf, print_error, &file);
 		if (wrong_lines < 0) {
 			fprintf(stderr, "sluice rule: %s: %s\n", file, strerror(-wrong_lines));
 			return 1;

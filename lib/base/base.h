@@ -23,7 +23,10 @@
 #define SL_COLD         __attribute__((cold, noinline))
 
 #define sl_container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
-#define sl_array_len(a)                    (sizeof(a) / sizeof((a)[0]))
+/* Of a pointer to const. */
+#define sl_container_of_const(ptr, type, member)                                                   \
+	((const type *)((const char *)(ptr)-offsetof(type, member)))
+#define sl_array_len(a) (sizeof(a) / sizeof((a)[0]))
 #ifdef __CPPCHECK__ /* cannot read statement expressions everywhere */
 #define sl_min(a, b) ((a) < (b) ? (a) : (b))
 #define sl_max(a, b) ((a) > (b) ? (a) : (b))
@@ -64,6 +67,14 @@ static inline void sl_cpu_relax(void)
 #elif defined(__aarch64__)
 	__asm__ volatile("yield");
 #endif
+}
+
+/* For calls of others whose types have no const, though nothing is written there: struct iovec and
+ * struct msghdr of a send, the argv of execve(2), the CMSG_* macros. Our own types have const, so
+ * no other cast drops it (-Wcast-qual). */
+static inline void *sl_unconst(const void *p)
+{
+	return (void *)(uintptr_t)p;
 }
 
 #endif

@@ -16,7 +16,7 @@ union control {
 long sl_rights_send(int sock, const void *data, size_t bytes, const int *fd, uint32_t nfds,
 		    int flags)
 {
-	struct iovec iov = {(void *)data, bytes};
+	struct iovec iov = {sl_unconst(data), bytes};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 	union control c;
 

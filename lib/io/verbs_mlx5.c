@@ -217,11 +217,11 @@ static void theirs(const struct sl_verbs_tx *v, unsigned kind, bool csum)
 	qpx->wr_flags = (csum ? IBV_SEND_IP_CSUM : 0) | (kind & 1 ? IBV_SEND_SIGNALED : 0) |
 			(kind == 0 ? IBV_SEND_INLINE : 0);
 	if (kind == 3)
-		ibv_wr_send_tso(qpx, (void *)packet, TEST_HDR, TEST_MSS);
+		ibv_wr_send_tso(qpx, sl_unconst(packet), TEST_HDR, TEST_MSS);
 	else
 		ibv_wr_send(qpx);
 	if (kind == 0)
-		ibv_wr_set_inline_data(qpx, (void *)packet, inlined(v));
+		ibv_wr_set_inline_data(qpx, sl_unconst(packet), inlined(v));
 	else if (kind == 1)
 		ibv_wr_set_sge(qpx, places[0].lkey, places[0].addr, places[0].length);
 	else

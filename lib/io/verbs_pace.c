@@ -30,7 +30,7 @@ static void set_patience(struct sl_verbs_tx *v, uint32_t kbps)
 
 int sl_verbs_may_pace(const struct sl_tx *tx, const struct sl_pace_ask *ask)
 {
-	const struct sl_verbs_dev *dev = sl_container_of(tx, const struct sl_verbs_tx, tx)->dev;
+	const struct sl_verbs_dev *dev = sl_container_of_const(tx, struct sl_verbs_tx, tx)->dev;
 	uint32_t kbps = kbps_of(ask->bytes_s);
 
 	if (!dev->pace_max_kbps)
@@ -68,19 +68,19 @@ int sl_verbs_set_rate(struct sl_tx *tx, const struct sl_pace_ask *ask)
 
 bool sl_verbs_is_idle(const struct sl_tx *tx)
 {
-	const struct sl_verbs_tx *v = sl_container_of(tx, const struct sl_verbs_tx, tx);
+	const struct sl_verbs_tx *v = sl_container_of_const(tx, struct sl_verbs_tx, tx);
 
 	return v->head == v->tail;
 }
 
 uint32_t sl_verbs_posted(const struct sl_tx *tx)
 {
-	return sl_container_of(tx, const struct sl_verbs_tx, tx)->head;
+	return sl_container_of_const(tx, struct sl_verbs_tx, tx)->head;
 }
 
 uint32_t sl_verbs_done(const struct sl_tx *tx)
 {
-	return sl_container_of(tx, const struct sl_verbs_tx, tx)->tail;
+	return sl_container_of_const(tx, struct sl_verbs_tx, tx)->tail;
 }
 
 bool sl_verbs_has_done(const struct sl_tx *tx, uint32_t posted)

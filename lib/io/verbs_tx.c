@@ -22,7 +22,7 @@ void sl_verbs_die(struct sl_verbs_tx *v, const char *why, uint32_t sure_from)
 
 const char *sl_verbs_dead(const struct sl_tx *tx)
 {
-	return sl_container_of(tx, const struct sl_verbs_tx, tx)->dead;
+	return sl_container_of_const(tx, struct sl_verbs_tx, tx)->dead;
 }
 
 static uint32_t room(struct sl_tx *tx)

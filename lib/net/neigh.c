@@ -163,16 +163,16 @@ static struct sl_neigh *find_or_make(uint32_t ifindex, const struct sl_addr *add
 
 /* State ------------------------------------------------------------------------------------ */
 
-static uint32_t *words(const struct sl_neigh *n)
+static const uint32_t *words(const struct sl_neigh *n)
 {
-	return (uint32_t *)((char *)n + offsetof(struct sl_neigh, mac));
+	return (const uint32_t *)((const char *)n + offsetof(struct sl_neigh, mac));
 }
 
 /* Leaves seq alone if nothing changes, so that cached headers stay valid. Partner:
  * sl_neigh_read(). Lock held. */
 static void write_state(struct sl_neigh *n, const union state *s)
 {
-	uint32_t *w = words(n);
+	uint32_t *w = (uint32_t *)((char *)n + offsetof(struct sl_neigh, mac));
 
 	if (w[0] == s->word[0] && w[1] == s->word[1])
 		return;

@@ -22,9 +22,9 @@ struct sl_oooseg *sl_ooo_piece(const struct sl_ooo *o, struct sl_ooo_at at)
 	return at.b < o->nblocks ? &o->block[at.b]->seg[at.k] : NULL;
 }
 
-static struct sl_oooseg *last_of(const struct sl_oooblock *b)
+static struct sl_oooseg *last_of(struct sl_oooblock *b)
 {
-	return (struct sl_oooseg *)&b->seg[b->first + b->n - 1];
+	return &b->seg[b->first + b->n - 1];
 }
 
 struct sl_oooseg *sl_ooo_last(const struct sl_ooo *o)

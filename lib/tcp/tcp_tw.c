@@ -224,7 +224,7 @@ bool sl_tcp_tw_input(struct sl_tcp_host *h, struct sl_tcp_node *n, const struct 
  * second in between, and for tcp_tw_reuse: tcp_twsk_unique(). */
 bool sl_tcp_tw_may_reuse(const struct sl_tcp_node *n)
 {
-	return sl_container_of(n, struct tw, node)->ts_ok;
+	return sl_container_of_const(n, struct tw, node)->ts_ok;
 }
 
 bool sl_tcp_tw_reuse(struct sl_tcp_host *h, struct sl_tcp_node *n, uint32_t *isn)

@@ -103,7 +103,7 @@ static void send_from(int family, const struct sl_flow_key *k, const struct tcph
 		struct cmsghdr align;
 		char space[CMSG_SPACE(sizeof(struct in6_pktinfo))];
 	} c = {0};
-	struct iovec iov = {(void *)th, sizeof(*th)};
+	struct iovec iov = {sl_unconst(th), sizeof(*th)};
 	struct msghdr msg = {
 		.msg_name = &to, .msg_iov = &iov, .msg_iovlen = 1, .msg_control = c.space};
 	struct in_pktinfo *p4 = (struct in_pktinfo *)CMSG_DATA(&c.align);

@@ -84,9 +84,11 @@ static bool id_of_name(const char *name, bool group, uint32_t *id)
 
 static void say_wrong_line(void *arg, unsigned line, const char *expected, const char *found)
 {
-	sl_warn("sluiced", "%s:%u: expected %s, found %s%s%s; the line is skipped",
-		(const char *)arg, line, expected, *found ? "'" : "",
-		*found ? found : "the end of the line", *found ? "'" : "");
+	const char *const *path = arg;
+
+	sl_warn("sluiced", "%s:%u: expected %s, found %s%s%s; the line is skipped", *path, line,
+		expected, *found ? "'" : "", *found ? found : "the end of the line",
+		*found ? "'" : "");
 }
 
 /* The policy without a file: root, and the members of the group sluice. */
@@ -121,7 +123,7 @@ static int load_policy(void)
 	}
 	if (n == POLICY_MAX)
 		sl_warn("sluiced", "%s: only %u bytes are read", path, POLICY_MAX);
-	sl_policy_parse(text, (size_t)n, &fresh, id_of_name, say_wrong_line, (void *)path);
+	sl_policy_parse(text, (size_t)n, &fresh, id_of_name, say_wrong_line, &path);
 	sluiced.policy = fresh;
 	return 0;
 }

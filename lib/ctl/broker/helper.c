@@ -71,7 +71,7 @@ static bool find_tool(char path[256])
 /* Arguments of the new process, which shares our memory until it has called exec. */
 struct launch {
 	char tool[256];
-	char *argv[5];
+	const char *argv[5];
 	char *envp[4];
 	int fd[SL_HELPER_FDS]; /* they become 3, 4, 5, 6 */
 	void *stack;           /* of the reaper; the first half is the middleman's */
@@ -211,7 +211,7 @@ static void pass_env(char **envp, char bpffs[300], char libs[300])
 int sl_helper_start(const char *command, const char *arg, const int fd[SL_HELPER_FDS])
 {
 	char bpffs[300], libs[300];
-	struct launch l = {.argv = {"sluice", (char *)command, (char *)arg}};
+	struct launch l = {.argv = {"sluice", command, arg}};
 
 	/* The helper would die with the init of a process namespace. */
 	if (getpid() == 1 || !find_tool(l.tool))

@@ -59,8 +59,10 @@ close_file:
 
 static void log_error(void *arg, const struct sl_conf_error *e)
 {
-	sl_warn("conf", "%s:%u:%u: expected %s, found %s%s%s; the line is skipped",
-		(const char *)arg, e->line, e->col, e->expected, e->found[0] ? "'" : "",
+	const char *const *path = arg;
+
+	sl_warn("conf", "%s:%u:%u: expected %s, found %s%s%s; the line is skipped", *path, e->line,
+		e->col, e->expected, e->found[0] ? "'" : "",
 		e->found[0] ? e->found : "the end of the line", e->found[0] ? "'" : "");
 }
 
@@ -72,10 +74,10 @@ static int read_first(const char **from)
 
 	*from = sl_settings.config_file;
 	if (**from)
-		return sl_conf_read(*from, &loaded, log_error, (void *)*from);
+		return sl_conf_read(*from, &loaded, log_error, from);
 	for (unsigned i = 0; i < sl_array_len(defaults) && err == -ENOENT; i++) {
 		*from = defaults[i];
-		err = sl_conf_read(*from, &loaded, log_error, (void *)*from);
+		err = sl_conf_read(*from, &loaded, log_error, from);
 	}
 	return err;
 }

@@ -15,9 +15,9 @@ static SL_COLD ssize_t send_to_name(struct sl_sock *sk, int fd, const struct sl_
 {
 	struct sl_tx_req named = *r;
 	struct msghdr m = {
-		.msg_name = (void *)r->name,
+		.msg_name = sl_unconst(r->name),
 		.msg_namelen = r->namelen,
-		.msg_iov = (struct iovec *)r->iov,
+		.msg_iov = sl_unconst(r->iov),
 		.msg_iovlen = r->niov,
 	};
 
@@ -45,7 +45,7 @@ ssize_t sl_sendto(int fd, const void *buf, size_t len, int flags, const struct s
 		  socklen_t addrlen)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
-	struct iovec iov = {(void *)buf, len};
+	struct iovec iov = {sl_unconst(buf), len};
 	struct sl_tx_req r = {&iov, 1, len, addr, addrlen, flags, NULL};
 
 	return sk ? send_one(sk, fd, &r) : sl_sys_sendto(fd, buf, len, flags, addr, addrlen);

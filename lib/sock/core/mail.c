@@ -170,19 +170,19 @@ static void tell_parent(struct sl_sock *sk, int fd, enum sl_letter_use use)
 		tell(&l, -1, &to, -1);
 }
 
-void sl_keeper_tell_parent_of(const struct sl_sock *sk, int fd)
+void sl_keeper_tell_parent_of(struct sl_sock *sk, int fd)
 {
-	tell_parent((struct sl_sock *)sk, fd, ops->use_of(sk));
+	tell_parent(sk, fd, ops->use_of(sk));
 }
 
-void sl_keeper_tell_parent(const struct sl_sock *sk)
+void sl_keeper_tell_parent(struct sl_sock *sk)
 {
 	sl_keeper_tell_parent_of(sk, sk->fd);
 }
 
-void sl_keeper_share(const struct sl_sock *sk)
+void sl_keeper_share(struct sl_sock *sk)
 {
-	tell_parent((struct sl_sock *)sk, sk->fd, SL_USE_SHARE);
+	tell_parent(sk, sk->fd, SL_USE_SHARE);
 }
 
 void sl_keeper_tell_fork(void)

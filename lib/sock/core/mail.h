@@ -56,27 +56,27 @@ void sl_mail_on_letter(const void *letter, long bytes, int end);
 void sl_mail_child(void); /* after fork, in the child */
 
 /* In a child: asks the parent to hand the socket back, and waits for the answer for a while. */
-void sl_keeper_tell_parent(const struct sl_sock *sk);
+void sl_keeper_tell_parent(struct sl_sock *sk);
 /* sl_keeper_tell_parent() for a child that has the socket by fd instead of sk->fd. */
-void sl_keeper_tell_parent_of(const struct sl_sock *sk, int fd);
+void sl_keeper_tell_parent_of(struct sl_sock *sk, int fd);
 /* Puts a packet with descriptors where children find it: at the other end of the mailbox. */
 void sl_keeper_leave(const void *what, size_t bytes, const int *fd, uint32_t nfds);
 /* In a child: tells the parent that this child serves the listener, too. */
-void sl_keeper_share(const struct sl_sock *sk);
+void sl_keeper_share(struct sl_sock *sk);
 /* The number of this process's ancestors, by fork, that had a keeper. Children of a process with
  * SL_GENERATIONS such ancestors do without. */
 #define SL_GENERATIONS 8
 uint8_t sl_keeper_generation(void);
 bool sl_keeper_may_have_children(void);
 /* Has the parent hand the socket back first, if it is the parent's. */
-static inline void sl_sock_part(const struct sl_sock *sk)
+static inline void sl_sock_part(struct sl_sock *sk)
 {
 	if (sl_unlikely(sk->passed))
 		sl_keeper_tell_parent(sk);
 }
 /* A child changes what a UDP socket is (its peer, an option): the parent, which goes by what it has
  * set itself, leaves it to the kernel first. sk: may be NULL. */
-static inline void sl_sock_change(const struct sl_sock *sk)
+static inline void sl_sock_change(struct sl_sock *sk)
 {
 	if (sk && sk->proto == IPPROTO_UDP)
 		sl_sock_part(sk);

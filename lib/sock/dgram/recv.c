@@ -184,7 +184,7 @@ static ssize_t from_queue(struct sl_sock *sk, const struct sl_rx_req *r)
 
 static ssize_t from_kernel(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 {
-	struct msghdr none = {.msg_iov = (struct iovec *)r->iov, .msg_iovlen = r->niov};
+	struct msghdr none = {.msg_iov = sl_unconst(r->iov), .msg_iovlen = r->niov};
 	struct msghdr *m = r->msg ? r->msg : &none;
 	uint8_t had = __atomic_exchange_n(&sk->os, 0, __ATOMIC_ACQ_REL);
 	ssize_t n = sl_sys_recvmsg(fd, m, (r->flags & ~MSG_WAITFORONE) | MSG_DONTWAIT);
@@ -320,7 +320,7 @@ static ssize_t poll_kernel(struct sl_sock *sk, int fd, struct msghdr *m, int fla
 
 static ssize_t kernel_call(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 {
-	struct msghdr none = {.msg_iov = (struct iovec *)r->iov, .msg_iovlen = r->niov};
+	struct msghdr none = {.msg_iov = sl_unconst(r->iov), .msg_iovlen = r->niov};
 	struct msghdr *m = r->msg ? r->msg : &none;
 
 	if (sl_unlikely(sl_settings.rx_poll_init) && !sk->nonblock && !(r->flags & MSG_DONTWAIT)) {
@@ -336,7 +336,7 @@ static ssize_t kernel_call(struct sl_sock *sk, int fd, const struct sl_rx_req *r
  * buffers, and sockets of the kernel's. */
 static ssize_t receive_special(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 {
-	struct msghdr none = {.msg_iov = (struct iovec *)r->iov, .msg_iovlen = r->niov};
+	struct msghdr none = {.msg_iov = sl_unconst(r->iov), .msg_iovlen = r->niov};
 	ssize_t n;
 
 	if (!(r->flags & MSG_ERRQUEUE))

@@ -156,9 +156,9 @@ static bool error_waits(int fd)
 static ssize_t send_by_kernel(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
 {
 	struct msghdr m = {
-		.msg_name = (void *)r->name,
+		.msg_name = sl_unconst(r->name),
 		.msg_namelen = r->namelen,
-		.msg_iov = (struct iovec *)r->iov,
+		.msg_iov = sl_unconst(r->iov),
 		.msg_iovlen = r->niov,
 	};
 	bool err = sl_load(&sk->os) & SL_OS_ERR;

@@ -64,7 +64,7 @@ bool sl_tlisten_share(struct sl_sock *sk);
 /* Call before accepting from a parent's listener without having a part of it. */
 static inline void sl_tcp_sock_accepts(int fd)
 {
-	const struct sl_sock *sk = sl_fd_sock(fd);
+	struct sl_sock *sk = sl_fd_sock(fd);
 
 	if (sl_unlikely(sk && sk->heir && sk->passed))
 		sl_keeper_tell_parent(sk);

@@ -154,7 +154,7 @@ bool sl_conn_send(struct sl_tcp *t, const struct sl_tcp_seg *seg, uint32_t frame
 
 static const struct sl_sock *sock_of(const struct sl_tcp_listener *l)
 {
-	return l ? sl_container_of(l, struct sl_tlisten, tcp)->sk : NULL;
+	return l ? sl_container_of_const(l, struct sl_tlisten, tcp)->sk : NULL;
 }
 
 /* The device for a link-local peer, else 0: inet_request_bound_dev_if(), tcp_v6_init_req(). */
@@ -202,7 +202,7 @@ struct sl_tcp_route sl_conn_route(struct sl_tcp_host *h, const struct sl_tcp *t,
 				  const struct sl_tcp_listener *l, const struct sl_tcp_key *key,
 				  uint32_t scope)
 {
-	const struct sl_tconn *c = t ? sl_tconn_of((struct sl_tcp *)t) : NULL;
+	const struct sl_tconn *c = t ? sl_container_of_const(t, struct sl_tconn, tcp) : NULL;
 	struct sl_lane *lane = h->owner;
 	struct sl_dst *d = c ? sl_tconn_find_dst(lane, key, c->oif, c->mark, t->tos)
 			     : dst_without(lane, sock_of(l), key, scope);

@@ -34,7 +34,7 @@ static struct sl_sock *stream(int fd)
 
 static ssize_t send_some(struct sl_sock *sk, int fd, const void *buf, size_t n, int flags)
 {
-	struct iovec iov = {(void *)buf, n};
+	struct iovec iov = {sl_unconst(buf), n};
 
 	return sl_tcp_sock_send(
 		sk, fd, &(struct sl_tx_req){.iov = &iov, .niov = 1, .len = n, .flags = flags});
@@ -168,7 +168,7 @@ static ssize_t wait_pipe(int out, bool nowait)
 /* Writes only as much as fits: this very thread may be the one to read the pipe later. */
 static ssize_t write_pipe(int out, const uint8_t *buf, size_t n)
 {
-	struct iovec iov = {(void *)buf, n};
+	struct iovec iov = {sl_unconst(buf), n};
 	ssize_t r = sl_sys(SYS_pwritev2, out, &iov, 1, -1, -1, RWF_NOWAIT);
 
 	/* A page fits, or the pipe would not have been writable. */

@@ -210,7 +210,7 @@ static void end_kernel_call(void *sk)
 /* Has the kernel do the call. -EREMOTE: the connection has come back to us meanwhile. */
 static ssize_t kernel_call(int fd, const struct rx *x, struct msghdr *msg)
 {
-	struct msghdr m = {.msg_iov = (struct iovec *)x->iov, .msg_iovlen = x->niov};
+	struct msghdr m = {.msg_iov = sl_unconst(x->iov), .msg_iovlen = x->niov};
 	ssize_t n;
 	int err;
 
@@ -233,7 +233,7 @@ static ssize_t kernel_call(int fd, const struct rx *x, struct msghdr *msg)
 
 static ssize_t recv_error(const struct rx *x, int fd, struct msghdr *msg)
 {
-	struct msghdr m = {.msg_iov = (struct iovec *)x->iov, .msg_iovlen = x->niov};
+	struct msghdr m = {.msg_iov = sl_unconst(x->iov), .msg_iovlen = x->niov};
 
 	return sl_tcp_errqueue(x->sk, fd, msg ? msg : &m, x->flags);
 }

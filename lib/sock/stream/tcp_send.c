@@ -164,7 +164,7 @@ static ssize_t kernel_sendmsg(struct sl_sock *sk, int fd, const struct msghdr *m
 
 static ssize_t send_kernel(struct sl_sock *sk, int fd, const struct tx *x, const struct msghdr *msg)
 {
-	struct msghdr m = {.msg_iov = (struct iovec *)x->iov, .msg_iovlen = x->niov};
+	struct msghdr m = {.msg_iov = sl_unconst(x->iov), .msg_iovlen = x->niov};
 	ssize_t n;
 	int err;
 
