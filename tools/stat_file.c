@@ -93,7 +93,7 @@ int sl_stat_files(const char *dir, struct sl_stat_file *out, unsigned max)
 }
 
 /* Opens a plain file only, never a link that was put in its place. */
-static int open_file(const char *path, int flags)
+static int open_stats(const char *path, int flags)
 {
 	struct stat st;
 	int fd = open(path, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -112,7 +112,7 @@ struct sl_stats *sl_stat_snapshot(const struct sl_stat_file *f, const char **why
 	struct stat st;
 	size_t size;
 	ssize_t n;
-	int fd = open_file(f->path, O_RDONLY);
+	int fd = open_stats(f->path, O_RDONLY);
 
 	if (fd < 0 || fstat(fd, &st)) {
 		*why = strerror(errno);
@@ -142,7 +142,7 @@ close_file:
 /* Writes one field of the header. */
 static int put_field(const struct sl_stat_file *f, size_t offset, const void *value)
 {
-	int fd = open_file(f->path, O_RDWR), err = 0;
+	int fd = open_stats(f->path, O_RDWR), err = 0;
 
 	if (fd < 0)
 		return -errno;
@@ -214,7 +214,7 @@ int sl_stat_ask_move(const struct sl_stat_file *f, const struct sl_stats *s, con
 		     uint32_t n)
 {
 	uint32_t want = s->move_want + 1;
-	int fd = open_file(f->path, O_RDWR), err = fd < 0 ? -errno : 0;
+	int fd = open_stats(f->path, O_RDWR), err = fd < 0 ? -errno : 0;
 
 	for (uint32_t i = 0; i < n && !err; i++) {
 		uint32_t both[2] = {move[i], s->sock[i].inode};

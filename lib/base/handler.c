@@ -63,7 +63,7 @@ static uintptr_t fault_ip(const ucontext_t *c)
 }
 
 /* The thread goes on in frame f, as if the function that it called had returned `value`. */
-static void go_on(ucontext_t *c, struct _Unwind_Context *f, uint64_t value)
+static void return_to(ucontext_t *c, struct _Unwind_Context *f, uint64_t value)
 {
 	greg_t *r = c->uc_mcontext.gregs;
 
@@ -81,7 +81,7 @@ static uintptr_t fault_ip(const ucontext_t *c)
 }
 
 /* (The functions below a guarded one keep no floating-point register: v8 to v15 are unchanged.) */
-static void go_on(ucontext_t *c, struct _Unwind_Context *f, uint64_t value)
+static void return_to(ucontext_t *c, struct _Unwind_Context *f, uint64_t value)
 {
 	for (int i = 19; i <= 29; i++)
 		c->uc_mcontext.regs[i] = _Unwind_GetGR(f, i);
@@ -95,7 +95,7 @@ static uintptr_t fault_ip(const ucontext_t *c)
 	return 0;
 }
 
-static void go_on(ucontext_t *c, struct _Unwind_Context *f, uint64_t value)
+static void return_to(ucontext_t *c, struct _Unwind_Context *f, uint64_t value)
 {
 }
 #endif
@@ -105,7 +105,7 @@ static _Unwind_Reason_Code look(struct _Unwind_Context *f, void *arg)
 	struct walk *w = arg;
 
 	if (w->of) {
-		go_on(w->at, f, w->of->failed);
+		return_to(w->at, f, w->of->failed);
 		w->done = true;
 		return _URC_END_OF_STACK;
 	}

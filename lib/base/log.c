@@ -57,7 +57,7 @@ static void expand_path(char *dst, size_t len, const char *pattern)
 		snprintf(dst, len, "%s", pattern);
 }
 
-static int open_file(const char *path)
+static int open_log(const char *path)
 {
 	struct stat st;
 	int fd;
@@ -89,7 +89,7 @@ void sl_log_open(int level, int details, bool colors, const char *file)
 	expand_path(path, sizeof(path), file);
 	if (out.fd >= 0 && !strcmp(path, out.path))
 		return;
-	fd = open_file(path);
+	fd = open_log(path);
 	if (fd < 0) {
 		sl_warn("log", "%s: %s; logging to standard error", path, strerrorname_np(-fd));
 		return;
@@ -118,7 +118,7 @@ static int target(void)
 	if (sl_sys(SYS_fstat, fd, &st) == 0 && st.st_dev == out.dev && st.st_ino == out.ino)
 		return fd;
 	/* The program closed it; the number may be the program's own by now. */
-	fd = open_file(out.path);
+	fd = open_log(out.path);
 	sl_store(&out.fd, fd < 0 ? -1 : fd);
 	return fd < 0 ? -1 : fd;
 }

@@ -46,7 +46,7 @@ bool sl_stats_is_held(int at, const char *name)
 	return !free && fd != -ENOENT;
 }
 
-static void look_at(const char *name, uint32_t uid)
+static void look_at_file(const char *name, uint32_t uid)
 {
 	uint32_t pid = sl_stats_pid_of(name);
 	struct stat st;
@@ -79,7 +79,7 @@ void sl_stats_sweep(void)
 		for (long at = 0; at < n;) {
 			const struct dirent64 *e = (const void *)(buf + at);
 
-			look_at(e->d_name, uid);
+			look_at_file(e->d_name, uid);
 			at += e->d_reclen;
 		}
 	sl_fd_forget(dir);

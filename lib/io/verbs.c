@@ -231,8 +231,8 @@ static uint32_t signal_every(uint32_t depth)
 }
 
 /* Lock held. */
-static struct sl_verbs_tx *open_queue(struct sl_verbs_dev *dev, uint32_t depth,
-				      uint32_t inline_bytes, const char **why)
+static struct sl_verbs_tx *open_tx(struct sl_verbs_dev *dev, uint32_t depth, uint32_t inline_bytes,
+				   const char **why)
 {
 	struct sl_verbs_tx *v = sl_calloc(1, sizeof(*v) + depth * sizeof(v->desc[0]));
 
@@ -276,7 +276,7 @@ struct sl_tx *sl_verbs_open(uint32_t ifindex, const char *ifname, const struct s
 	*why = "libibverbs is not installed";
 	dev = lib ? device_get(ifindex, info->device, why) : NULL;
 	if (dev)
-		v = open_queue(dev, want->depth, want->inline_bytes, why);
+		v = open_tx(dev, want->depth, want->inline_bytes, why);
 	if (v && want->device_bytes)
 		sl_verbs_mem_open(v, want);
 	sl_unlock(&lock);
@@ -301,7 +301,7 @@ struct sl_tx *sl_verbs_open_beside(struct sl_tx *beside, const struct sl_verbs_w
 	*why = dev->dead;
 	if (!dev->dead) {
 		dev->users++;
-		v = open_queue(dev, want->depth, want->inline_bytes, why);
+		v = open_tx(dev, want->depth, want->inline_bytes, why);
 	}
 	sl_unlock(&lock);
 	if (!v)

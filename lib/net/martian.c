@@ -75,7 +75,7 @@ static int on_answer(const struct nlmsghdr *nlh, void *arg)
 
 /* Asks the kernel. 0: it accepts the packet; an error of is_refusal(): it does not; else it could
  * not be asked. */
-static int ask_kernel(const struct sl_in *in, const struct sl_addr *src, const struct sl_addr *dst)
+static int ask_route(const struct sl_in *in, const struct sl_addr *src, const struct sl_addr *dst)
 {
 	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8))) = {0};
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
@@ -129,7 +129,7 @@ static bool judge_source(struct sl_in *in, struct sl_source *at, const struct sl
 	int err;
 
 	if (has_filter(in->sources, in->ifindex, second, gen) || own) {
-		err = ask_kernel(in, src, dst);
+		err = ask_route(in, src, dst);
 		if (err && !is_refusal(err))
 			return true; /* no mirror: accept, as without a filter, and do not remember
 					it */

@@ -547,7 +547,7 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-static void close_fds(void)
+static void close_sockets(void)
 {
 	close_fd(&watch_fd);
 	close_fd(&wake_fd);
@@ -601,7 +601,7 @@ void sl_net_close(void)
 	close_fd(&asks.fd);
 	if (locked)
 		sl_unlock(&asks.lock);
-	close_fds();
+	close_sockets();
 	sl_rtnl_set_events(NULL);
 	EACH_MIRROR(forget);
 	__atomic_fetch_add(&sl_route_gen, 1, __ATOMIC_RELEASE);
@@ -609,7 +609,7 @@ void sl_net_close(void)
 
 void sl_net_child(void)
 {
-	close_fds();
+	close_sockets();
 	close_fd(&asks.fd);
 	memset(&asks.lock, 0, sizeof(asks.lock));
 	memset(&dumps.lock, 0, sizeof(dumps.lock));

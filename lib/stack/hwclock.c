@@ -38,7 +38,7 @@ static struct sl_lock lock;
 static struct hwclock clocks[CLOCKS];
 
 /* Asks the kernel for the device's time stamping capabilities. */
-static bool ask_kernel(const struct sl_port *port, struct ethtool_ts_info *info)
+static bool ask_ts_info(const struct sl_port *port, struct ethtool_ts_info *info)
 {
 	struct ifreq ifr = {0};
 	int fd, err;
@@ -60,7 +60,7 @@ bool sl_port_os_stamps(struct sl_port *port)
 
 	if (port->os_stamps == SL_OS_STAMPS_UNKNOWN)
 		port->os_stamps =
-			sl_settings.hw_ts_conversion != SL_HW_TS_OFF && ask_kernel(port, &info) &&
+			sl_settings.hw_ts_conversion != SL_HW_TS_OFF && ask_ts_info(port, &info) &&
 					info.so_timestamping & SOF_TIMESTAMPING_TX_HARDWARE
 				? SL_OS_STAMPS_YES
 				: SL_OS_STAMPS_NO;
@@ -74,7 +74,7 @@ static int open_phc(uint32_t ifindex)
 	char path[32];
 	int fd;
 
-	if (!port || !ask_kernel(port, &info) || info.phc_index < 0)
+	if (!port || !ask_ts_info(port, &info) || info.phc_index < 0)
 		return -1;
 	snprintf(path, sizeof(path), "/dev/ptp%d", info.phc_index);
 	fd = sl_fd_keep((int)sl_sys(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC));

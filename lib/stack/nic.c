@@ -25,7 +25,8 @@
 
 static uint64_t look_ns = UINT64_MAX; /* next time to try to open a queue */
 
-static struct sl_tx *open_queue(struct sl_leg *leg, struct sl_verbs_info *info, const char **why)
+static struct sl_tx *open_nic_queue(struct sl_leg *leg, struct sl_verbs_info *info,
+				    const char **why)
 {
 	const struct sl_port_info *port = &leg->port->info;
 	struct sl_verbs_want want = {
@@ -55,7 +56,7 @@ void sl_leg_open_verbs(struct sl_leg *leg)
 
 	if (sl_settings.tx_backend == SL_TX_XSK)
 		return;
-	leg->verbs = open_queue(leg, &info, &why);
+	leg->verbs = open_nic_queue(leg, &info, &why);
 	if (leg->verbs) {
 		leg->tx = leg->verbs;
 		leg->verbs_ns = sl_now_ns();
@@ -133,7 +134,7 @@ static void look_for_queue(struct sl_lane *lane, struct sl_leg *leg, uint64_t no
 	bool back = false;
 
 	leg->verbs_ns = now + leg->verbs_wait * NS;
-	verbs = open_queue(leg, &info, &why);
+	verbs = open_nic_queue(leg, &info, &why);
 	if (!verbs) {
 		wait_longer(leg);
 		return;

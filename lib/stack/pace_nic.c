@@ -239,7 +239,7 @@ static void close_queue(struct sl_pacer *p)
 }
 
 /* Slow: the lane is not held. */
-static struct sl_tx *open_queue(struct sl_tx *beside, const struct sl_pace_ask *ask)
+static struct sl_tx *open_paced_queue(struct sl_tx *beside, const struct sl_pace_ask *ask)
 {
 	struct sl_verbs_want want = {.depth = SL_PACE_DEPTH,
 				     .inline_bytes = (uint32_t)sl_settings.tx_max_inline};
@@ -331,7 +331,7 @@ static void serve(struct sl_lane *lane, void *arg)
 		p->beside = p->gate[0].real->tx;
 		ask = p->ask;
 		sl_lane_unlock(lane);
-		tx = open_queue(p->beside, &ask);
+		tx = open_paced_queue(p->beside, &ask);
 		if (!sl_lane_lock(lane))
 			return;
 		take_queue(p, tx, &ask);

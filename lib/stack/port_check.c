@@ -116,7 +116,7 @@ static void empty_lane(struct sl_lane *lane, void *arg)
 }
 
 /* Asks the kernel, since the mirror may be about to be read again. Uses the keeper's errno. */
-static bool is_gone(uint32_t ifindex)
+static bool link_is_gone(uint32_t ifindex)
 {
 	struct sl_link link;
 	char name[IF_NAMESIZE];
@@ -128,7 +128,7 @@ bool sl_port_is_gone(const struct sl_port *p)
 {
 	while (p->base)
 		p = p->base;
-	return !sl_load(&p->stats->alive) && is_gone(p->info.ifindex);
+	return !sl_load(&p->stats->alive) && link_is_gone(p->info.ifindex);
 }
 
 /* Takes back the receive frames of a device that is gone, for the next device. */
@@ -136,7 +136,7 @@ static void empty_gone(struct sl_port *p)
 {
 	struct empty_walk w = {.port = p, .done = true};
 
-	if (p->stats->alive || p->emptied || !is_gone(p->info.ifindex))
+	if (p->stats->alive || p->emptied || !link_is_gone(p->info.ifindex))
 		return;
 	sl_lane_for_each(empty_lane, &w);
 	p->emptied = w.done;

@@ -81,7 +81,7 @@ static int receive(struct sl_leg *leg, struct sl_xsk *x)
 }
 
 /* For waiting senders: reaps completions and tells them of room. */
-static void make_room(struct sl_lane *lane)
+static void make_send_room(struct sl_lane *lane)
 {
 	for (uint32_t i = 0; i < lane->nlegs; i++)
 		if (lane->leg[i]->nqueues)
@@ -125,7 +125,7 @@ int sl_lane_turn_locked(struct sl_lane *lane)
 		sl_lane_reap(lane);
 	blocked = is_blocked(lane);
 	if (sl_unlikely(blocked))
-		make_room(lane);
+		make_send_room(lane);
 	if (lane->tcp && (n || blocked))
 		sl_lane_tcp_turn(lane);
 	else if (lane->tcp && sl_unlikely(!sl_list_empty(&lane->tcp->held)))

@@ -124,7 +124,7 @@ static void move(struct sl_oooblock *b, uint32_t to, uint32_t from, uint32_t n)
 }
 
 /* Makes room in a full block: it grows, or its upper half becomes a block of its own. */
-static bool make_room(struct sl_ooo *o, struct sl_ooo_at *at)
+static bool make_block_room(struct sl_ooo *o, struct sl_ooo_at *at)
 {
 	struct sl_oooblock *b = o->block[at->b], *new;
 	uint32_t size = b->size * 2u, half = b->n / 2u;
@@ -166,7 +166,7 @@ struct sl_oooseg *sl_ooo_put(struct sl_ooo *o, struct sl_ooo_at at)
 		at = (struct sl_ooo_at){0, 0}; /* the block that was just made */
 	b = o->block[at.b];
 	if (b->n == b->size) {
-		if (!make_room(o, &at))
+		if (!make_block_room(o, &at))
 			return NULL;
 		b = o->block[at.b];
 	}

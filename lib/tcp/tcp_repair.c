@@ -201,7 +201,7 @@ bool sl_tcp_repair_freeze(struct sl_tcp *c)
 
 /* Brings the connection to life: arms its timers, and sends an ACK to tell the peer the window
  * (like the kernel's probe at the end of a repair). */
-static void go_on(struct sl_tcp *c)
+static void revive(struct sl_tcp *c)
 {
 	sl_tcp_timer_on_alive(c);
 	if (c->tx_una != c->tx_nxt)
@@ -216,7 +216,7 @@ static void go_on(struct sl_tcp *c)
 void sl_tcp_repair_thaw(struct sl_tcp *c)
 {
 	c->frozen = false;
-	go_on(c);
+	revive(c);
 }
 
 void sl_tcp_repair_gone(struct sl_tcp *c)
@@ -398,6 +398,6 @@ int sl_tcp_repair_start(struct sl_tcp *c, const struct sl_tcp_repair *r)
 		return err;
 	sl_tcp_set_state(c, r->state);
 	if (!c->frozen)
-		go_on(c);
+		revive(c);
 	return 0;
 }

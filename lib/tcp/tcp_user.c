@@ -106,7 +106,7 @@ static bool is_little_unsent(const struct sl_tcp *c, bool wake)
 }
 
 /* Like sk_stream_memory_free(): the last write may exceed the limit by a piece. */
-static bool has_room(const struct sl_tcp *c)
+static bool sndq_has_room(const struct sl_tcp *c)
 {
 	return c->wmem < c->sndbuf && is_little_unsent(c, false);
 }
@@ -356,7 +356,7 @@ long sl_tcp_write(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t sk
 		struct sl_txseg *s;
 
 		if (took >= look) {
-			if (!has_room(c))
+			if (!sndq_has_room(c))
 				break;
 			look = took + between_looks(c);
 		}
@@ -385,7 +385,7 @@ bool sl_tcp_append(struct sl_tcp *c, const void *buf, size_t len)
 	struct sl_txseg *s;
 
 	if (c->state != SL_TCP_ESTABLISHED || c->error || c->tx_shut || c->frozen || c->thin ||
-	    !has_room(c) || !len || !sl_tcp_stays_held(c, len))
+	    !sndq_has_room(c) || !len || !sl_tcp_stays_held(c, len))
 		return false;
 	s = sl_tcp_piece(c, c->tx_nxt);
 	if (len > room_in(c, s))

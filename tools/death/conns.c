@@ -68,7 +68,7 @@ static bool is_set(const uint8_t *e, uint32_t at)
 }
 
 /* Reads the connection of an entry. False: there is none, or its peer waits for nothing. */
-static bool key_of(const struct sl_conns_layout *l, const uint8_t *e, struct sl_flow_key *k)
+static bool key_of_entry(const struct sl_conns_layout *l, const uint8_t *e, struct sl_flow_key *k)
 {
 	uint8_t state = e[l->state];
 	struct sl_addr local, remote;
@@ -151,7 +151,7 @@ static void look_at_entry(struct sl_gone_conns *c, const struct table *t, const 
 
 	*g = (struct sl_gone){.entry = (uint32_t)(at / t->stride), .req = c->in_reqs};
 	c->n += (c->in_reqs ? key_of_req(&c->layout, e, &g->key)
-			    : key_of(&c->layout, e, &g->key)) &&
+			    : key_of_entry(&c->layout, e, &g->key)) &&
 		mine(arg, &g->key);
 }
 
@@ -203,7 +203,7 @@ static bool read_entry(const struct sl_gone_conns *c, const struct sl_gone *g, u
 
 	return sl_sys(SYS_pread64, c->fd, e, t.stride, t.at + (uint64_t)g->entry * t.stride) ==
 		       (long)t.stride &&
-	       (g->req ? key_of_req(&c->layout, e, &k) : key_of(&c->layout, e, &k)) &&
+	       (g->req ? key_of_req(&c->layout, e, &k) : key_of_entry(&c->layout, e, &k)) &&
 	       !memcmp(&k, &g->key, sizeof(k));
 }
 

@@ -58,7 +58,7 @@ static void say_fault(const struct sl_memory *m, const struct sl_share_fault *f)
 }
 
 /* Gives up the claims of UDP. The programs move their TCP connections themselves. */
-static void let_pass(const struct sl_memory *m)
+static void drop_claims(const struct sl_memory *m)
 {
 	for (struct sl_session *s = sluiced.sessions; s; s = s->next)
 		if (s->memory == m)
@@ -98,7 +98,7 @@ void sl_broken_look(void)
 		} else if (sl_broker_is_broken(m->umem, HELD_LOOKS, is_stopped, m, &f)) {
 			m->broken_ns = sl_now_ns();
 			say_fault(m, &f);
-			let_pass(m);
+			drop_claims(m);
 		}
 	}
 }

@@ -32,7 +32,7 @@ static uint32_t hash(const struct sl_claim_req *r)
 	return (uint32_t)(h ^ h >> 32);
 }
 
-static struct sl_held *place_of(const struct sl_held_table *t, const struct sl_claim_req *req)
+static struct sl_held *place_of_claim(const struct sl_held_table *t, const struct sl_claim_req *req)
 {
 	uint32_t i = hash(req) & (t->max - 1);
 
@@ -43,7 +43,7 @@ static struct sl_held *place_of(const struct sl_held_table *t, const struct sl_c
 
 struct sl_held *sl_held_find(const struct sl_held_table *t, const struct sl_claim_req *req)
 {
-	struct sl_held *h = t->max ? place_of(t, req) : NULL;
+	struct sl_held *h = t->max ? place_of_claim(t, req) : NULL;
 
 	return h && h->used ? h : NULL;
 }
@@ -58,7 +58,7 @@ static int grow_table(struct sl_held_table *t)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < t->max; i++)
 		if (t->slot[i].used)
-			*place_of(&bigger, &t->slot[i].req) = t->slot[i];
+			*place_of_claim(&bigger, &t->slot[i].req) = t->slot[i];
 	free(t->slot);
 	*t = bigger;
 	return 0;
@@ -72,7 +72,7 @@ int sl_held_put(struct sl_held_table *t, const struct sl_claim_req *req, bool ev
 	if (!h) {
 		if (4 * (t->n + 1) > 3 * t->max && grow_table(t))
 			return -ENOMEM;
-		h = place_of(t, req);
+		h = place_of_claim(t, req);
 		t->n++;
 	}
 	t->nshared += sl_is_shared(req) - (h->used && sl_is_shared(&h->req));

@@ -46,7 +46,7 @@ enum sl_lease_device sl_device_state(const struct sl_device *d, uint32_t *mtu,
 	return link.flags & IFF_UP ? SL_LEASE_DEVICE_STEERING : SL_LEASE_DEVICE_DOWN;
 }
 
-static unsigned place_of(uint32_t ifindex, uint32_t mtu)
+static unsigned place_of_device(uint32_t ifindex, uint32_t mtu)
 {
 	unsigned i = 0, unused = 0;
 
@@ -67,7 +67,7 @@ static void look_at_device(const struct sl_device *d)
 	uint32_t mtu = d->info.mtu;
 	enum sl_port_end end;
 	enum sl_lease_device now = sl_device_state(d, &mtu, &end);
-	unsigned i = place_of(d->info.ifindex, mtu);
+	unsigned i = place_of_device(d->info.ifindex, mtu);
 
 	if (seen[i].mtu != mtu)
 		sl_info("sluiced", "%s: MTU %u, was %u", d->info.ifname, mtu, seen[i].mtu);

@@ -90,7 +90,7 @@ static void del_rule(struct rule *r)
 }
 
 /* Makes the rule's key, without the VLAN: a rule names the end that the packet goes to. */
-static struct sl_flow_key key_of(const struct sl_flow_key *k, bool anybody, bool anywhere)
+static struct sl_flow_key rule_key(const struct sl_flow_key *k, bool anybody, bool anywhere)
 {
 	struct sl_flow_key key = {
 		.local_port = k->local_port,
@@ -110,7 +110,7 @@ static struct sl_flow_key key_of(const struct sl_flow_key *k, bool anybody, bool
 static struct rule *find_any(const struct sl_claim_req *req, const struct sl_part *part)
 {
 	for (unsigned wide = 0; wide < 3; wide++) {
-		const struct sl_flow_key k = key_of(&req->key, wide > 0, wide > 1);
+		const struct sl_flow_key k = rule_key(&req->key, wide > 0, wide > 1);
 		struct rule *r = find_rule(req->ifindex, &k);
 
 		if (r && r->queue - part->first < part->n)
@@ -123,7 +123,7 @@ static struct rule *add_nic_rule(struct sl_device *d, const struct sl_part *part
 				 const struct sl_claim_req *req, int *err)
 {
 	static uint32_t turn;
-	const struct sl_flow_key key = key_of(&req->key, !req->key.remote_port, false);
+	const struct sl_flow_key key = rule_key(&req->key, !req->key.remote_port, false);
 	struct rule *r;
 
 	*err = -EADDRINUSE;

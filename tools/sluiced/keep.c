@@ -444,7 +444,7 @@ static int store(const struct sl_vault_msg *m)
 }
 
 /* Reads all records of the vault. -EBUSY: the vault has a daemon. */
-static int read_all(int fd)
+static int read_records(int fd)
 {
 	static struct sl_vault_msg m;
 	int err;
@@ -547,7 +547,7 @@ static int take_message(void)
 
 		if (fd == -ENOENT || fd == -ECONNREFUSED)
 			return 0;
-		err = fd < 0 ? fd : is_own(fd) ? read_all(fd) : -EPERM;
+		err = fd < 0 ? fd : is_own(fd) ? read_records(fd) : -EPERM;
 		if (!err) {
 			vault = sl_fd_keep(fd);
 			return 1;

@@ -61,7 +61,7 @@ static bool is_for(const struct sl_session *s, const struct sl_diag_flow *f, boo
 	       sl_addr_is_v4(&f->remote) != v6 && !is_martian(&f->remote) && sl_prove_late(s, f);
 }
 
-static struct sl_diag_flow flow_of(const struct sl_pkt *p)
+static struct sl_diag_flow flow_of_pkt(const struct sl_pkt *p)
 {
 	struct sl_diag_flow f = {.proto = IPPROTO_TCP};
 
@@ -121,7 +121,7 @@ static void give_packet(void *arg, uint32_t ifindex, const uint8_t *frame, uint3
 		l->strange++;
 		return;
 	}
-	f = flow_of(&p);
+	f = flow_of_pkt(&p);
 	if (seg.flags & SL_TCP_SYN && !l->syns)
 		return;
 	if (!is_for(l->session, &f, p.v6)) {

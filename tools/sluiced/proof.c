@@ -69,7 +69,7 @@ static bool may_receive(int fd, const struct sl_addr *bound, const struct sl_add
 }
 
 /* The socket's own name, or its peer's. */
-static bool name_of(int fd, bool peer, struct sl_addr *addr, uint16_t *port)
+static bool name_of_end(int fd, bool peer, struct sl_addr *addr, uint16_t *port)
 {
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
@@ -87,7 +87,7 @@ int sl_proof_listener(int fd, uint16_t *port, uint8_t *family, const char **why)
 	if (err)
 		return err;
 	*family = (uint8_t)get_int(fd, SO_DOMAIN);
-	if (get_int(fd, SO_ACCEPTCONN) == 1 && name_of(fd, false, &bound, port))
+	if (get_int(fd, SO_ACCEPTCONN) == 1 && name_of_end(fd, false, &bound, port))
 		return 0;
 	sl_why(why, "the socket does not listen");
 	return -EPERM;
@@ -119,7 +119,7 @@ int sl_proof_check(int fd, const struct sl_flow_key *key, const char **why)
 
 	if (err)
 		return err;
-	if (!name_of(fd, false, &bound, &port) || !port || port != key->local_port ||
+	if (!name_of_end(fd, false, &bound, &port) || !port || port != key->local_port ||
 	    !may_receive(fd, &bound, &claimed)) {
 		sl_why(why, "the socket is not bound to what it claims");
 		return -EPERM;
@@ -170,7 +170,7 @@ static bool may_come(int fd, const struct ends *e)
 	struct sl_addr a;
 	uint16_t port;
 
-	if (!name_of(fd, true, &a, &port))
+	if (!name_of_end(fd, true, &a, &port))
 		return e->proto == IPPROTO_UDP;
 	return port == e->sport && sl_addr_eq(&a, &e->src);
 }

@@ -230,7 +230,8 @@ static bool has_proved_with(const struct sl_session *s, const struct sl_diag_soc
 /* Flows ------------------------------------------------------------------------------------------
  */
 
-static struct sl_diag_flow flow_of(const struct sl_claim_req *req, const struct sl_diag_sock *own)
+static struct sl_diag_flow flow_of_claim(const struct sl_claim_req *req,
+					 const struct sl_diag_sock *own)
 {
 	return (struct sl_diag_flow){
 		.local = sl_addr_of(req->key.local),
@@ -274,7 +275,7 @@ static bool may_have_tcp(const struct sl_session *s, const struct sl_proof *p,
 static int prove_flow(const struct sl_session *s, int fd, const struct sl_claim_req *req,
 		      struct sl_proof *p, const char **why)
 {
-	struct sl_diag_flow f = flow_of(req, &p->own);
+	struct sl_diag_flow f = flow_of_claim(req, &p->own);
 	struct sl_diag_sock found;
 	int err = find_owner(&f, &found);
 
@@ -308,7 +309,7 @@ struct look {
 	bool others; /* another user's socket goes before it */
 };
 
-static void look_at_sock(const struct sl_diag_sock *o, void *arg)
+static void look_at_taker(const struct sl_diag_sock *o, void *arg)
 {
 	struct look *l = arg;
 
@@ -390,7 +391,7 @@ static int prove_endpoint(const struct sl_session *s, int fd, const struct sl_cl
 		return -EPERM;
 	}
 	if (!err)
-		err = for_families(req, tcp ? STATE(SL_DIAG_LISTEN) : ANY_STATE, look_at_sock, &l);
+		err = for_families(req, tcp ? STATE(SL_DIAG_LISTEN) : ANY_STATE, look_at_taker, &l);
 	if (!err && tcp && !l.others)
 		err = look_at_conns(req->key.local_port, &l);
 	if (err) {

@@ -45,7 +45,7 @@ struct sl_restore {
 /* The session's claim ----------------------------------------------------------------------------
  */
 
-static struct sl_flow_key flow_of(const struct sl_tcp_key *k)
+static struct sl_flow_key flow_key_of(const struct sl_tcp_key *k)
 {
 	struct sl_flow_key key = {
 		.local_port = k->lport,
@@ -293,7 +293,7 @@ static int check_request(const struct sl_session *s, const struct sl_lease_resto
 	    r->unsent || (r->fin_queued && !r->fin_sent) ||
 	    (syn && (r->rcvq || r->sndq || !q->syn_bytes || q->syn_bytes > SL_TCP_SYN_MAX)))
 		return -EINVAL;
-	key = flow_of(&r->key);
+	key = flow_key_of(&r->key);
 	if (!is_sessions(s, &key)) {
 		sl_why(why, "the connection is not one that this process has claimed");
 		return -EPERM;
@@ -327,7 +327,7 @@ int sl_on_restore(struct sl_session *s, struct sl_lease_msg *m, const char **why
 		free(x);
 		return err;
 	}
-	x->key = flow_of(&x->r.key);
+	x->key = flow_key_of(&x->r.key);
 	s->restore = x;
 	err = make_socket(x, &q, m->fd[1]);
 	if (err)

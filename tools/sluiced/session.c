@@ -286,7 +286,7 @@ static sl_request_fn *const handlers[SL_LEASE_OPS] = {
 #undef SL_LEASE
 };
 
-static void close_fds(int *fd, uint32_t n)
+static void close_received(int *fd, uint32_t n)
 {
 	while (n)
 		sl_sys_close(fd[--n]);
@@ -356,14 +356,14 @@ static bool serve_request(struct sl_session *s, struct sl_lease_msg *m)
 	m->hdr.version = SL_LEASE_VERSION;
 	m->hdr.err = err;
 	if (err) {
-		close_fds(m->fd, m->nfds);
+		close_received(m->fd, m->nfds);
 		m->nfds = 0;
 		if (err != -ENOENT && err != -EAGAIN) /* (the client asks again) */
 			say_refused(s, m->hdr.op, err, why ? why : "it makes no sense");
 		snprintf(m->body.why, sizeof(m->body.why), "%s", why ? why : sl_strerror(err));
 	}
 	err = sl_lease_send(s->fd, m, true, MSG_DONTWAIT);
-	close_fds(m->fd, m->nfds);
+	close_received(m->fd, m->nfds);
 	/* A client whose socket buffer is full loses its session: the daemon never waits. */
 	return !err && m->hdr.err != -EPROTO && (s->greeted || m->hdr.op >= SL_LEASE_STATUS);
 }

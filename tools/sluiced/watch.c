@@ -129,7 +129,7 @@ static void compare(struct watched *w, const struct sl_diag_sock *o)
 	}
 }
 
-static void look_at_sock(const struct sl_diag_sock *o, void *arg)
+static void compare_sock(const struct sl_diag_sock *o, void *arg)
 {
 	uint8_t proto = *(const uint8_t *)arg;
 
@@ -150,13 +150,13 @@ static bool any_of(uint8_t proto)
 /* Reads IPv6's. (A kernel without IPv6 has none of these.) */
 static int read_ipv6(int fd, uint8_t proto, uint32_t states)
 {
-	int err = sl_diag_dump(fd, &(struct sl_diag_ask){proto, AF_INET6, 0, states}, look_at_sock,
+	int err = sl_diag_dump(fd, &(struct sl_diag_ask){proto, AF_INET6, 0, states}, compare_sock,
 			       &proto);
 
 	return err == -ENOENT ? 0 : err;
 }
 
-static int read_all(uint8_t proto)
+static int read_sockets(uint8_t proto)
 {
 	uint32_t states = proto == IPPROTO_TCP ? 1u << SL_DIAG_LISTEN : ~0u;
 	int fd, err;
@@ -166,7 +166,7 @@ static int read_all(uint8_t proto)
 	fd = sl_prove_netlink();
 	if (fd < 0)
 		return fd;
-	err = sl_diag_dump(fd, &(struct sl_diag_ask){proto, AF_INET, 0, states}, look_at_sock,
+	err = sl_diag_dump(fd, &(struct sl_diag_ask){proto, AF_INET, 0, states}, compare_sock,
 			   &proto);
 	if (!err)
 		err = read_ipv6(fd, proto, states);
@@ -234,7 +234,7 @@ void sl_watch_tick(sl_take_back_fn *take_back)
 	if (!nwatched || from_ns < next_ns)
 		return;
 	begin_look();
-	if (!read_all(IPPROTO_UDP) && !read_all(IPPROTO_TCP))
+	if (!read_sockets(IPPROTO_UDP) && !read_sockets(IPPROTO_TCP))
 		judge_all(take_back);
 	took_ns = sl_now_ns() - from_ns;
 	next_ns = from_ns + sl_max(SL_WATCH_MS * 1000000ull - 1000000ull, SHARE * took_ns);

@@ -33,7 +33,7 @@ struct wanted {
 	bool found;
 };
 
-static void look_at(const struct nlmsghdr *h, struct wanted *w)
+static void look_at_socket(const struct nlmsghdr *h, struct wanted *w)
 {
 	const struct unix_diag_msg *d = NLMSG_DATA(h);
 	int left = (int)h->nlmsg_len - (int)NLMSG_LENGTH(sizeof(*d));
@@ -72,7 +72,7 @@ static int read_list(int fd, struct wanted *w)
 			if (h->nlmsg_type == NLMSG_ERROR)
 				return ((const struct nlmsgerr *)NLMSG_DATA(h))->error ?: -EPROTO;
 			if (h->nlmsg_type == SOCK_DIAG_BY_FAMILY)
-				look_at(h, w);
+				look_at_socket(h, w);
 		}
 	}
 }
@@ -105,7 +105,7 @@ int sl_unix_name_uid(const struct sockaddr_un *sun, socklen_t len, uint32_t *uid
 /* The lock ----------------------------------------------------------------------------------------
  */
 
-static int open_file(void)
+static int open_lock(void)
 {
 	struct stat st;
 	int fd;
@@ -134,7 +134,7 @@ static struct flock byte_of(uint32_t ifindex)
 int sl_owner_lock(uint32_t ifindex)
 {
 	struct flock l = byte_of(ifindex);
-	int fd = sl_fd_keep(open_file()), err;
+	int fd = sl_fd_keep(open_lock()), err;
 
 	if (fd < 0)
 		return fd;
@@ -148,7 +148,7 @@ int sl_owner_lock(uint32_t ifindex)
 bool sl_owner_is_locked(uint32_t ifindex)
 {
 	struct flock l = byte_of(ifindex);
-	int fd = open_file();
+	int fd = open_lock();
 	bool locked;
 
 	if (fd < 0)

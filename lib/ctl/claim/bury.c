@@ -132,7 +132,7 @@ static int rings_of(const struct sl_xsk_lease *l, struct sl_share_xsk_rings *x)
 	return 0;
 }
 
-static int look_at(const struct sl_xsk_lease *l, struct sl_share_xsk_rings *x)
+static int look_at_rings(const struct sl_xsk_lease *l, struct sl_share_xsk_rings *x)
 {
 	int err = rings_of(l, x);
 
@@ -169,7 +169,7 @@ static int bury(struct sl_umem *u, uint8_t member, const struct sl_broker_lane *
 	for (unsigned i = 0; i < n && !err; i++)
 		for (uint32_t j = 0; j < lanes[i].nleases && !err; j++)
 			if (lanes[i].leases[j].rx_map)
-				err = look_at(&lanes[i].leases[j], &x[nx++]);
+				err = look_at_rings(&lanes[i].leases[j], &x[nx++]);
 	q = all_queues(u, &nq);
 	if (!err)
 		err = sl_share_bury(&u->info.share, &(struct sl_share_grave){member, q, nq, x, nx},

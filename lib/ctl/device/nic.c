@@ -159,7 +159,7 @@ static struct ethtool_rx_flow_spec spec_of(const struct sl_flow_key *k, uint32_t
 }
 
 /* The inverse of spec_of(). */
-static struct sl_flow_key key_of(const struct ethtool_rx_flow_spec *f)
+static struct sl_flow_key key_of_rule(const struct ethtool_rx_flow_spec *f)
 {
 	struct sl_flow_key k = {.proto = IPPROTO_TCP};
 
@@ -281,7 +281,7 @@ void sl_nic_rules(struct sl_device *port, uint32_t first, sl_nic_found *found, v
 		if (rule_get(port, place, &one) || one.fs.ring_cookie < first ||
 		    one.fs.ring_cookie >= port->info.nqueues)
 			continue;
-		key = key_of(&one.fs);
+		key = key_of_rule(&one.fs);
 		if (!is_such(&one.fs, &key))
 			continue;
 		if (!found(arg, &key, (uint32_t)one.fs.ring_cookie, place))

@@ -65,7 +65,7 @@ static struct {
  */
 
 /* (The kernel returns one page a call.) */
-static int read_all(struct types *t, int fd)
+static int read_types(struct types *t, int fd)
 {
 	size_t n = 0;
 	long r;
@@ -99,7 +99,7 @@ static int get_raw(struct types *t)
 		if (p > 0)
 			t->raw = (uint8_t *)p;
 		else
-			err = read_all(t, fd);
+			err = read_types(t, fd);
 	}
 	sl_sys_close(fd);
 	return err;
@@ -165,14 +165,14 @@ static long more_of(const struct btf_type *t)
 	return -1;
 }
 
-static const char *name_of(const struct types *t, uint32_t off)
+static const char *type_name(const struct types *t, uint32_t off)
 {
 	return off < t->text_len ? t->text + off : "";
 }
 
 static void note_func(const struct types *t, const struct btf_type *type)
 {
-	const char *name = name_of(t, type->name_off);
+	const char *name = type_name(t, type->name_off);
 
 	for (uint32_t i = 0; i < SL_KFUNCS; i++)
 		if (!found.func[i] && !strcmp(name, func_names[i]))
@@ -182,7 +182,7 @@ static void note_func(const struct types *t, const struct btf_type *type)
 static void note_record(const struct types *t, const struct btf_type *type,
 			const struct btf_type *is[RECORDS])
 {
-	const char *name = name_of(t, type->name_off);
+	const char *name = type_name(t, type->name_off);
 
 	for (uint32_t i = 0; i < RECORDS; i++)
 		if (!is[i] && !strcmp(name, records[i].name))
@@ -261,7 +261,7 @@ static const struct btf_type *find_field(const struct types *t, const struct btf
 	const struct btf_member *m = (const struct btf_member *)(type + 1);
 
 	for (uint32_t i = 0; i < BTF_INFO_VLEN(type->info); i++, m++) {
-		const char *own = name_of(t, m->name_off);
+		const char *own = type_name(t, m->name_off);
 		const struct btf_type *its = strip(t, m->type), *inner;
 		uint32_t at =
 			BTF_INFO_KFLAG(type->info) ? BTF_MEMBER_BIT_OFFSET(m->offset) : m->offset;
@@ -295,7 +295,7 @@ static int stand_in(struct btf *btf, const struct types *t, const struct btf_typ
 		name[1] = (char)('0' + type->size);
 		return btf__add_int(btf, name, type->size, 0);
 	case BTF_KIND_STRUCT:
-		return btf__find_by_name_kind(btf, name_of(t, type->name_off), BTF_KIND_STRUCT);
+		return btf__find_by_name_kind(btf, type_name(t, type->name_off), BTF_KIND_STRUCT);
 	}
 	return -EPROTO;
 }

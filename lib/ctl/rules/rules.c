@@ -17,7 +17,7 @@ static struct sl_conf loaded;
 static char loaded_from[256];
 
 /* Fills buf; returns the number of bytes or -errno. */
-static long read_all(int fd, char *buf, size_t size)
+static long read_conf(int fd, char *buf, size_t size)
 {
 	size_t n = 0;
 
@@ -46,7 +46,7 @@ int sl_conf_read(const char *path, struct sl_conf *conf, sl_conf_error_fn *on_er
 	mem = sl_sys_pages(MAX_FILE_BYTES + 1, 0);
 	if (!mem)
 		goto close_file;
-	n = read_all(fd, mem, MAX_FILE_BYTES + 1);
+	n = read_conf(fd, mem, MAX_FILE_BYTES + 1);
 	if (n > MAX_FILE_BYTES)
 		n = -EFBIG;
 	if (n >= 0)

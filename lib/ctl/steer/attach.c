@@ -81,7 +81,7 @@ bool sl_steer_config(int prog_fd, struct sl_port_config *cfg)
 /* True: we may remove the program. A program that the device itself runs belongs to the device's
  * owner, whatever its config says: its process died before it wrote the config (ifindex 0), or the
  * device had another number, or was in another network namespace, where the sockets are dead. */
-static bool is_ours(int prog_fd, uint32_t ifindex, bool attached)
+static bool may_remove(int prog_fd, uint32_t ifindex, bool attached)
 {
 	struct sl_port_config cfg;
 
@@ -115,7 +115,7 @@ static struct xdp_program *find_ours(uint32_t ifindex, uint32_t id)
 	for (; p; p = xdp_multiprog__next_prog(p, mp)) {
 		uint32_t pid = xdp_program__id(p);
 
-		if (id ? pid == id : is_ours(xdp_program__fd(p), ifindex, true)) {
+		if (id ? pid == id : may_remove(xdp_program__fd(p), ifindex, true)) {
 			found = xdp_program__from_id(pid);
 			if (libxdp_get_error(found))
 				found = NULL;
@@ -178,7 +178,7 @@ static bool is_orphan(const char *dir, uint32_t ifindex)
 		fd = bpf_obj_get(path);
 		if (fd < 0)
 			break;
-		ours = is_ours(fd, ifindex, false);
+		ours = may_remove(fd, ifindex, false);
 		sl_sys_close(fd);
 	}
 	return ours;
@@ -476,7 +476,7 @@ int sl_attach_held(uint32_t ifindex, const char *ifname, const char **why)
 	if (fd < 0)
 		return 0;
 	held = !bpf_obj_get_info_by_fd(fd, &info, &len) && strcmp(info.name, "xdp_dispatcher") &&
-	       !is_ours(fd, ifindex, true);
+	       !may_remove(fd, ifindex, true);
 	sl_sys_close(fd);
 	return held ? why_failed(-EBUSY, ifname, why) : 0;
 }

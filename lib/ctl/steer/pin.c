@@ -129,7 +129,7 @@ void sl_pin_remove(uint32_t ifindex)
 }
 
 /* True: the device of this namespace is gone. A device that was made anew has another number. */
-static bool is_gone(const struct sl_port_config *cfg)
+static bool device_is_gone(const struct sl_port_config *cfg)
 {
 	struct sl_link_now now;
 
@@ -159,7 +159,7 @@ static bool is_loaded(const struct sl_port_config *cfg)
 static bool is_alive(const struct sl_port_config *cfg)
 {
 	if (sl_sys(SYS_kill, cfg->pid, 0) != -ESRCH)
-		return !is_gone(cfg);
+		return !device_is_gone(cfg);
 	return cfg->netns != sl_netns_ino() && is_loaded(cfg);
 }
 

@@ -192,7 +192,7 @@ static bool changes(enum sl_creds what, long a, long b, long c)
 /* Leaving ---------------------------------------------------------------------------------------
  */
 
-static void to_kernel(struct sl_sock *sk, void *arg)
+static void leave_to_kernel(struct sl_sock *sk, void *arg)
 {
 	bool listens = sl_load(&sk->lsn);
 
@@ -208,7 +208,7 @@ static void all_to_kernel(void)
 	if (sl_tlisten_count())
 		sl_tlisten_fork_begin();
 	sl_tlisten_exit();
-	sl_sock_for_each(to_kernel, NULL);
+	sl_sock_for_each(leave_to_kernel, NULL);
 	sl_stop();
 }
 

@@ -86,7 +86,7 @@ static struct sl_sock *sock_behind(int fd)
 	return sl_sock_find(has_inode, &inode);
 }
 
-static void look_at(int fd)
+static void look_at_fd(int fd)
 {
 	struct sl_sock *sk = survives(fd) ? sock_behind(fd) : NULL;
 
@@ -134,7 +134,7 @@ static void before_child_exec(bool (*goes)(struct sl_sock *sk, void *arg))
 			int fd = number_of(d->name);
 
 			if (fd >= 0 && fd != dir)
-				look_at(fd);
+				look_at_fd(fd);
 			at += d->reclen;
 		}
 	}
@@ -145,7 +145,7 @@ static void before_child_exec(bool (*goes)(struct sl_sock *sk, void *arg))
 /* This process becomes another program ----------------------------------------------------------
  */
 
-static void to_kernel(struct sl_sock *sk, void *arg)
+static void pass_to_kernel(struct sl_sock *sk, void *arg)
 {
 	if (sl_load(&sk->lsn) && sk->forks != sl_load(&sl_forks))
 		sl_tlisten_for_others(sk);
@@ -162,7 +162,7 @@ void sl_exec_begin(enum sl_exec how)
 	if (how == SL_EXEC_SPAWN && sl_is_up()) {
 		before_spawn();
 	} else if (how == SL_EXEC_SELF && sl_is_up()) {
-		sl_sock_for_each(to_kernel, NULL);
+		sl_sock_for_each(pass_to_kernel, NULL);
 		sl_shut_down();
 	}
 	errno = saved;

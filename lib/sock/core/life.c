@@ -161,7 +161,7 @@ static void take_late(struct sl_sock *sk, bool requeue)
 
 /* The socket goes on as the kernel's. What is in our queue is still read through us first: the
  * descriptor stays ours, in state KERNEL, and every call but receive passes through. */
-static void to_kernel(struct sl_sock *sk, enum sl_reason reason, bool requeue)
+static void sock_to_kernel(struct sl_sock *sk, enum sl_reason reason, bool requeue)
 {
 	if (!sl_sock_ops(sk)->to_kernel(sk, reason))
 		return;
@@ -185,7 +185,7 @@ void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
 	sl_lock(&sk->slow);
 	sl_store(&sk->given, 0);
 	if (sk->state != SL_STATE_KERNEL && sk->nfds) {
-		to_kernel(sk, reason, requeue);
+		sock_to_kernel(sk, reason, requeue);
 		moved = true;
 	} else if (requeue && sk->nfds) {
 		take_late(sk, true);
@@ -203,7 +203,7 @@ void sl_sock_kernel_of(struct sl_sock *sk, const void *what, enum sl_reason reas
 	sl_lock(&sk->slow);
 	if (sk->nfds && sk->state != SL_STATE_KERNEL &&
 	    (sl_load(&sk->conn) == what || sl_load(&sk->lsn) == what))
-		to_kernel(sk, reason, false);
+		sock_to_kernel(sk, reason, false);
 	sl_unlock(&sk->slow);
 }
 
@@ -262,7 +262,7 @@ void sl_sock_leave_to_others(struct sl_sock *sk)
 	const struct sl_sock_ops *ops = sl_sock_ops(sk);
 
 	if (ops->needs_kernel && ops->needs_kernel(sk))
-		to_kernel(sk, SL_REASON_FORKED, false);
+		sock_to_kernel(sk, SL_REASON_FORKED, false);
 }
 
 /* The socket ends; slow held. shared: a child may have it. */

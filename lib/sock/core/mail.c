@@ -65,7 +65,7 @@ static bool is_handed_back(int fd)
 }
 
 /* True: the process that reads the mailbox has ended. */
-static bool is_gone(int to)
+static bool reader_is_gone(int to)
 {
 	struct pollfd p = {.fd = to, .events = POLLRDHUP};
 	const struct timespec zero = {0, 0};
@@ -94,7 +94,7 @@ static void tell(const struct sl_letter *l, int with, const struct postbox *to, 
 	if (!post(l, with, to->fd, end))
 		return;
 	while (!sl_board_wait(to->board, l->ticket, SLICE_NS)) {
-		if (is_gone(to->fd) || sl_now_ns() >= end)
+		if (reader_is_gone(to->fd) || sl_now_ns() >= end)
 			return;
 		if (tcp >= 0 ? is_handed_back(tcp) : !to->board)
 			return;

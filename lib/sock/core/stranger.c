@@ -118,7 +118,7 @@ bool sl_stranger_close(int fd)
 	return room;
 }
 
-static bool is_there(void)
+static bool stranger_is_there(void)
 {
 	uint32_t t = sl_load(&tid);
 
@@ -129,9 +129,9 @@ bool sl_stranger_wait(void)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 
-	for (unsigned i = 0; i < PAUSES && is_there(); i++)
+	for (unsigned i = 0; i < PAUSES && stranger_is_there(); i++)
 		sl_sys(SYS_nanosleep, &pause, NULL);
-	return !is_there();
+	return !stranger_is_there();
 }
 
 /* The thread is not in the child. The descriptors that waited stay open there, until execve(2) or

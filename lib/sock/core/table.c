@@ -119,14 +119,14 @@ void sl_sock_for_each(void (*fn)(struct sl_sock *sk, void *arg), void *arg)
 	sl_sock_find(visit_one, &v);
 }
 
-static bool is_ours(struct sl_sock *sk, void *arg)
+static bool has_our_inode(struct sl_sock *sk, void *arg)
 {
 	return sk->inode == *(const uint32_t *)arg && sk->state != SL_STATE_KERNEL;
 }
 
 bool sl_sock_inode_is_ours(uint32_t inode, void *arg)
 {
-	return sl_sock_find(is_ours, &inode) != NULL;
+	return sl_sock_find(has_our_inode, &inode) != NULL;
 }
 
 static void wipe(void *sock, size_t from, size_t to)

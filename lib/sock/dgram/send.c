@@ -218,7 +218,7 @@ static bool has_to_wait(struct sl_sock *sk, struct sl_lane *lane, const struct s
 
 /* There is memory wherever the program says: else the kernel, which finds that out, too, is asked
  * for the call's result. */
-static bool is_there(const struct sl_tx_req *r)
+static bool memory_is_there(const struct sl_tx_req *r)
 {
 	if (r->msg && sl_guard_touch(r->msg->msg_control, r->msg->msg_controllen))
 		return false;
@@ -239,7 +239,7 @@ static ssize_t try_once(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
 	*lane_out = NULL;
 	if (sl_unlikely(sk->state != SL_STATE_OFFLOADED))
 		first_send(sk, r->flags);
-	if (sl_unlikely(wants_kernel(sk, r) || !is_there(r))) {
+	if (sl_unlikely(wants_kernel(sk, r) || !memory_is_there(r))) {
 		/* Without UDP_CORK the first send without MSG_MORE finishes the datagram. */
 		sl_udp_sk(sk)->more = r->flags & MSG_MORE;
 		return send_by_kernel(sk, fd, r);

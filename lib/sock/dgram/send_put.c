@@ -216,7 +216,7 @@ static bool put_part(struct sl_sock *sk, struct sl_lane *lane, const struct sl_p
 }
 
 /* Lets the device work once when the ring, the frames or the send buffer are used up. */
-static bool make_room(struct sl_lane *lane, struct sl_leg *leg)
+static bool make_ring_room(struct sl_lane *lane, struct sl_leg *leg)
 {
 	int err = sl_leg_kick(leg);
 
@@ -224,7 +224,7 @@ static bool make_room(struct sl_lane *lane, struct sl_leg *leg)
 	return err == 0 || err == -EAGAIN;
 }
 
-static bool has_room(struct sl_lane *lane, struct sl_leg *leg, uint32_t n)
+static bool ring_has_room(struct sl_lane *lane, struct sl_leg *leg, uint32_t n)
 {
 	return sl_leg_room(leg) >= sl_min(n, (uint32_t)SL_SEND_BURST) &&
 	       lane->frames.n + sl_frames_left() >= n;
@@ -238,8 +238,8 @@ size_t sl_send_put(struct sl_sock *sk, struct sl_lane *lane, const struct sl_pat
 	size_t off = 0;
 
 	/* The kernel has one packet for all of them: half of it is not sent. */
-	if (sl_unlikely(descs > 1 && !has_room(lane, p->leg, descs)) &&
-	    !(make_room(lane, p->leg) && has_room(lane, p->leg, descs))) {
+	if (sl_unlikely(descs > 1 && !ring_has_room(lane, p->leg, descs)) &&
+	    !(make_ring_room(lane, p->leg) && ring_has_room(lane, p->leg, descs))) {
 		*ok = false;
 		return 0;
 	}
@@ -248,7 +248,7 @@ size_t sl_send_put(struct sl_sock *sk, struct sl_lane *lane, const struct sl_pat
 		size_t n = sl_min(seg, r->len - off);
 
 		if (sl_unlikely(!put_part(sk, lane, p, r, off, n)) &&
-		    (!make_room(lane, p->leg) || !put_part(sk, lane, p, r, off, n))) {
+		    (!make_ring_room(lane, p->leg) || !put_part(sk, lane, p, r, off, n))) {
 			*ok = false;
 			break;
 		}

@@ -32,7 +32,7 @@ void sl_send_block(struct sl_sock *sk, struct sl_lane *lane)
 
 /* True: the path of the last datagram has room for as many descriptors as one call may need (the
  * shortest ring has as many). With less, a woken sender could find no room again and again. */
-static bool has_room(const struct sl_sock *sk, const struct sl_lane *lane)
+static bool path_has_room(const struct sl_sock *sk, const struct sl_lane *lane)
 {
 	const struct sl_leg *leg =
 		sl_udp_sk_const(sk)->path.d ? sl_udp_sk_const(sk)->path.leg : NULL;
@@ -49,7 +49,7 @@ void sl_sock_on_room(struct sl_list *entry)
 
 	if (sl_load(&us->wmem) >= us->sndbuf / 2) /* sock_writeable() */
 		return;
-	if (!has_room(sk, sl_load(&sk->lane)))
+	if (!path_has_room(sk, sl_load(&sk->lane)))
 		return;
 	sl_list_del(&us->blocked);
 	sl_store(&us->tx_blocked, false);

@@ -66,7 +66,7 @@ static void stop_claims(struct sl_sock *sk)
 	sl_sock_unclaim(sk);
 }
 
-static bool to_kernel(struct sl_sock *sk, enum sl_reason reason)
+static bool udp_to_kernel(struct sl_sock *sk, enum sl_reason reason)
 {
 	stop_claims(sk);
 	return true;
@@ -85,7 +85,7 @@ static void close_claims(struct sl_sock *sk, int fd)
 
 const struct sl_sock_ops sl_dgram_ops = {
 	.start = start_udp,
-	.to_kernel = to_kernel,
+	.to_kernel = udp_to_kernel,
 	.left = leave_udp,
 	.requeue = sl_sock_requeue,
 	.moved = moved,

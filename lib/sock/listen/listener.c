@@ -211,7 +211,7 @@ static bool is_taken(const struct sl_tcp_key *key)
 	return o.ours;
 }
 
-static void let_pass(const struct sl_diag_conn *d, void *arg)
+static void let_conn_pass(const struct sl_diag_conn *d, void *arg)
 {
 	struct passing *p = arg;
 	struct sl_sock *sk = p->sk;
@@ -234,7 +234,7 @@ static void sort_out(struct sl_sock *sk, struct sl_tlisten *l)
 	struct passing p = {.sk = sk};
 	struct sl_lane *lane;
 
-	sl_diag_tcp_conns(sk->local_port, let_pass, &p);
+	sl_diag_tcp_conns(sk->local_port, let_conn_pass, &p);
 	if (p.n) {
 		sl_sys(SYS_nanosleep, &on_its_way, NULL);
 		if (sl_sock_lock(sk, &lane)) {

@@ -54,7 +54,7 @@ struct name {
 	uint16_t port;
 };
 
-static bool name_of(int fd, struct name *n)
+static bool name_of_fd(int fd, struct name *n)
 {
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
@@ -68,7 +68,7 @@ static bool came_by(int fd, int listener)
 {
 	struct name own, has;
 
-	return name_of(listener, &own) && name_of(fd, &has) && has.port == own.port &&
+	return name_of_fd(listener, &own) && name_of_fd(fd, &has) && has.port == own.port &&
 	       (sl_addr_is_any(&own.addr) || sl_addr_eq(&own.addr, &has.addr));
 }
 
@@ -77,7 +77,7 @@ static bool has_inode(struct sl_sock *sk, void *arg)
 	return sk->inode == *(const uint32_t *)arg;
 }
 
-static bool is_known(int fd)
+static bool inode_is_known(int fd)
 {
 	struct stat st;
 	uint32_t inode;
@@ -93,5 +93,5 @@ bool sl_tbox_is_connection(const struct sl_sock *listener, int fd)
 	int own = sl_sock_shadow(listener);
 
 	return is_tcp(fd) && netns_of(fd) == netns_of(own) && is_connected(fd) &&
-	       came_by(fd, own) && !is_known(fd);
+	       came_by(fd, own) && !inode_is_known(fd);
 }

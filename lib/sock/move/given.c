@@ -53,7 +53,7 @@ static int int_opt(int fd, int level, int name)
 }
 
 /* Reads the kind of the socket fd. False: we do not look after this kind. */
-static bool look_at(int fd, struct kind *k)
+static bool read_kind(int fd, struct kind *k)
 {
 	int flags = sl_sys_fcntl(fd, F_GETFL, 0);
 	struct stat st;
@@ -167,7 +167,7 @@ static void try_again(struct sl_sock *sk, uint8_t tries)
 		sl_debug("sock", "fd %d stays with the kernel: %s", sk->fd, strerrorname_np(-err));
 }
 
-static void look_at_sock(struct sl_sock *sk, void *arg)
+static void look_at_given(struct sl_sock *sk, void *arg)
 {
 	bool *left = arg;
 
@@ -201,7 +201,7 @@ void sl_given_look(uint64_t now_ns)
 		return;
 	sl_store(&next_ns, 0);
 	sl_unlock(&lock);
-	sl_sock_for_each(look_at_sock, &left);
+	sl_sock_for_each(look_at_given, &left);
 	if (!left || !sl_lock(&lock))
 		return;
 	if (!next_ns) {
@@ -244,7 +244,7 @@ static bool has_inode(struct sl_sock *sk, void *arg)
 }
 
 /* True: fd is another descriptor of a socket that we look after already. */
-static bool is_known(int fd, const struct kind *k)
+static bool sock_is_known(int fd, const struct kind *k)
 {
 	uint32_t inode = k->inode;
 	struct sl_sock *sk = sl_sock_find(has_inode, &inode);
@@ -305,9 +305,9 @@ int sl_given(int fd)
 		return 0;
 	if (sl_up_again() < 0 || !sl_settings.offloaded_sockets)
 		return -EREMOTE;
-	if (!look_at(fd, &k) || !sl_sock_same_netns(fd))
+	if (!read_kind(fd, &k) || !sl_sock_same_netns(fd))
 		return -EOPNOTSUPP;
-	if (is_known(fd, &k))
+	if (sock_is_known(fd, &k))
 		return 0;
 	if (k.proto == IPPROTO_UDP)
 		return datagrams(fd, &k);

@@ -44,7 +44,7 @@ static struct {
 static struct sl_lock old_lock;
 
 /* The place of sk in old[], or with sk NULL a free place; -1: there is none. */
-static int place_of(const struct sl_sock *sk)
+static int place_of_heir(const struct sl_sock *sk)
 {
 	for (int i = 0; i < OLD_MAX; i++)
 		if (sl_load(&old[i].sk) == sk)
@@ -55,14 +55,14 @@ static int place_of(const struct sl_sock *sk)
 /* The socket's older file, which children may still have. */
 static int old_file(const struct sl_sock *sk)
 {
-	int i = sk->has_old ? place_of(sk) : -1;
+	int i = sk->has_old ? place_of_heir(sk) : -1;
 
 	return i < 0 ? sk->fd : old[i].fd;
 }
 
 static void forget_old(struct sl_sock *sk)
 {
-	int i = sk->has_old ? place_of(sk) : -1;
+	int i = sk->has_old ? place_of_heir(sk) : -1;
 
 	sk->has_old = false;
 	if (i < 0)
@@ -83,7 +83,7 @@ static void keep_old(struct sl_sock *sk)
 			sl_sys_close(fd);
 		return;
 	}
-	i = place_of(NULL);
+	i = place_of_heir(NULL);
 	if (i >= 0) {
 		old[i].fd = fd;
 		sl_store_release(&old[i].sk, sk);
@@ -169,7 +169,7 @@ bool sl_heirs_park(struct sl_sock *sk, int fd)
 	return true;
 }
 
-static void look_at(struct sl_sock *sk, void *arg)
+static void look_at_heir(struct sl_sock *sk, void *arg)
 {
 	bool *left = arg;
 	int n;
@@ -191,7 +191,7 @@ void sl_heirs_look(uint64_t now_ns)
 
 	if (!sl_load(&next_ns) || now_ns < sl_load(&next_ns))
 		return;
-	sl_sock_for_each(look_at, &left);
+	sl_sock_for_each(look_at_heir, &left);
 	delay_ns = sl_min(2 * delay_ns, LAST_NS);
 	sl_store(&next_ns, left ? sl_now_ns() + delay_ns : 0);
 }

@@ -331,7 +331,7 @@ static void look_at_udp(struct sl_sock *sk, struct look *l)
 	}
 }
 
-static void look_at_sock(struct sl_sock *sk, void *arg)
+static void apply_to_sock(struct sl_sock *sk, void *arg)
 {
 	uint8_t state = sl_load(&sk->state);
 	struct look *l = arg;
@@ -384,7 +384,7 @@ void sl_policy_check(void)
 		if (sl_tconn_in_use())
 			l.moved += sl_strays_look();
 		if (l.rules || sl_tlisten_draining())
-			sl_sock_for_each(look_at_sock, &l);
+			sl_sock_for_each(apply_to_sock, &l);
 		sl_store(&stranded, l.left > 0);
 		sl_store(&left, l.left + leaving + retire());
 		sl_store(&waiting, l.waiting);

@@ -170,7 +170,7 @@ uint32_t sl_strays_look(void)
 /* Peers that have no way back -------------------------------------------------------------------
  */
 
-static bool let_pass(struct sl_sock *sk, void *arg)
+static bool let_sock_pass(struct sl_sock *sk, void *arg)
 {
 	const struct sl_tcp_key *key = arg;
 	bool is;
@@ -190,5 +190,5 @@ void sl_strays_let_pass(void)
 	struct sl_tcp_key key;
 
 	while (sl_strays_take_asked(&key))
-		sl_sock_find(let_pass, &key);
+		sl_sock_find(let_sock_pass, &key);
 }

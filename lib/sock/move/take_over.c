@@ -204,7 +204,7 @@ static void attach(struct take *x)
 	sl_tcp_sock_show(sk, &x->key);
 }
 
-static void go_on(struct take *x)
+static void let_go_on(struct take *x)
 {
 	struct sl_lane *lane;
 
@@ -396,7 +396,7 @@ static int take_by_daemon(struct take *x)
 	}
 	sl_epoll_enter_ours(&sets);
 	if (!err)
-		go_on(x);
+		let_go_on(x);
 	sl_repair_free(&x->t);
 	if (err == -ECONNABORTED) {
 		sl_warn("tcp", "fd %d: a connection was lost on its way from the kernel",
@@ -427,7 +427,7 @@ static int take_claimed(struct take *x)
 		sl_warn("tcp", "fd %d: the kernel keeps a connection that was taken over: %s",
 			x->sk->fd, strerrorname_np(-err));
 	sl_epoll_enter_ours(&sets);
-	go_on(x);
+	let_go_on(x);
 	sl_repair_free(&x->t);
 	return 0;
 }

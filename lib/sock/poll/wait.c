@@ -107,7 +107,7 @@ uint32_t sl_sock_ready(const struct sl_sock *sk)
 }
 
 /* Bits that the keeper sets after our exchange are newer than what poll says, and stay. */
-static void ask_kernel(struct sl_sock *sk)
+static void ask_shadow(struct sl_sock *sk)
 {
 	struct pollfd p[2] = {{.fd = sl_sock_shadow(sk), .events = POLLIN},
 			      {.fd = sl_tlisten_box(sk), .events = POLLIN}};
@@ -126,7 +126,7 @@ static void ask_kernel(struct sl_sock *sk)
 uint32_t sl_wait_sock_ready(struct sl_sock *sk)
 {
 	if (sl_unlikely(sl_load(&sk->os)))
-		ask_kernel(sk);
+		ask_shadow(sk);
 	return sl_sock_ready(sk);
 }
 

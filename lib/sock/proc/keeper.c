@@ -93,7 +93,7 @@ static struct {
 	void (*on_event)(uint32_t events);
 } watched[FDS_MAX] = {[0 ... FDS_MAX - 1] = {.fd = -1}};
 
-static int place_of(int fd)
+static int place_of_fd(int fd)
 {
 	for (int i = 0; i < FDS_MAX; i++)
 		if (watched[i].fd == fd)
@@ -103,10 +103,10 @@ static int place_of(int fd)
 
 void sl_keeper_watch_fd(int fd, uint32_t events, void (*on_event)(uint32_t events))
 {
-	int i = place_of(fd), op = i < 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+	int i = place_of_fd(fd), op = i < 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
 	struct epoll_event ev = {.events = events};
 
-	i = i < 0 ? place_of(-1) : i;
+	i = i < 0 ? place_of_fd(-1) : i;
 	watched[i].fd = fd;
 	watched[i].on_event = on_event;
 	ev.data.u32 = (uint32_t)i;
@@ -115,7 +115,7 @@ void sl_keeper_watch_fd(int fd, uint32_t events, void (*on_event)(uint32_t event
 
 void sl_keeper_unwatch_fd(int fd)
 {
-	int i = place_of(fd);
+	int i = place_of_fd(fd);
 
 	if (i < 0)
 		return;
@@ -201,7 +201,7 @@ static void judge(struct sl_lane *lane)
 	judged[lane->id] = loads;
 }
 
-static void look_at(struct sl_lane *lane, void *arg)
+static void look_at_lane(struct sl_lane *lane, void *arg)
 {
 	struct look *l = arg;
 	uint32_t turns = sl_load(&lane->turns);
@@ -309,7 +309,7 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 	long n;
 
 	l.judge = is_time_to_judge(now);
-	sl_lane_for_each(look_at, &l);
+	sl_lane_for_each(look_at_lane, &l);
 	if (l.busy)
 		*last_busy = now;
 	if (l.rare || l.since_ns >= tick) /* (a short while says nothing) */
@@ -384,7 +384,7 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-static void close_fds(void)
+static void close_epoll(void)
 {
 	close_fd(&stats_fd);
 	close_fd(&epfd);
@@ -405,7 +405,7 @@ int sl_keeper_open(void)
 
 void sl_keeper_close(void)
 {
-	close_fds();
+	close_epoll();
 }
 
 int sl_keeper_start(void)
@@ -428,7 +428,7 @@ int sl_keeper_start(void)
 	return 0;
 }
 
-static bool is_there(uint32_t t)
+static bool thread_is_there(uint32_t t)
 {
 	return sl_sys(SYS_tgkill, sl_sys(SYS_getpid), t, 0) == 0;
 }
@@ -443,7 +443,7 @@ bool sl_keeper_stop(void)
 		return true;
 	sl_store(&ending, true);
 	sl_rtnl_wake();
-	while (!(t = sl_load_acquire(&tid)) || is_there(t)) {
+	while (!(t = sl_load_acquire(&tid)) || thread_is_there(t)) {
 		if (sl_now_ns() > end)
 			return false;
 		sl_sys(SYS_nanosleep, &pause, NULL);
@@ -456,6 +456,6 @@ bool sl_keeper_stop(void)
  * in the child's way. */
 void sl_keeper_child(void)
 {
-	close_fds();
+	close_epoll();
 	reset();
 }

@@ -262,7 +262,7 @@ static int read_queues(int fd, struct sl_repair_taken *t)
 	return 0;
 }
 
-static int read_all(int fd, struct sl_repair_taken *t)
+static int read_image(int fd, struct sl_repair_taken *t)
 {
 	struct sl_tcp_repair *r = &t->r;
 	struct tcp_info info;
@@ -297,7 +297,7 @@ int sl_repair_read(int fd, struct sl_repair_taken *t)
 		err = sl_broker_repair(fd, TCP_REPAIR_ON);
 	if (err)
 		return err;
-	err = read_all(fd, t);
+	err = read_image(fd, t);
 	if (err) {
 		sl_repair_cancel(fd, t);
 		sl_repair_free(t);

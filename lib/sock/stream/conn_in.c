@@ -27,7 +27,7 @@ static void op_rest(struct sl_tcp *t)
 /* The way in ------------------------------------------------------------------------------------
  */
 
-static void key_of(const struct sl_in *in, struct sl_tcp_key *k)
+static void key_of_pkt(const struct sl_in *in, struct sl_tcp_key *k)
 {
 	const uint8_t *ports = in->pkt.data + in->pkt.l4;
 
@@ -85,7 +85,7 @@ static bool conn_input(void *obj, struct sl_in *in)
 		return false;
 	if (sl_unlikely(in->stamp & SL_META_HW))
 		note_stamp(c, in);
-	key_of(in, &key);
+	key_of_pkt(in, &key);
 	a = arrival_of(in);
 	if (sl_likely(c->tcp.node.hashed && sl_tcp_key_eq(&c->tcp.node.key, &key)))
 		return sl_tcp_conn_input(&c->tcp, &a);
@@ -114,7 +114,7 @@ static bool listen_input(void *obj, struct sl_in *in)
 
 	if (is_foreign(lane, in))
 		return false;
-	key_of(in, &key);
+	key_of_pkt(in, &key);
 	/* A segment that is unknown here may be the kernel's: the peer sends it again. */
 	if (sl_unlikely(sl_load(&l->state) == SL_TLISTEN_SORTING) &&
 	    !(in->seg.flags & SL_TCP_SYN) && !sl_tcp_knows(lane->tcp, &key))

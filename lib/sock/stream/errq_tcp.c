@@ -201,7 +201,7 @@ void sl_errq_to_kernel(struct sl_sock *sk, uint32_t write_seq)
 }
 
 /* False: a message of level SOL_SOCKET that is not known, an error in __sock_cmsg_send(). */
-static bool is_known(const struct cmsghdr *c)
+static bool cmsg_is_known(const struct cmsghdr *c)
 {
 	if (c->cmsg_level != SOL_SOCKET)
 		return true;
@@ -230,7 +230,7 @@ int sl_errq_asks(struct sl_sock *sk, const struct msghdr *msg)
 	if (!msg || !msg->msg_controllen)
 		return (int)set;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c))
-		if (c->cmsg_len < CMSG_LEN(0) || !is_known(c))
+		if (c->cmsg_len < CMSG_LEN(0) || !cmsg_is_known(c))
 			return -EINVAL;
 	flags = sl_errq_asked_by(msg, set, &own);
 	if (own || flags & ~(uint32_t)SL_TS_RECORD)

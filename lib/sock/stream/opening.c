@@ -48,7 +48,7 @@ static enum verdict judge(struct sl_tconn *c, struct sl_lane *lane, uint64_t now
 	return now_ns < c->tcp.born_us * 1000 + c->neigh_steps * SL_NEIGH_STEP_NS ? WAITS : IS_LATE;
 }
 
-static void look_at(struct sl_tconn *c, void *arg)
+static void look_at_opening(struct sl_tconn *c, void *arg)
 {
 	uint64_t now_ns = *(uint64_t *)arg;
 	struct sl_lane *lane;
@@ -75,7 +75,7 @@ void sl_opening_look(uint64_t now_ns)
 		return;
 	sl_store(&opening, false);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	sl_tconn_for_each(look_at, &now_ns);
+	sl_tconn_for_each(look_at_opening, &now_ns);
 }
 
 uint64_t sl_opening_due_ns(uint64_t now_ns, bool quiet)

@@ -79,7 +79,7 @@ struct room {
 	uint32_t bytes;
 };
 
-static ssize_t has_room(void *arg)
+static ssize_t reader_has_room(void *arg)
 {
 	struct room *r = arg;
 	struct sl_lane *lane;
@@ -135,10 +135,10 @@ static ssize_t pipe_to_stream(int in, struct sl_sock *sk, int out, size_t len, u
 	size_t done = 0, want;
 
 	while (done < len) {
-		ssize_t n = has_room(&r);
+		ssize_t n = reader_has_room(&r);
 
 		if (n == -EAGAIN && !nowait && !done)
-			n = sl_sock_block(sk, out, 0, has_room, &r);
+			n = sl_sock_block(sk, out, 0, reader_has_room, &r);
 		if (n < 0)
 			return done ? (ssize_t)done : n;
 		if ((done || (flags & SPLICE_F_NONBLOCK)) && !is_readable(in))

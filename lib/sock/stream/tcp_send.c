@@ -193,7 +193,7 @@ static ssize_t send_kernel(struct sl_sock *sk, int fd, const struct tx *x, const
 	return n;
 }
 
-static bool is_ours(const struct sl_sock *sk)
+static bool is_offloaded(const struct sl_sock *sk)
 {
 	return sl_load(&sk->state) == SL_STATE_OFFLOADED;
 }
@@ -234,9 +234,9 @@ ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct sl_tx_req *q)
 	ssize_t r;
 
 	sl_sock_part(sk);
-	if (sl_unlikely(!is_ours(sk) && !(flags & MSG_FASTOPEN))) {
+	if (sl_unlikely(!is_offloaded(sk) && !(flags & MSG_FASTOPEN))) {
 		r = send_kernel(sk, fd, &x, msg);
-		if (r != -EREMOTE || !is_ours(sk))
+		if (r != -EREMOTE || !is_offloaded(sk))
 			return r == -EREMOTE ? -EAGAIN : r;
 	}
 	if (sl_unlikely(!sl_iov_is_good(q->iov, q->niov)))
