@@ -157,6 +157,8 @@ int epoll_pwait2(int epfd, struct epoll_event *evs, int max, const struct timesp
 {
 	if (!ours(epfd))
 		return REAL(epoll_pwait2)(epfd, evs, max, timeout, sigmask);
+	if (timeout && !lib.is_memory(timeout, sizeof(*timeout)))
+		return (int)done(-EFAULT);
 	return (int)done(lib.epoll_wait(epfd, evs, max, timeout, sigmask));
 }
 

@@ -7,7 +7,7 @@
 
 ssize_t read(int fd, void *buf, size_t len)
 {
-	if (!ours_point(fd))
+	if (!ours_point(fd) || (ssize_t)len < 0) /* which the kernel refuses */
 		return REAL(read)(fd, buf, len);
 	return len ? done(lib.recv(fd, buf, len, 0)) : 0; /* as net/socket.c: sock_read_iter */
 }
@@ -134,7 +134,7 @@ SL_SYS(pwritev2)
 
 ssize_t write(int fd, const void *buf, size_t len)
 {
-	if (!ours_point(fd))
+	if (!ours_point(fd) || (ssize_t)len < 0)
 		return REAL(write)(fd, buf, len);
 	return done(lib.send(fd, buf, len, 0));
 }

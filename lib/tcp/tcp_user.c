@@ -469,21 +469,23 @@ void sl_tcp_pass_mark(struct sl_tcp *c)
 		consume(c, 1);
 }
 
-/* Copies to the program's memory, or nowhere. False: it is not there. */
-static inline bool deliver(struct cursor *u, const uint8_t *src, size_t n, bool trunc)
+/* Copies to the program's memory, or nowhere, as much of the n bytes as there is room for: how much
+ * that was. u->bad: a piece is not there, and nothing counts as delivered, as with an skb. */
+static inline uint32_t deliver(struct cursor *u, const uint8_t *src, uint32_t n, bool trunc)
 {
-	while (n) {
-		size_t len;
-		uint8_t *dst = cursor_take(u, n, &len);
+	uint32_t done = 0;
 
-		if (!trunc && sl_unlikely(sl_guard_copy(dst, src, len))) {
+	while (done < n && u->n) {
+		size_t len;
+		uint8_t *dst = cursor_take(u, n - done, &len);
+
+		if (!trunc && sl_unlikely(sl_guard_copy(dst, src + done, len))) {
 			stop_at_fault(u);
-			return false;
+			return 0;
 		}
-		src += len;
-		n -= len;
+		done += (uint32_t)len;
 	}
-	return true;
+	return done;
 }
 
 /* How many of `len` bytes at seq can be read in one run: those before the mark. */
@@ -512,8 +514,8 @@ static long peek_at(struct sl_tcp *c, struct cursor *u, size_t skip, bool trunc)
 			len = (uint32_t)sl_min((size_t)len, skip);
 			skip -= len;
 		} else {
-			len = (uint32_t)sl_min((size_t)len, u->iov->iov_len - u->at);
-			if (!deliver(u, sl_frame_ptr(s->frame) + s->off + at, len, trunc))
+			len = deliver(u, sl_frame_ptr(s->frame) + s->off + at, len, trunc);
+			if (sl_unlikely(u->bad))
 				return took ? (long)took : -EFAULT;
 			took += len;
 		}
@@ -551,8 +553,8 @@ long sl_tcp_read(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t pee
 				continue;
 			}
 		}
-		len = (uint32_t)sl_min((size_t)len, u.iov->iov_len - u.at);
-		if (!deliver(&u, sl_frame_ptr(s->frame) + s->off, len, trunc))
+		len = deliver(&u, sl_frame_ptr(s->frame) + s->off, len, trunc);
+		if (sl_unlikely(u.bad))
 			break;
 		consume(c, len);
 		took += len;

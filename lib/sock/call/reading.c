@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/guard.h"
+#include "base/heap.h"
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/call/rwf.h"
@@ -12,23 +13,46 @@
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 
-static inline ssize_t receive_one(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
+static SL_COLD ssize_t receive_most(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 {
-	return sk->proto == IPPROTO_TCP
-		       ? sl_tcp_sock_recv(sk, fd, r->iov, r->niov, r->msg, r->flags)
-		       : sl_dgram_recv(sk, fd, r);
+	size_t niov = r->niov;
+	struct iovec *iov = sl_iov_cut(r->iov, &niov), *given = r->msg ? r->msg->msg_iov : NULL;
+	ssize_t n;
+
+	if (!iov)
+		return -ENOMEM;
+	if (r->msg) /* the kernel's call may be made with it */
+		r->msg->msg_iov = iov;
+	n = sl_tcp_sock_recv(sk, fd, iov, niov, SL_CALL_MOST, r->msg, r->flags);
+	if (r->msg)
+		r->msg->msg_iov = given;
+	sl_free(iov);
+	return n;
 }
 
-/* 0; -EMSGSIZE: too many pieces; -EFAULT: there is no memory at m, or at its pieces. */
+static inline ssize_t receive_one(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
+{
+	if (sk->proto != IPPROTO_TCP)
+		return sl_dgram_recv(sk, fd, r);
+	if (sl_unlikely(r->len > SL_CALL_MOST))
+		return receive_most(sk, fd, r);
+	return sl_tcp_sock_recv(sk, fd, r->iov, r->niov, r->len, r->msg, r->flags);
+}
+
+/* 0; -EMSGSIZE: too many pieces; -EINVAL: a negative length; -EFAULT: there is no memory at m, or
+ * at its pieces. */
 static SL_APART int request_of(struct sl_rx_req *r, struct msghdr *m, int flags)
 {
-	*r = (struct sl_rx_req){m->msg_iov, m->msg_iovlen, m, flags};
-	if (sl_unlikely(r->niov > SL_IOV_MAX))
+	ssize_t len;
+
+	if (sl_unlikely(m->msg_name && (int)m->msg_namelen < 0))
+		return -EINVAL;
+	if (sl_unlikely(m->msg_iovlen > SL_IOV_MAX))
 		return -EMSGSIZE;
-	if (r->niov) {
-		(void)*(const volatile size_t *)&r->iov->iov_len;
-		(void)*(const volatile size_t *)&r->iov[r->niov - 1].iov_len;
-	}
+	len = sl_iov_bytes(m->msg_iov, m->msg_iovlen);
+	if (sl_unlikely(len < 0))
+		return (int)len;
+	*r = (struct sl_rx_req){m->msg_iov, m->msg_iovlen, m, flags, (size_t)len};
 	return 0;
 }
 SL_GUARDED(request_of, (uint64_t)-EFAULT);
@@ -51,29 +75,34 @@ ssize_t sl_recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *a
 		    socklen_t *addrlen)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
-	struct iovec iov = {buf, len};
+	struct iovec iov = {buf, sl_min(len, SL_CALL_MOST)};
 	struct msghdr msg = {
 		.msg_name = addr,
 		.msg_iov = &iov,
 		.msg_iovlen = 1,
 	};
-	struct sl_rx_req r = {&iov, 1, &msg, flags};
+	struct sl_rx_req r = {&iov, 1, &msg, flags, iov.iov_len};
+	bool bad = false; /* there is no memory at addrlen */
 	ssize_t n;
 
 	if (!sk)
 		return sl_sys_recvfrom(fd, buf, len, flags, addr, addrlen);
-	if (addr && sl_unlikely(sl_guard_touch_out(addrlen, sizeof(*addrlen))))
-		return -EFAULT;
-	msg.msg_namelen = addr ? *addrlen : 0;
+	if (sl_unlikely((intptr_t)buf < 0))
+		return -EFAULT; /* the kernel finds such an address before it takes anything */
+	if (addr)
+		bad = sl_guard_touch_out(addrlen, sizeof(*addrlen));
+	msg.msg_namelen = addr && sl_likely(!bad) ? *addrlen : 0;
 	if (!addr)
 		r.msg = sk->want & SL_WANT_GRO ? &msg : NULL;
-	else if ((int)*addrlen < 0)
+	else if ((int)msg.msg_namelen < 0)
 		msg.msg_namelen = 0;
 	n = receive_one(sk, fd, &r);
 	if (!addr || n < 0)
 		return n;
+	if (sl_unlikely(bad)) /* move_addr_to_user(), when the datagram is gone */
+		return -EFAULT;
 	if ((int)*addrlen < 0)
-		return -EINVAL; /* move_addr_to_user(), when the datagram is gone */
+		return -EINVAL;
 	*addrlen = msg.msg_namelen;
 	return n;
 }
@@ -87,12 +116,15 @@ ssize_t sl_recv(int fd, void *buf, size_t len, int flags)
 /* rwf: RWF_*. A read of no bytes returns at once, as in fs/read_write.c. */
 static ssize_t read_pieces(struct sl_sock *sk, int fd, const struct iovec *iov, int n, int rwf)
 {
-	struct sl_rx_req r = {iov, (size_t)n, NULL, sl_rwf_flags(rwf)};
+	struct sl_rx_req r = {iov, (size_t)n, NULL, sl_rwf_flags(rwf), 0};
+	ssize_t len;
 
 	if (sl_guard_touch(iov, r.niov * sizeof(*iov)))
 		return -EFAULT;
-	if (!sl_iov_len(iov, r.niov))
-		return 0;
+	len = sl_iov_bytes(iov, r.niov);
+	if (len <= 0)
+		return len;
+	r.len = (size_t)len;
 	return r.flags < 0 ? r.flags : receive_one(sk, fd, &r);
 }
 

@@ -1,14 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls that send: a datagram, or bytes of a stream. */
 #include <errno.h>
+#include <limits.h>
 
 #include "base/guard.h"
+#include "base/heap.h"
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/call/rwf.h"
 #include "sock/dgram/send.h"
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
+
+/* A stream has no use for the name, but refuses a bad one (move_addr_to_kernel()). */
+static SL_COLD int check_name(const struct sl_tx_req *r)
+{
+	const size_t most = sizeof(struct sockaddr_storage);
+
+	if ((int)r->namelen < 0 || (!r->msg && r->namelen > most))
+		return -EINVAL;
+	return sl_guard_touch(r->name, sl_min((size_t)r->namelen, most));
+}
+
+static SL_COLD int check_control(const struct msghdr *m)
+{
+	return m->msg_controllen > INT_MAX ? -ENOBUFS
+					   : sl_guard_touch(m->msg_control, m->msg_controllen);
+}
 
 /* sendto(MSG_FASTOPEN) to a name. */
 static SL_COLD ssize_t send_to_name(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
@@ -25,8 +43,43 @@ static SL_COLD ssize_t send_to_name(struct sl_sock *sk, int fd, const struct sl_
 	return sl_tcp_sock_send(sk, fd, &named);
 }
 
+static ssize_t send_stream(struct sl_sock *sk, int fd, const struct sl_tx_req *r);
+
+static SL_COLD ssize_t send_most(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
+{
+	struct sl_tx_req cut = *r;
+	struct iovec *iov = sl_iov_cut(r->iov, &cut.niov);
+	struct msghdr m;
+	ssize_t n;
+
+	if (!iov)
+		return -ENOMEM;
+	if (r->msg) {
+		m = *r->msg;
+		m.msg_iov = iov;
+		m.msg_iovlen = cut.niov;
+		cut.msg = &m;
+	}
+	cut.iov = iov;
+	cut.len = SL_CALL_MOST;
+	n = send_stream(sk, fd, &cut);
+	sl_free(iov);
+	return n;
+}
+
+/* The checks are those that the kernel makes before the protocol gets the call. */
 static SL_APART ssize_t send_stream(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
 {
+	int err = 0;
+
+	if (sl_unlikely(r->name))
+		err = check_name(r);
+	if (sl_unlikely(r->msg && r->msg->msg_controllen && !err))
+		err = check_control(r->msg);
+	if (sl_unlikely(err))
+		return err;
+	if (sl_unlikely(r->len > SL_CALL_MOST))
+		return send_most(sk, fd, r);
 	return sl_unlikely(r->flags & MSG_FASTOPEN && !r->msg) ? send_to_name(sk, fd, r)
 							       : sl_tcp_sock_send(sk, fd, r);
 }
@@ -45,8 +98,8 @@ ssize_t sl_sendto(int fd, const void *buf, size_t len, int flags, const struct s
 		  socklen_t addrlen)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
-	struct iovec iov = {sl_unconst(buf), len};
-	struct sl_tx_req r = {&iov, 1, len, addr, addrlen, flags, NULL};
+	struct iovec iov = {sl_unconst(buf), sl_min(len, SL_CALL_MOST)};
+	struct sl_tx_req r = {&iov, 1, iov.iov_len, addr, addrlen, flags, NULL};
 
 	return sk ? send_one(sk, fd, &r) : sl_sys_sendto(fd, buf, len, flags, addr, addrlen);
 }
@@ -75,12 +128,14 @@ ssize_t sl_sendmsg(int fd, const struct msghdr *msg, int flags)
 static ssize_t write_pieces(struct sl_sock *sk, int fd, const struct iovec *iov, int n, int rwf)
 {
 	struct sl_tx_req r = {.iov = iov, .niov = (size_t)n, .flags = sl_rwf_flags(rwf)};
+	ssize_t len;
 
 	if (sl_guard_touch(iov, r.niov * sizeof(*iov)))
 		return -EFAULT;
-	r.len = sl_iov_len(iov, r.niov);
-	if (r.len == 0)
-		return 0;
+	len = sl_iov_bytes(iov, r.niov);
+	if (len <= 0)
+		return len;
+	r.len = (size_t)len;
 	return r.flags < 0 ? r.flags : send_one(sk, fd, &r);
 }
 

@@ -378,14 +378,10 @@ static bool get_ipv6(const struct cmsghdr *c, size_t len, struct sl_tx_ctl *ctl)
 
 bool sl_cmsg_get(const struct sl_sock *sk, const struct msghdr *msg, struct sl_tx_ctl *ctl)
 {
-	struct msghdr m = *msg;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+	for (struct cmsghdr *c = sl_cmsg_first(msg); c; c = sl_cmsg_next(msg, c)) {
 		size_t len;
 
-		if (c->cmsg_len < CMSG_LEN(0) ||
-		    c->cmsg_len >
-			    (size_t)((uint8_t *)m.msg_control + m.msg_controllen - (uint8_t *)c))
+		if (!sl_cmsg_fits(msg, c))
 			return false;
 		len = c->cmsg_len - CMSG_LEN(0);
 		if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_SEGMENT && len == 2) {

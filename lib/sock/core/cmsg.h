@@ -26,6 +26,28 @@ void sl_cmsg_put_sent(const struct sl_sock *sk, const struct sl_sent *s, struct 
 /* Writes a control message that is the only one. msg_flags must have been set. */
 void sl_cmsg_put_one(struct msghdr *msg, int level, int type, const void *data, size_t len);
 
+/* The first and the next control message as the kernel walks them: a length that does not fit is
+ * not skipped, but found by sl_cmsg_fits(). NULL: no more. */
+static inline struct cmsghdr *sl_cmsg_first(const struct msghdr *m)
+{
+	return m->msg_controllen < sizeof(struct cmsghdr) ? NULL : (struct cmsghdr *)m->msg_control;
+}
+static inline size_t sl_cmsg_left(const struct msghdr *m, const struct cmsghdr *c)
+{
+	return (size_t)((const char *)m->msg_control + m->msg_controllen - (const char *)c);
+}
+static inline bool sl_cmsg_fits(const struct msghdr *m, const struct cmsghdr *c)
+{
+	return c->cmsg_len >= sizeof(*c) && c->cmsg_len <= sl_cmsg_left(m, c);
+}
+/* c fits. */
+static inline struct cmsghdr *sl_cmsg_next(const struct msghdr *m, const struct cmsghdr *c)
+{
+	size_t step = CMSG_ALIGN(c->cmsg_len);
+
+	return step + sizeof(*c) > sl_cmsg_left(m, c) ? NULL : (struct cmsghdr *)((char *)c + step);
+}
+
 /* Settings that sendmsg()'s control messages make for this datagram only. */
 struct sl_tx_ctl {
 	struct sl_addr src; /* any: the socket's */

@@ -266,9 +266,8 @@ void sl_errq_posted(struct sl_sock *sk, struct sl_leg *leg, const struct sl_tx_d
 
 uint32_t sl_errq_asked_by(const struct msghdr *msg, uint32_t flags, bool *own)
 {
-	struct msghdr m = *msg;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+	for (struct cmsghdr *c = sl_cmsg_first(msg); c && sl_cmsg_fits(msg, c);
+	     c = sl_cmsg_next(msg, c)) {
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_len != CMSG_LEN(sizeof(flags)))
 			continue;
 		if (c->cmsg_type == SO_TIMESTAMPING_OLD || c->cmsg_type == SO_TIMESTAMPING_NEW)

@@ -144,7 +144,7 @@ static ssize_t take(struct sl_sock *sk, struct sl_lane *lane, const struct sl_rx
 	if (sl_unlikely(gro)) {
 		/* coalesce() pops from the front: hold the first frame for its headers */
 		sl_frame_ref(d.frame);
-		full += coalesce(sk, lane, r, &d, sl_iov_len(r->iov, r->niov));
+		full += coalesce(sk, lane, r, &d, r->len);
 		copied += full - d.len;
 	}
 	if (r->msg) {

@@ -16,6 +16,7 @@ struct sl_rx_req {
 	size_t niov;
 	struct msghdr *msg; /* NULL: no name, no control */
 	int flags;
+	size_t len; /* of all pieces */
 };
 
 /* Receives one datagram, ours or the kernel's; waits for it if the socket and the flags say so.

@@ -69,8 +69,8 @@ size_t sl_send_put(struct sl_sock *sk, struct sl_lane *lane, const struct sl_pat
 
 /* send.c; no lane held ------------------------------------------------------------------------ */
 
-/* The request of sendmsg(). 0; -EMSGSIZE: too many pieces; -EFAULT: there is no memory at m or at
- * its pieces (which may still point anywhere). Any thread. */
+/* The request of sendmsg(). 0; -EMSGSIZE: too many pieces; -EINVAL: a negative length; -EFAULT:
+ * there is no memory at m or at its pieces (which may still point anywhere). Any thread. */
 int sl_tx_req_of(struct sl_tx_req *r, const struct msghdr *m, int flags);
 
 /* Sends one datagram by the straight way, and kicks the device. False: nothing was sent, or the

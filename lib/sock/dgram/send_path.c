@@ -27,14 +27,28 @@ SL_APART uint64_t sl_send_v4_name(const struct sl_tx_req *r)
 }
 SL_GUARDED(sl_send_v4_name, 0);
 
+/* The kernel looks at the name before it looks at the pieces. */
+static SL_COLD int refused(const struct msghdr *m, ssize_t err)
+{
+	size_t len = sl_min((size_t)m->msg_namelen, sizeof(struct sockaddr_storage));
+
+	return m->msg_name && sl_guard_touch(m->msg_name, len) ? -EFAULT : (int)err;
+}
+
 SL_APART int sl_tx_req_of(struct sl_tx_req *r, const struct msghdr *m, int flags)
 {
-	if (sl_unlikely(m->msg_iovlen > SL_IOV_MAX))
-		return -EMSGSIZE; /* before anything else: copy_msghdr_from_user() */
+	ssize_t len;
+
+	if (sl_unlikely(m->msg_name && (int)m->msg_namelen < 0))
+		return -EINVAL; /* copy_msghdr_from_user() */
+	len = sl_likely(m->msg_iovlen <= SL_IOV_MAX) ? sl_iov_bytes(m->msg_iov, m->msg_iovlen)
+						     : -EMSGSIZE;
+	if (sl_unlikely(len < 0))
+		return refused(m, len);
 	*r = (struct sl_tx_req){
 		.iov = m->msg_iov,
 		.niov = m->msg_iovlen,
-		.len = sl_iov_len(m->msg_iov, m->msg_iovlen),
+		.len = (size_t)len,
 		.name = m->msg_namelen ? m->msg_name : NULL,
 		.namelen = m->msg_namelen,
 		.msg = m,

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/compat.h"
+#include "base/guard.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "sock/core/cmsg.h"
@@ -252,25 +253,21 @@ bool sl_dgram_opt_track(struct sl_sock *sk, int level, int name, const void *val
 	return !o->set || o->set(sk, &g);
 }
 
-/* FIONREAD: the size of the next datagram. */
+/* FIONREAD: the size of the next datagram. -EAGAIN: we have none. */
 static int next_size(struct sl_sock *sk, void *out)
 {
 	struct sl_udp_sock *us = sl_udp_sk(sk);
 	struct sl_lane *lane;
-	bool have = false;
+	int len = -1;
 
 	if (!sl_sock_lock(sk, &lane))
 		return -EAGAIN;
 	if (!sl_udp_queued(&us->udp))
 		sl_lane_turn_locked(lane);
-	if (sl_udp_queued(&us->udp)) {
-		int len = sl_udp_peek(&us->udp)->len;
-
-		memcpy(out, &len, sizeof(len)); /* the program's: perhaps not aligned */
-		have = true;
-	}
+	if (sl_udp_queued(&us->udp))
+		len = sl_udp_peek(&us->udp)->len;
 	sl_lane_unlock(lane);
-	return have ? 0 : -EAGAIN;
+	return len < 0 ? -EAGAIN : sl_guard_copy(out, &len, sizeof(len));
 }
 
 /* SIOCOUTQ: what is under way by us counts, too. */
@@ -322,8 +319,8 @@ int sl_dgram_ioctl(struct sl_sock *sk, int fd, unsigned long request, void *arg)
 {
 	int ret;
 
-	if (request == FIONREAD && next_size(sk, arg) == 0)
-		return 0;
+	if (request == FIONREAD && (ret = next_size(sk, arg)) != -EAGAIN)
+		return ret;
 	if (is_gstamp(request))
 		return ask_stamp(sk, fd, request, arg);
 	ret = sl_sys_ioctl(fd, request, arg);

@@ -64,9 +64,7 @@ int sl_wait_begin(struct sl_wait *w, const struct timespec *timeout, const sigse
 	w->bell = NULL;
 	w->sig_ran = sl_sig_ran;
 	w->masked = sigmask != NULL;
-	if (sigmask)
-		sl_sys(SYS_rt_sigprocmask, SIG_SETMASK, sigmask, &w->old_mask, 8);
-	return 0;
+	return sigmask ? (int)sl_sys(SYS_rt_sigprocmask, SIG_SETMASK, sigmask, &w->old_mask, 8) : 0;
 }
 
 void sl_wait_end(struct sl_wait *w)

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/sys.h"
+#include "sock/core/cmsg.h"
 #include "sock/core/life.h"
 #include "sock/stream/errq_tcp.h"
 #include "sock/stream/tconn.h"
@@ -208,10 +209,11 @@ static bool cmsg_is_known(const struct cmsghdr *c)
 	switch (c->cmsg_type) {
 	case SO_TIMESTAMPING_OLD:
 	case SO_TIMESTAMPING_NEW:
-		return c->cmsg_len == CMSG_LEN(sizeof(uint32_t));
 	case SO_MARK:
 	case SO_PRIORITY:
+		return c->cmsg_len == CMSG_LEN(sizeof(uint32_t));
 	case SO_TXTIME:
+		return c->cmsg_len == CMSG_LEN(sizeof(uint64_t));
 	case SCM_RIGHTS:
 	case SCM_CREDENTIALS:
 		return true;
@@ -222,15 +224,14 @@ static bool cmsg_is_known(const struct cmsghdr *c)
 int sl_errq_asks(struct sl_sock *sk, const struct msghdr *msg)
 {
 	uint32_t set = sl_errq_flags(sk) & SL_TS_RECORD, flags;
-	struct msghdr m = msg ? *msg : (struct msghdr){0};
 	struct sl_lane *lane;
 	struct sl_leg *leg;
 	bool own = false, ok, by_os;
 
 	if (!msg || !msg->msg_controllen)
 		return (int)set;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c))
-		if (c->cmsg_len < CMSG_LEN(0) || !cmsg_is_known(c))
+	for (struct cmsghdr *c = sl_cmsg_first(msg); c; c = sl_cmsg_next(msg, c))
+		if (!sl_cmsg_fits(msg, c) || !cmsg_is_known(c))
 			return -EINVAL;
 	flags = sl_errq_asked_by(msg, set, &own);
 	if (own || flags & ~(uint32_t)SL_TS_RECORD)

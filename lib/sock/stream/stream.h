@@ -59,12 +59,12 @@ static inline int sl_tcp_sock_error(struct sl_sock *sk)
 int sl_tcp_sock_take_error(struct sl_sock *sk);
 /* Puts back an error that this call can no longer return: the next call returns it. */
 void sl_tcp_sock_put_error(struct sl_sock *sk, int err);
-/* tcp_send.c, tcp_recv.c */
+/* tcp_send.c, tcp_recv.c; q->len, len: of all pieces, at most SL_CALL_MOST */
 struct sl_tx_req;
 /* q->msg has the name of a call with MSG_FASTOPEN; q->name is not looked at. */
 ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct sl_tx_req *q);
 ssize_t sl_tcp_sock_recv(struct sl_sock *sk, int fd, const struct iovec *iov, size_t niov,
-			 struct msghdr *msg, int flags);
+			 size_t len, struct msghdr *msg, int flags);
 /* Connects to the address of sendto(MSG_FASTOPEN), without waiting: 0, -EREMOTE (the kernel's now)
  * or -errno. */
 int sl_tcp_sock_fastopen(struct sl_sock *sk, const struct msghdr *msg);

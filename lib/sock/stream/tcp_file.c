@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/compat.h"
+#include "base/guard.h"
 #include "base/heap.h"
 #include "base/sys.h"
 #include "sluice.h"
@@ -206,7 +207,7 @@ static ssize_t stream_to_pipe(struct sl_sock *sk, int in, int out, size_t len, b
 			return n;
 		if (is_at_mark(sk)) /* which it does not pass */
 			return sk->nonblock ? -EAGAIN : 0;
-		n = sl_tcp_sock_recv(sk, in, &iov, 1, NULL, MSG_PEEK);
+		n = sl_tcp_sock_recv(sk, in, &iov, 1, most, NULL, MSG_PEEK);
 		if (n <= 0)
 			return n;
 		n = write_pipe(out, buf, (size_t)n);
@@ -214,7 +215,7 @@ static ssize_t stream_to_pipe(struct sl_sock *sk, int in, int out, size_t len, b
 	if (n <= 0)
 		return n;
 	iov.iov_len = (size_t)n;
-	sl_tcp_sock_recv(sk, in, &iov, 1, NULL, MSG_TRUNC | MSG_DONTWAIT);
+	sl_tcp_sock_recv(sk, in, &iov, 1, (size_t)n, NULL, MSG_TRUNC | MSG_DONTWAIT);
 	return n;
 }
 
@@ -248,11 +249,14 @@ SL_API
 ssize_t sl_sendfile(int out, int in, off_t *off, size_t len)
 {
 	struct sl_sock *from = sl_tcp_sock(in), *sk;
-	int64_t pos = off ? *off : sl_sys(SYS_lseek, in, 0, SEEK_CUR);
 	int saved = errno;
 	uint8_t *buf;
+	int64_t pos;
 	ssize_t n;
 
+	if (off && sl_guard_touch_out(off, sizeof(*off)))
+		return -EFAULT;
+	pos = off ? *off : sl_sys(SYS_lseek, in, 0, SEEK_CUR);
 	if (from && sl_load(&from->conn))
 		return sendfile_from(from, out, in, off, len);
 	sk = stream(out);
@@ -262,7 +266,7 @@ ssize_t sl_sendfile(int out, int in, off_t *off, size_t len)
 		errno = saved;
 		return sl_sys_cancel(SYS_sendfile, out, in, off, len);
 	}
-	n = send_range(sk, out, in, pos, sl_min(len, (size_t)0x7ffff000), buf);
+	n = send_range(sk, out, in, pos, sl_min(len, SL_CALL_MOST), buf);
 	sl_free(buf);
 	errno = saved;
 	if (n > 0 && off)

@@ -259,9 +259,9 @@ static ssize_t finish(struct rx *x, struct msghdr *msg, ssize_t r)
 }
 
 ssize_t sl_tcp_sock_recv(struct sl_sock *sk, int fd, const struct iovec *iov, size_t niov,
-			 struct msghdr *msg, int flags)
+			 size_t len, struct msghdr *msg, int flags)
 {
-	struct rx x = {.sk = sk, .iov = iov, .niov = niov, .flags = flags};
+	struct rx x = {.sk = sk, .iov = iov, .niov = niov, .len = len, .flags = flags};
 	uint64_t deadline;
 	ssize_t r;
 
@@ -273,7 +273,6 @@ ssize_t sl_tcp_sock_recv(struct sl_sock *sk, int fd, const struct iovec *iov, si
 		if (r != -EREMOTE || sl_load(&sk->state) != SL_STATE_OFFLOADED)
 			return r == -EREMOTE ? -EAGAIN : r;
 	}
-	x.len = sl_iov_len(iov, niov);
 	x.bad = !sl_iov_is_good(iov, niov) && !(flags & MSG_TRUNC);
 	x.target = flags & MSG_WAITALL ? x.len : sl_min((size_t)sk->rcvlowat, x.len);
 	x.target = x.target ? x.target : 1;
@@ -296,7 +295,7 @@ ssize_t sl_tcp_sock_recv(struct sl_sock *sk, int fd, const struct iovec *iov, si
 	}
 	if (sl_unlikely(r == -EREMOTE)) {
 		r = kernel_call(fd, &x, msg);
-		return r == -EREMOTE ? sl_tcp_sock_recv(sk, fd, iov, niov, msg, flags) : r;
+		return r == -EREMOTE ? sl_tcp_sock_recv(sk, fd, iov, niov, len, msg, flags) : r;
 	}
 	return finish(&x, msg, r);
 }

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Odd arguments of the calls that send and receive: what the kernel says to them, which of two
+ * errors comes first, and what is left to be read afterwards. */
+#include "t.h"
+
+#include <linux/errqueue.h>
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/uio.h>
+
+/* The arguments are wrong on purpose. */
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+#pragma GCC diagnostic ignored "-Wnonnull"
+
+#define BAD  ((void *)8)
+#define HIGH ((void *)-64) /* an address of the kernel's */
+
+static int s; /* connected, and with "hello" to be read */
+static bool stream;
+static char b[64];
+static struct iovec v[2000];
+static struct msghdr m;
+
+static void open_one(void)
+{
+	struct pollfd p = {.events = POLLIN};
+
+	s = stream ? socket(t_peer.ss_family, SOCK_STREAM, 0) : udp();
+	if (stream)
+		CHECK(connect(s, (struct sockaddr *)&t_peer, t_len) == 0);
+	CHECK(send(s, "hello", 5, 0) == 5);
+	p.fd = s;
+	CHECK(poll(&p, 1, 3000) == 1);
+	memset(v, 0, sizeof(v));
+	v[0] = (struct iovec){b, sizeof(b)};
+	m = (struct msghdr){.msg_iov = v, .msg_iovlen = 1};
+}
+
+static void rest(void)
+{
+	say("    then", recv(s, b, sizeof(b), MSG_DONTWAIT));
+	close(s);
+}
+
+static void receiving(void)
+{
+	struct sockaddr_storage from;
+	struct mmsghdr mm;
+	socklen_t n;
+	int one = 1;
+
+#define TRY(what, prepare, call)                                                                   \
+	do {                                                                                       \
+		open_one();                                                                        \
+		prepare;                                                                           \
+		say(what, call);                                                                   \
+		rest();                                                                            \
+	} while (0)
+	TRY("recv NULL", , recv(s, NULL, 10, 0));
+	TRY("recv NULL, no bytes", , recv(s, NULL, 0, stream ? MSG_DONTWAIT : MSG_PEEK));
+	TRY("recv of too many", , recv(s, b, (size_t)-1, MSG_DONTWAIT));
+	TRY("recv at the kernel", , recv(s, HIGH, 10, 0));
+	TRY("read of too many", , read(s, b, (size_t)-1));
+	TRY("read of 2^63", , read(s, b, (size_t)1 << 63));
+	TRY("{b,2},{NULL,5}", (v[0].iov_len = 2, v[1].iov_len = 5, m.msg_iovlen = 2),
+	    recvmsg(s, &m, 0));
+	TRY("{b,2},{8,5}", (v[0].iov_len = 2, v[1] = (struct iovec){BAD, 5}), readv(s, v, 2));
+	TRY("{b,2},{8,5}, to look",
+	    (v[0].iov_len = 2, v[1] = (struct iovec){BAD, 5}, m.msg_iovlen = 2),
+	    recvmsg(s, &m, MSG_PEEK));
+	TRY("{b,5},{8,5}", (v[0].iov_len = 5, v[1] = (struct iovec){BAD, 5}), readv(s, v, 2));
+	TRY("{b,64},{kernel,5}", (v[1] = (struct iovec){HIGH, 5}), readv(s, v, 2));
+	TRY("{NULL,0},{b,64}", (v[1] = v[0], v[0] = (struct iovec){NULL, 0}, m.msg_iovlen = 2),
+	    recvmsg(s, &m, 0));
+	TRY("{b,1},{b,1},{b,64}", (v[2] = v[0], v[1] = v[0], v[0].iov_len = v[1].iov_len = 1),
+	    readv(s, v, 3));
+	TRY("length -1", v[0].iov_len = (size_t)-1, recvmsg(s, &m, 0));
+	TRY("lengths 64, -1", (v[1] = (struct iovec){b, (size_t)-1}), readv(s, v, 2));
+	TRY("lengths 2^62", (v[0].iov_len = (size_t)1 << 62), recvmsg(s, &m, 0));
+	TRY("pieces of 2^31", (v[1] = v[0], v[0].iov_len = v[1].iov_len = (size_t)1 << 31),
+	    readv(s, v, 2));
+	TRY("namelen -1", (m.msg_name = &from, m.msg_namelen = (socklen_t)-1), recvmsg(s, &m, 0));
+	TRY("namelen -1, 2000 pieces",
+	    (m.msg_name = &from, m.msg_namelen = (socklen_t)-1, m.msg_iovlen = 2000),
+	    recvmsg(s, &m, 0));
+	TRY("2000 pieces", m.msg_iovlen = 2000, recvmsg(s, &m, 0));
+	TRY("-1 pieces", , readv(s, v, -1));
+	TRY("no place for the name's length", ,
+	    recvfrom(s, b, sizeof(b), 0, (struct sockaddr *)&from, NULL));
+	TRY("a bad place for it", ,
+	    recvfrom(s, b, sizeof(b), 0, (struct sockaddr *)&from, (socklen_t *)BAD));
+	TRY("name's length -1", n = (socklen_t)-1,
+	    recvfrom(s, b, sizeof(b), 0, (struct sockaddr *)&from, &n));
+	TRY("control at 8",
+	    (setsockopt(s, SOL_SOCKET, SO_TIMESTAMP, &one, sizeof(one)), m.msg_control = BAD,
+	     m.msg_controllen = 100),
+	    recvmsg(s, &m, 0));
+	TRY("recvmmsg, length -1", (v[0].iov_len = (size_t)-1, mm.msg_hdr = m),
+	    recvmmsg(s, &mm, 1, MSG_DONTWAIT, NULL));
+	TRY("FIONREAD NULL", , ioctl(s, FIONREAD, NULL));
+	TRY("FIONREAD at 8", , ioctl(s, FIONREAD, BAD));
+	TRY("SIOCOUTQ at 8", , ioctl(s, TIOCOUTQ, BAD));
+}
+
+/* What a call says; of bytes that were taken only that they were. */
+static void sent(const char *what, long r)
+{
+	if (r <= 64)
+		say(what, r);
+	else
+		printf("%s: many\n", what);
+	close(s);
+}
+
+static void sending(void)
+{
+	char big[64], text[16] = "Dummy Control";
+	struct cmsghdr *h = (struct cmsghdr *)big;
+	struct sockaddr_storage odd = t_peer;
+	struct mmsghdr mm;
+	off_t *no_off = (off_t *)BAD;
+	uint32_t none = 0;
+
+#undef TRY
+#define TRY(what, prepare, call)                                                                   \
+	do {                                                                                       \
+		open_one();                                                                        \
+		v[0].iov_len = 4;                                                                  \
+		memset(big, 0, sizeof(big));                                                       \
+		h->cmsg_level = SOL_SOCKET;                                                        \
+		h->cmsg_len = CMSG_LEN(4);                                                         \
+		prepare;                                                                           \
+		sent(what, call);                                                                  \
+	} while (0)
+#define F (MSG_NOSIGNAL | MSG_DONTWAIT)
+	TRY("iov at 8", m.msg_iov = BAD, sendmsg(s, &m, F));
+	TRY("2000 pieces", m.msg_iovlen = 2000, sendmsg(s, &m, F));
+	TRY("2000 pieces, name at 8", (m.msg_iovlen = 2000, m.msg_name = BAD, m.msg_namelen = 16),
+	    sendmsg(s, &m, F));
+	TRY("length -1", v[0].iov_len = (size_t)-1, sendmsg(s, &m, F));
+	TRY("lengths 4, -1", (v[1] = (struct iovec){b, (size_t)-1}, m.msg_iovlen = 2),
+	    sendmsg(s, &m, F));
+	TRY("{b,4},{kernel,5}", (v[1] = (struct iovec){HIGH, 5}, m.msg_iovlen = 2),
+	    sendmsg(s, &m, F));
+	TRY("write of too many", , write(s, b, (size_t)-1));
+	TRY("writev, length -1", v[0].iov_len = (size_t)-1, writev(s, v, 1));
+	TRY("name at 8", (m.msg_name = BAD, m.msg_namelen = 16), sendmsg(s, &m, F));
+	TRY("name of -1", (m.msg_name = &odd, m.msg_namelen = (socklen_t)-1), sendmsg(s, &m, F));
+	TRY("name at 8 of none", (m.msg_name = BAD), sendmsg(s, &m, F));
+	TRY("no name of -1", (m.msg_namelen = (socklen_t)-1), sendmsg(s, &m, F));
+	TRY("sendto name at 8", , sendto(s, b, 4, F, BAD, 16));
+	TRY("sendto name of -1", , sendto(s, b, 4, F, (void *)&odd, (socklen_t)-1));
+	TRY("sendto name of 200", , sendto(s, b, 4, F, (void *)&odd, 200));
+	TRY("control of text", (m.msg_control = text, m.msg_controllen = 16), sendmsg(s, &m, F));
+	TRY("control of text, no byte",
+	    (m.msg_control = text, m.msg_controllen = 16, v[0].iov_len = 0), sendmsg(s, &m, F));
+	TRY("control of 14 bytes", (m.msg_control = text, m.msg_controllen = 14),
+	    sendmsg(s, &m, F));
+	TRY("control NULL", m.msg_controllen = 64, sendmsg(s, &m, F));
+	TRY("control at 8", (m.msg_control = BAD, m.msg_controllen = 64), sendmsg(s, &m, F));
+	TRY("control of 4 GiB", (m.msg_control = big, m.msg_controllen = (size_t)1 << 32),
+	    sendmsg(s, &m, F));
+	TRY("control at 8, name at 8",
+	    (m.msg_control = BAD, m.msg_controllen = 64, m.msg_name = BAD, m.msg_namelen = 16),
+	    sendmsg(s, &m, F));
+	TRY("control unknown",
+	    (m.msg_control = big, m.msg_controllen = CMSG_SPACE(4), h->cmsg_type = 0x7777),
+	    sendmsg(s, &m, F));
+	TRY("control mark of 1 byte",
+	    (m.msg_control = big, m.msg_controllen = CMSG_SPACE(4), h->cmsg_type = SO_MARK,
+	     h->cmsg_len = CMSG_LEN(1)),
+	    sendmsg(s, &m, F));
+	TRY("control too long, second",
+	    (m.msg_control = big, m.msg_controllen = CMSG_SPACE(4) + CMSG_LEN(4),
+	     h->cmsg_type = SO_TIMESTAMPING, memcpy(CMSG_DATA(h), &none, 4),
+	     memcpy(big + CMSG_SPACE(4), &(struct cmsghdr){500, SOL_SOCKET, SO_TIMESTAMPING},
+		    sizeof(*h))),
+	    sendmsg(s, &m, F));
+	TRY("of another level",
+	    (m.msg_control = big, m.msg_controllen = CMSG_SPACE(4), h->cmsg_level = 0x7777),
+	    sendmsg(s, &m, F));
+	TRY("sendmmsg, length -1", (v[0].iov_len = (size_t)-1, mm.msg_hdr = m),
+	    sendmmsg(s, &mm, 1, F));
+	TRY("sendmmsg, control NULL", (m.msg_controllen = 64, mm.msg_hdr = m),
+	    sendmmsg(s, &mm, 1, F));
+	TRY("sendmmsg, control at 8", (m.msg_control = BAD, m.msg_controllen = 64, mm.msg_hdr = m),
+	    sendmmsg(s, &mm, 1, F));
+	TRY("sendfile, offset at 8", , sendfile(s, 0, no_off, 10));
+}
+
+static void streams(void)
+{
+	stream = true;
+	receiving();
+	sending();
+}
+
+static void datagrams(void)
+{
+	stream = false;
+	receiving();
+	sending();
+}
+
+static void waits(void)
+{
+	struct timespec zero = {0, 0};
+	struct epoll_event ev = {.events = EPOLLIN};
+	int ep = epoll_create1(0);
+
+	stream = true;
+	open_one();
+	CHECK(epoll_ctl(ep, EPOLL_CTL_ADD, s, &ev) == 0);
+	say("epoll_pwait2, time at 8", epoll_pwait2(ep, &ev, 1, BAD, NULL));
+	say("epoll_pwait2, mask at 8", epoll_pwait2(ep, &ev, 1, &zero, BAD));
+	say("epoll_pwait, mask at 8", epoll_pwait(ep, &ev, 1, 0, BAD));
+	say("ppoll, mask at 8", ppoll(&(struct pollfd){s, POLLIN, 0}, 1, &zero, BAD));
+	close(ep);
+	close(s);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct t_case cases[] = {
+		{"streams", streams},
+		{"datagrams", datagrams},
+		{"waits", waits},
+		{NULL, NULL},
+	};
+
+	signal(SIGPIPE, SIG_IGN);
+	return t_main(argc, argv, cases);
+}
