@@ -34,32 +34,16 @@ struct rx {
 	bool moving; /* it is on its way from or to the kernel (sl_sock_wait_moved) */
 };
 
-/* The part of the buffers that is not filled yet, in at most n entries. */
-static size_t rest_of(const struct rx *x, struct iovec *to, size_t n)
-{
-	size_t skip = x->done, used = 0;
-
-	for (size_t i = 0; i < x->niov && used < n; i++) {
-		if (skip >= x->iov[i].iov_len) {
-			skip -= x->iov[i].iov_len;
-			continue;
-		}
-		to[used++] =
-			(struct iovec){(char *)x->iov[i].iov_base + skip, x->iov[i].iov_len - skip};
-		skip = 0;
-	}
-	return used;
-}
-
 static long take(struct rx *x, struct sl_tcp *t)
 {
 	bool peek = x->flags & MSG_PEEK, trunc = x->flags & MSG_TRUNC;
-	struct iovec rest[16];
+	struct iovec rest[SL_IOV_REST];
+	size_t n;
 
 	if (sl_likely(!x->done))
 		return sl_tcp_read(t, x->iov, x->niov, 0, peek, trunc);
-	return sl_tcp_read(t, rest, rest_of(x, rest, sl_array_len(rest)), peek ? x->done : 0, peek,
-			   trunc);
+	n = sl_iov_rest(x->iov, x->niov, x->done, SIZE_MAX, rest);
+	return sl_tcp_read(t, rest, n, peek ? x->done : 0, peek, trunc);
 }
 
 /* Nothing more is in the queue now: does the call end, and with what? -EAGAIN: it does not. */
@@ -207,26 +191,19 @@ static void end_kernel_call(void *sk)
 	sl_sock_out_of_kernel(sk);
 }
 
-/* Has the kernel do the call. -EREMOTE: the connection has come back to us meanwhile. */
-static ssize_t kernel_call(int fd, const struct rx *x, struct msghdr *msg)
+/* recvmsg(2) of the kernel. -EREMOTE: the connection has come back to us meanwhile. */
+static ssize_t kernel_recvmsg(const struct rx *x, int fd, struct msghdr *m, int flags)
 {
-	struct msghdr m = {.msg_iov = sl_unconst(x->iov), .msg_iovlen = x->niov};
 	ssize_t n;
-	int err;
 
-	if (x->done)
-		return (ssize_t)x->done; /* handed back in between */
-	err = sl_tcp_sock_error(x->sk);
-	if (err)
-		return -err;
 	if (sl_tcp_sock_came_back(x->sk))
 		return -EREMOTE;
 	if (sl_load(&x->sk->state) != SL_STATE_KERNEL)
-		return sl_sys_cancel(SYS_recvmsg, fd, msg ? msg : &m, x->flags);
+		return sl_sys_cancel(SYS_recvmsg, fd, m, flags);
 	if (!sl_sock_in_kernel(x->sk))
 		return -EREMOTE;
 	pthread_cleanup_push(end_kernel_call, x->sk);
-	n = sl_sys_cancel(SYS_recvmsg, fd, msg ? msg : &m, x->flags);
+	n = sl_sys_cancel(SYS_recvmsg, fd, m, flags);
 	pthread_cleanup_pop(1);
 	return n;
 }
@@ -258,46 +235,103 @@ static ssize_t finish(struct rx *x, struct msghdr *msg, ssize_t r)
 	return r;
 }
 
+/* The connection was handed back when the call had a part of its bytes: the kernel waits for those
+ * that are still missing, then gives what else it has. -EREMOTE: it has come back. */
+static ssize_t kernel_rest(struct rx *x, int fd, struct msghdr *msg)
+{
+	const struct msghdr given = msg ? *msg : (struct msghdr){0};
+	bool said = false; /* the kernel has filled msg */
+	ssize_t n = 0;
+
+	while (x->done < x->len) {
+		bool enough = x->done >= x->target;
+		size_t want = (enough ? x->len : x->target) - x->done;
+		struct iovec rest[SL_IOV_REST];
+		struct msghdr m = given;
+
+		m.msg_iov = rest;
+		m.msg_iovlen = sl_iov_rest(x->iov, x->niov, x->done, want, rest);
+		n = kernel_recvmsg(x, fd, &m, x->flags | (enough ? MSG_DONTWAIT : MSG_WAITALL));
+		if (n <= 0)
+			break;
+		x->done += (size_t)n;
+		if (msg) {
+			msg->msg_namelen = m.msg_namelen;
+			msg->msg_controllen = m.msg_controllen;
+			msg->msg_flags = m.msg_flags;
+			said = true;
+		}
+		if ((size_t)n < (size_t)sl_iov_bytes(rest, m.msg_iovlen))
+			break;
+	}
+	if (n == -EREMOTE)
+		return n;
+	return said ? (ssize_t)x->done : finish(x, msg, 0);
+}
+
+/* Has the kernel do the call, or what is left of it. -EREMOTE: the connection has come back. */
+static ssize_t kernel_call(struct rx *x, int fd, struct msghdr *msg)
+{
+	struct msghdr m = {.msg_iov = (struct iovec *)x->iov, .msg_iovlen = x->niov};
+	int err;
+
+	if (x->done && !(x->flags & MSG_PEEK))
+		return kernel_rest(x, fd, msg);
+	x->done = 0; /* (bytes that were only looked at are the kernel's, too) */
+	err = sl_tcp_sock_error(x->sk);
+	return err ? -err : kernel_recvmsg(x, fd, msg ? msg : &m, x->flags);
+}
+
+/* Receives by us. -EREMOTE: the connection is the kernel's. */
+static ssize_t receive(struct rx *x, int fd)
+{
+	ssize_t r = attempt(x);
+
+	if (r != -EAGAIN)
+		return r;
+	if (!x->sk->nonblock && !(x->flags & MSG_DONTWAIT)) {
+		uint64_t wait_ns = x->sk->rcvtimeo_ns;
+
+		return sl_sock_block(x->sk, fd, wait_ns ? sl_now_ns() + wait_ns : 0, attempt, x);
+	}
+	if (sl_unlikely(x->moving) && sl_sock_wait_moved(x->sk))
+		return attempt(x);
+	if (!x->done)
+		sl_cpu_relax(); /* leave the core's other thread some room */
+	return r;
+}
+
+static bool is_ours(const struct sl_sock *sk)
+{
+	return sl_load(&sk->state) == SL_STATE_OFFLOADED;
+}
+
 ssize_t sl_tcp_sock_recv(struct sl_sock *sk, int fd, const struct iovec *iov, size_t niov,
 			 size_t len, struct msghdr *msg, int flags)
 {
 	struct rx x = {.sk = sk, .iov = iov, .niov = niov, .len = len, .flags = flags};
-	uint64_t deadline;
-	ssize_t r;
+	ssize_t r = -EREMOTE;
 
 	sl_sock_part(sk);
 	if (sl_unlikely(flags & MSG_ERRQUEUE))
 		return recv_error(&x, fd, msg);
-	if (sl_unlikely(sl_load(&sk->state) != SL_STATE_OFFLOADED)) {
-		r = kernel_call(fd, &x, msg);
-		if (r != -EREMOTE || sl_load(&sk->state) != SL_STATE_OFFLOADED)
-			return r == -EREMOTE ? -EAGAIN : r;
-	}
-	x.bad = !sl_iov_is_good(iov, niov) && !(flags & MSG_TRUNC);
 	x.target = flags & MSG_WAITALL ? x.len : sl_min((size_t)sk->rcvlowat, x.len);
 	x.target = x.target ? x.target : 1;
-	if (sl_unlikely(flags & MSG_OOB)) {
-		r = recv_urgent(&x, msg);
-		r = r == -EREMOTE ? kernel_call(fd, &x, msg) : r;
-		return r == -EREMOTE ? -EAGAIN : r;
+	if (sl_unlikely(!is_ours(sk)))
+		r = kernel_call(&x, fd, msg);
+	while (sl_likely(r == -EREMOTE && is_ours(sk))) {
+		x.bad = !sl_iov_is_good(iov, niov) && !(flags & MSG_TRUNC);
+		if (sl_unlikely(flags & MSG_OOB))
+			r = recv_urgent(&x, msg);
+		else
+			r = receive(&x, fd);
+		if (sl_likely(r != -EREMOTE))
+			return flags & MSG_OOB ? r : finish(&x, msg, r);
+		r = kernel_call(&x, fd, msg);
 	}
-	r = attempt(&x);
-	if (r == -EAGAIN) {
-		if (sk->nonblock || (flags & MSG_DONTWAIT)) {
-			if (sl_unlikely(x.moving) && sl_sock_wait_moved(sk))
-				r = attempt(&x);
-			else if (!x.done)
-				sl_cpu_relax(); /* leave the core's other thread some room */
-		} else {
-			deadline = sk->rcvtimeo_ns ? sl_now_ns() + sk->rcvtimeo_ns : 0;
-			r = sl_sock_block(sk, fd, deadline, attempt, &x);
-		}
-	}
-	if (sl_unlikely(r == -EREMOTE)) {
-		r = kernel_call(fd, &x, msg);
-		return r == -EREMOTE ? sl_tcp_sock_recv(sk, fd, iov, niov, len, msg, flags) : r;
-	}
-	return finish(&x, msg, r);
+	if (r != -EREMOTE)
+		return r;
+	return x.done ? finish(&x, msg, 0) : -EAGAIN; /* on its way */
 }
 
 int sl_tcp_sock_take_error(struct sl_sock *sk)

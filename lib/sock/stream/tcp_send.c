@@ -162,28 +162,35 @@ static ssize_t kernel_sendmsg(struct sl_sock *sk, int fd, const struct msghdr *m
 	return n;
 }
 
-static ssize_t send_kernel(struct sl_sock *sk, int fd, const struct tx *x, const struct msghdr *msg)
+/* We have taken a part of this call: the kernel sends the rest. The numbers of completions are
+ * ours, and it is connected. */
+static ssize_t send_rest(struct tx *x, int fd)
+{
+	int flags = x->flags & ~(MSG_ZEROCOPY | MSG_FASTOPEN);
+
+	while (x->done < x->len) {
+		struct iovec rest[SL_IOV_REST];
+		struct msghdr m = {.msg_iov = rest};
+		ssize_t n;
+
+		m.msg_iovlen = sl_iov_rest(x->iov, x->niov, x->done, SIZE_MAX, rest);
+		n = kernel_sendmsg(x->sk, fd, &m, flags);
+		if (n > 0)
+			x->done += (size_t)n;
+		if (n < sl_iov_bytes(rest, m.msg_iovlen))
+			break;
+	}
+	return (ssize_t)x->done;
+}
+
+static ssize_t send_kernel(struct sl_sock *sk, int fd, struct tx *x, const struct msghdr *msg)
 {
 	struct msghdr m = {.msg_iov = sl_unconst(x->iov), .msg_iovlen = x->niov};
 	ssize_t n;
 	int err;
 
-	/* We have taken a part of this call: the kernel sends the rest. */
-	if (taken(x)) {
-		struct iovec rest;
-		size_t skip = x->done, i = 0;
-
-		for (; i < x->niov && skip >= x->iov[i].iov_len; i++)
-			skip -= x->iov[i].iov_len;
-		if (i == x->niov)
-			return (ssize_t)x->done;
-		rest = (struct iovec){(char *)x->iov[i].iov_base + skip, x->iov[i].iov_len - skip};
-		m.msg_iov = &rest;
-		m.msg_iovlen = 1;
-		/* The numbers of completions are ours, and it is connected. */
-		n = kernel_sendmsg(sk, fd, &m, x->flags & ~(MSG_ZEROCOPY | MSG_FASTOPEN));
-		return n < 0 ? (ssize_t)x->done : n + (ssize_t)x->done;
-	}
+	if (taken(x))
+		return send_rest(x, fd);
 	err = sl_tcp_sock_error(sk);
 	if (err)
 		return -err;
