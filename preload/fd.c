@@ -2,6 +2,7 @@
 /* Calls on descriptors: close, duplicate, replace, control, and make a stream of one. */
 #include "real.h"
 
+#include <linux/sockios.h>
 #include <sys/syscall.h>
 
 /* True: the library opened the descriptor for itself. Programs that become daemons close numbers
@@ -180,6 +181,14 @@ int ioctl(int fd, unsigned long request, ...)
 	if (!ours(fd))
 		return REAL(ioctl)(fd, request, arg);
 	return (int)done(lib.ioctl(fd, request, arg));
+}
+
+/* The C library's own would ask the kernel, past ioctl(). */
+int sockatmark(int fd)
+{
+	int is_at;
+
+	return ioctl(fd, SIOCATMARK, &is_at) < 0 ? -1 : is_at;
 }
 
 int __close(int fd) __attribute__((alias("close")));

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """tcp_oob.py OWN PEER FAR: urgent data as Linux implements them."""
+import ctypes
+
 from tcplib import *
 
 own, peer, far = start()
@@ -9,7 +11,10 @@ signal.signal(signal.SIGURG, lambda *a: signals.append(1))
 
 
 def mark(s):
-    return ioctl_int(s, SIOCATMARK)
+    at = ioctl_int(s, SIOCATMARK)
+    if ctypes.CDLL(None).sockatmark(s.fileno()) != at:
+        say("sockatmark(3) says something else")
+    return at
 
 
 def receive(s, f):
