@@ -73,3 +73,16 @@ say("buffers", s.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF),
 say("unknown option", attempt(s.setsockopt, socket.SOL_SOCKET, 9999, 1),
     attempt(s.getsockopt, IP, 9999))
 say("of another protocol", attempt(s.setsockopt, socket.IPPROTO_TCP, socket.TCP_NODELAY, 1))
+
+# What is known of a socket that has received, and what waits in its queue.
+mem = struct.unpack("9I", s.getsockopt(socket.SOL_SOCKET, 55, 36))
+say("SO_INCOMING_CPU", s.getsockopt(socket.SOL_SOCKET, 49) >= 0, "SO_MEMINFO", mem[0], mem[1], mem[3])
+s.sendto(b"comes back", to)
+select.select([s], [], [], 5)
+c = udp(own)
+c.connect(to)
+c.send(b"one")
+c.recv(100)
+say("connected", c.getsockopt(socket.SOL_SOCKET, 49) >= 0)
+mem = struct.unpack("9I", s.getsockopt(socket.SOL_SOCKET, 55, 36))
+say("one waits", mem[0] > 0, mem[8], len(s.getsockopt(socket.SOL_SOCKET, 55, 6)), len(s.recv(100)))

@@ -188,6 +188,15 @@ ls.close()
 
 
 # The effect of options.
+def getsockopt_with(s, level, name, value):
+    """getsockopt(2) of an option that reads what is there before."""
+    buf = ctypes.create_string_buffer(value, len(value))
+    n = ctypes.c_uint(len(value))
+    if ctypes.CDLL(None, use_errno=True).getsockopt(s.fileno(), level, name, buf, ctypes.byref(n)) < 0:
+        raise OSError(ctypes.get_errno(), "getsockopt")
+    return buf.raw[:n.value]
+
+
 def before(s):
     s.setsockopt(TCP, socket.TCP_MAXSEG, 700)
     s.setsockopt(TCP, socket.TCP_CONGESTION, b"reno")
@@ -200,6 +209,26 @@ s, f = pair(own, peer, far, 7002, before)
 say("set before, read after", s.getsockopt(TCP, socket.TCP_MAXSEG), f.getsockopt(TCP, socket.TCP_MAXSEG),
     s.getsockopt(TCP, socket.TCP_CONGESTION, 4), s.getsockopt(TCP, socket.TCP_KEEPIDLE),
     s.getsockopt(TCP, socket.TCP_NODELAY), s.getsockopt(SOL, socket.SO_RCVBUF))
+s.close()
+
+
+# What is known of a socket with bytes in its queue; TCP_ZEROCOPY_RECEIVE maps them or says how many to read.
+s, f = pair(own, peer, far, 7008)
+f.send(b"some bytes")
+settles(s, "IN")
+zero = struct.pack("QIIIi", 0, 0, 0, 0, 0)
+say("zerocopy", struct.unpack("QIIIi", getsockopt_with(s, TCP, 35, zero)),
+    attempt(getsockopt_with, s, TCP, 35, struct.pack("QIIIi", 8, 0, 0, 0, 0)),
+    attempt(getsockopt_with, s, TCP, 35, zero[:8]))
+mem = struct.unpack("9I", s.getsockopt(SOL, 55, 36))
+say("SO_MEMINFO", mem[0] > 0, mem[1] == s.getsockopt(SOL, socket.SO_RCVBUF), len(s.getsockopt(SOL, 55, 8)),
+    "SO_INCOMING_CPU", s.getsockopt(SOL, 49) >= 0)
+s.recv(100)
+say("nothing more", struct.unpack("QIIIi", getsockopt_with(s, TCP, 35, zero)))
+f.shutdown(socket.SHUT_WR)
+settles(s, "RDHUP")
+s.recv(1)
+say("the end", attempt(getsockopt_with, s, TCP, 35, zero))
 s.close()
 
 

@@ -100,6 +100,9 @@ int sl_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 	}
 	if (sk && level == SOL_SOCKET && name == SO_ERROR)
 		sl_sock_take_error(sk);
+	if (sk && sk->proto == IPPROTO_UDP &&
+	    (err = sl_dgram_opt_get(sk, level, name, val, len)) != -EREMOTE)
+		return err;
 	return sl_sys_getsockopt(fd, level, name, val, len);
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/net_tstamp.h>
+#include <linux/sock_diag.h>
 #include <linux/udp.h>
 #include <sys/ioctl.h>
 #include <linux/sockios.h>
@@ -121,4 +122,31 @@ bool sl_sock_set_timeout(struct sl_sock *sk, int name, const void *val, socklen_
 		return true;
 	}
 	return false;
+}
+
+int sl_opt_cpu(void)
+{
+	unsigned cpu = 0;
+
+	sl_sys(SYS_getcpu, &cpu, NULL, NULL);
+	return (int)cpu;
+}
+
+int sl_opt_meminfo(int fd, void *val, socklen_t *len, uint32_t rmem, uint32_t rcvbuf, uint32_t wmem,
+		   uint32_t sndbuf, uint32_t drops)
+{
+	uint32_t all[SK_MEMINFO_VARS] = {0};
+	socklen_t n = sizeof(all);
+	int err = (int)*len < 0 ? -EINVAL : sl_sys_getsockopt(fd, SOL_SOCKET, SO_MEMINFO, all, &n);
+
+	if (err < 0)
+		return err;
+	all[SK_MEMINFO_RMEM_ALLOC] += rmem;
+	all[SK_MEMINFO_RCVBUF] = rcvbuf;
+	all[SK_MEMINFO_WMEM_ALLOC] += wmem;
+	all[SK_MEMINFO_SNDBUF] = sndbuf;
+	all[SK_MEMINFO_DROPS] += drops;
+	*len = sl_min(*len, n);
+	memcpy(val, all, *len);
+	return 0;
 }

@@ -14,6 +14,11 @@ static inline int sl_given_int(const void *val, socklen_t len)
 	memcpy(&v, val, sl_min((size_t)len, sizeof(v)));
 	return v;
 }
+int sl_opt_cpu(void); /* SO_INCOMING_CPU: the calling thread turns the lane */
+/* SO_MEMINFO as getsockopt(2): the shadow's, with what we hold for it in addition, and our limits
+ * (bytes; drops in datagrams). */
+int sl_opt_meminfo(int fd, void *val, socklen_t *len, uint32_t rmem, uint32_t rcvbuf, uint32_t wmem,
+		   uint32_t sndbuf, uint32_t drops);
 void sl_sock_want_with(struct sl_sock *sk, uint16_t bit, bool on); /* a bit of sk->want */
 /* SO_RCVTIMEO, SO_SNDTIMEO. False: another option. */
 bool sl_sock_set_timeout(struct sl_sock *sk, int name, const void *val, socklen_t len);

@@ -253,6 +253,30 @@ bool sl_dgram_opt_track(struct sl_sock *sk, int level, int name, const void *val
 	return !o->set || o->set(sk, &g);
 }
 
+/* The thread that reads handles what comes. A connected socket knows its processor from its first
+ * packet on (udp_queue_rcv_skb()). */
+int sl_dgram_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen_t *len)
+{
+	struct sl_lane *lane;
+	int err = -EREMOTE, cpu;
+
+	if (level != SOL_SOCKET || (name != SO_INCOMING_CPU && name != SO_MEMINFO) ||
+	    sl_load(&sk->state) != SL_STATE_OFFLOADED || !sl_sock_lock(sk, &lane))
+		return -EREMOTE;
+	sl_lane_turn_locked(lane);
+	if (name == SO_MEMINFO) {
+		err = sl_opt_meminfo(sk->fd, val, len, sk->udp.charged, sk->udp.rcvbuf,
+				     sl_load(&sk->wmem), sk->sndbuf, sk->udp.drops);
+	} else if (sk->udp.connected && sk->stats->rx_pkts && (int)*len >= 0) {
+		cpu = sl_opt_cpu();
+		*len = sl_min(*len, (socklen_t)sizeof(cpu));
+		memcpy(val, &cpu, *len);
+		err = 0;
+	}
+	sl_lane_unlock(lane);
+	return err;
+}
+
 /* FIONREAD: the size of the next datagram. -EAGAIN: we have none. */
 static int next_size(struct sl_sock *sk, void *out)
 {

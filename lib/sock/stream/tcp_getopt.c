@@ -8,6 +8,7 @@
 #include "base/compat.h"
 #include "base/guard.h"
 #include "base/sys.h"
+#include "sock/core/option.h"
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
@@ -69,11 +70,36 @@ static int maxseg(const struct sl_tcp *t)
 	return t->mss - (t->snd_una == t->iss && sl_tcp_params.timestamps ? 12 : 0);
 }
 
+/* TCP_ZEROCOPY_RECEIVE: no page of ours is mapped, so the answer is how many bytes to read instead
+ * (recv_skip_hint), as for bytes that fill no page (tcp_zerocopy_receive()). */
+static int get_zerocopy(struct sl_tconn *c, void *val, socklen_t *len)
+{
+	struct tcp_zerocopy_receive zc = {0};
+	size_t n = sl_min((size_t)*len, sizeof(zc));
+
+	if (n < offsetof(struct tcp_zerocopy_receive, length) + sizeof(zc.length))
+		return -EINVAL;
+	memcpy(&zc, val, n);
+	if (zc.address & 4095)
+		return -EINVAL;
+	zc.length = 0;
+	zc.recv_skip_hint = sl_tcp_inq(&c->tcp);
+	zc.inq = c->tcp.rx_bytes + c->tcp.fin_rcvd;
+	zc.copybuf_len = 0;
+	if (!zc.recv_skip_hint && c->tcp.fin_rcvd)
+		return -EIO;
+	if (n >= offsetof(struct tcp_zerocopy_receive, err) + sizeof(zc.err))
+		zc.err = sl_tconn_take_error(c);
+	return put_bytes(val, len, &zc, n);
+}
+
 static int get_tcp(struct sl_tconn *c, int name, void *val, socklen_t *len)
 {
 	char cong[16] = {0};
 
 	switch (name) {
+	case TCP_ZEROCOPY_RECEIVE:
+		return get_zerocopy(c, val, len);
 	case TCP_INFO:
 		return get_info(c, val, len);
 	case TCP_CONGESTION:
@@ -87,14 +113,6 @@ static int get_tcp(struct sl_tconn *c, int name, void *val, socklen_t *len)
 		return put_int(val, len, c->tcp.quickack_user != 1 && !c->tcp.pingpong);
 	}
 	return -EREMOTE;
-}
-
-static unsigned cpu_now(void)
-{
-	unsigned cpu = 0;
-
-	sl_sys(SYS_getcpu, &cpu, NULL, NULL);
-	return cpu;
 }
 
 /* SO_PEERNAME, which also tells the peer of a connection that is over. */
@@ -129,7 +147,10 @@ static int get_locked(struct sl_tconn *c, int level, int name, void *val, sockle
 	if (level == SOL_SOCKET && name == SO_SNDBUF)
 		return put_int(val, len, (int)c->tcp.sndbuf);
 	if (level == SOL_SOCKET && name == SO_INCOMING_CPU) /* the caller turns the lane */
-		return put_int(val, len, (int)cpu_now());
+		return put_int(val, len, sl_opt_cpu());
+	if (level == SOL_SOCKET && name == SO_MEMINFO)
+		return sl_opt_meminfo(c->sk->fd, val, len, c->tcp.rmem, c->tcp.rcvbuf, c->tcp.wmem,
+				      c->tcp.sndbuf, 0);
 	if (level == IPPROTO_TCP)
 		return get_tcp(c, name, val, len);
 	if (level == IPPROTO_IP && name == IP_MTU)
