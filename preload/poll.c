@@ -2,6 +2,7 @@
 /* Waiting for many: select, poll and epoll in all their forms. */
 #include "real.h"
 
+#include <fcntl.h>
 #include <sys/syscall.h>
 
 /* The C library's header calls the list of poll(2) write-only; it is read, too. */
@@ -17,6 +18,75 @@ static bool any_ours(const struct pollfd *fds, nfds_t n)
 		if (ours(fds[i].fd))
 			return true;
 	return false;
+}
+
+/* The program's table of descriptors
+ * ---------------------------------------------------------------
+ *
+ * The kernel looks at no bits of select(2) behind the end of its table, which is as large as the
+ * highest descriptor needs; programs pass getdtablesize() with sets of 1,024 bits. The library's
+ * own descriptors enlarge the table, so the sets are cut here to what the program's need. */
+
+struct dirent_head { /* struct linux_dirent64 */
+	uint64_t ino;
+	int64_t off;
+	uint16_t bytes;
+	uint8_t type;
+	char name[];
+};
+
+static int number_of(const char *name)
+{
+	int n = 0;
+
+	if (*name < '0' || *name > '9')
+		return -1;
+	for (; *name; name++)
+		n = n * 10 + *name - '0';
+	return n;
+}
+
+/* The highest descriptor of the program; -1: that cannot be found out. Takes no memory: select(2)
+ * is async-signal-safe. */
+static int highest(void)
+{
+	int dir = (int)sl_raw(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/fd",
+			      O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	uint64_t buf[128];
+	int most = -1;
+	long n;
+
+	if (dir < 0)
+		return -1;
+	while ((n = sl_raw(SYS_getdents64, dir, (long)buf, sizeof(buf))) > 0)
+		for (long at = 0; at < n;) {
+			const struct dirent_head *d = (const void *)((char *)buf + at);
+			int fd = number_of(d->name);
+
+			if (fd > most && fd != dir && !lib.is_private(fd))
+				most = fd;
+			at += d->bytes;
+		}
+	sl_raw(SYS_close, dir);
+	return most;
+}
+
+/* n of select(2) as the kernel would cut it without us (expand_fdtable()). 1,024 bits are there in
+ * any case, and a descriptor among them that is closed is an error. */
+static int cut_to_table(int n)
+{
+	static int size = FD_SETSIZE; /* a table never shrinks */
+	int saved = errno, most;
+
+	if (n <= FD_SETSIZE || !lib_is_there())
+		return n;
+	most = highest();
+	errno = saved;
+	if (most < 0)
+		return n;
+	while (sl_load(&size) <= most)
+		sl_store(&size, sl_load(&size) * 2);
+	return n < sl_load(&size) ? n : sl_load(&size);
 }
 
 static bool any_ours_set(int n, const fd_set *set)
@@ -81,7 +151,7 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 	return ppoll(fds, n, timeout, sigmask);
 }
 
-int select(int n, fd_set *rd, fd_set *wr, fd_set *ex, struct timeval *tv)
+static int select_cut(int n, fd_set *rd, fd_set *wr, fd_set *ex, struct timeval *tv)
 {
 	struct timespec ts;
 	int r;
@@ -100,9 +170,14 @@ int select(int n, fd_set *rd, fd_set *wr, fd_set *ex, struct timeval *tv)
 	return r;
 }
 
+int select(int n, fd_set *rd, fd_set *wr, fd_set *ex, struct timeval *tv)
+{
+	return select_cut(cut_to_table(n), rd, wr, ex, tv);
+}
+
 /* Unlike select(2), the C library's pselect does not change the caller's timeout (pselect(2)). */
-int pselect(int n, fd_set *rd, fd_set *wr, fd_set *ex, const struct timespec *timeout,
-	    const sigset_t *sigmask)
+static int pselect_cut(int n, fd_set *rd, fd_set *wr, fd_set *ex, const struct timespec *timeout,
+		       const sigset_t *sigmask)
 {
 	struct timespec ts;
 
@@ -111,6 +186,12 @@ int pselect(int n, fd_set *rd, fd_set *wr, fd_set *ex, const struct timespec *ti
 	if (timeout)
 		ts = *timeout;
 	return (int)done(lib.select(n, rd, wr, ex, timeout ? &ts : NULL, sigmask));
+}
+
+int pselect(int n, fd_set *rd, fd_set *wr, fd_set *ex, const struct timespec *timeout,
+	    const sigset_t *sigmask)
+{
+	return pselect_cut(cut_to_table(n), rd, wr, ex, timeout, sigmask);
 }
 
 int epoll_create(int size)
@@ -229,6 +310,7 @@ SL_SYS(ppoll)
 SL_SYS(select)
 {
 	SL_SYS_UNUSED;
+	a = cut_to_table((int)a);
 	if (!any_ours_sets((int)a, (const fd_set *)b, (const fd_set *)c, (const fd_set *)d))
 		return sl_raw(SYS_select, a, b, c, d, e);
 	return select((int)a, (fd_set *)b, (fd_set *)c, (fd_set *)d, (struct timeval *)e);
@@ -241,6 +323,7 @@ SL_SYS(pselect6)
 		size_t bytes;
 	} *mask = (const void *)f;
 
+	a = cut_to_table((int)a);
 	if (!any_ours_sets((int)a, (const fd_set *)b, (const fd_set *)c, (const fd_set *)d))
 		return sl_raw(SYS_pselect6, a, b, c, d, e, f);
 	if (mask && !lib.is_memory(mask, sizeof(*mask)))

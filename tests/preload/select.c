@@ -262,13 +262,44 @@ static void timeouts(void)
 	close(fd);
 }
 
+/* A set of 1,024 bits with getdtablesize(): bits behind the kernel's table are no bits, neither
+ * read nor written. */
+static void table(void)
+{
+	static struct {
+		fd_set rd;
+		unsigned char behind[16384];
+	} x;
+	static const int sizes[] = {65536, 4096, 1024};
+	struct timeval tv;
+	int fd = udp(), p[2];
+
+	CHECK(pipe(p) == 0 && write(p[1], "x", 1) == 1);
+	ask(fd, 1, 10, 0, 0);
+	wait_in(fd);
+	for (int i = 0; i < 6; i++) {
+		int n = sizes[i / 2], one = i % 2 ? fd : p[0], bad = 0;
+
+		memset(x.behind, 0xff, sizeof(x.behind));
+		FD_ZERO(&x.rd);
+		FD_SET(one, &x.rd);
+		tv = (struct timeval){2, 0};
+		say("select", select(n, &x.rd, NULL, NULL, &tv));
+		for (size_t k = 0; k < sizeof(x.behind); k++)
+			bad += x.behind[k] != 0xff;
+		printf("%d: %d, written behind %d\n", n, FD_ISSET(one, &x.rd) != 0, bad);
+	}
+	close(p[0]);
+	close(p[1]);
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct t_case cases[] = {
-		{"polling", polling}, {"many", many},
-		{"refused", refused}, {"selecting", selecting},
-		{"changes", changes}, {"timeouts", timeouts},
-		{NULL, NULL},
+		{"polling", polling},     {"many", many},       {"refused", refused},
+		{"selecting", selecting}, {"changes", changes}, {"timeouts", timeouts},
+		{"table", table},         {NULL, NULL},
 	};
 
 	return t_main(argc, argv, cases);
