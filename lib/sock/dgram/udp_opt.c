@@ -182,6 +182,7 @@ static const struct opt opts[] = {
 	{SOL_SOCKET, SO_BINDTOIFINDEX, 0, set_device},
 	{SOL_SOCKET, SO_MARK, 0, set_mark},
 	{SOL_SOCKET, SO_NO_CHECK, 0, set_no_csum},
+	{SOL_SOCKET, SO_DONTROUTE, 0, leave_if_on}, /* no gateway: the kernel chooses another way */
 	{SOL_SOCKET, SO_ATTACH_FILTER, 0, leave},
 	{SOL_SOCKET, SO_ATTACH_BPF, 0, leave},
 	{SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, 0, leave},

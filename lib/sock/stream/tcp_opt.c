@@ -301,6 +301,8 @@ static bool track_socket(struct sl_sock *sk, int name)
 	case SO_TIMESTAMPING:
 	case SO_TIMESTAMPING_NEW:
 		return track_stamps(sk, name);
+	case SO_DONTROUTE: /* no gateway: the kernel chooses another way, or none */
+		return !sl_sock_get_int(sk, SOL_SOCKET, name);
 	case SO_ATTACH_FILTER:
 	case SO_ATTACH_BPF:
 	case SO_ATTACH_REUSEPORT_CBPF:
