@@ -272,7 +272,7 @@ static ssize_t kernel_rest(struct rx *x, int fd, struct msghdr *msg)
 /* Has the kernel do the call, or what is left of it. -EREMOTE: the connection has come back. */
 static ssize_t kernel_call(struct rx *x, int fd, struct msghdr *msg)
 {
-	struct msghdr m = {.msg_iov = (struct iovec *)x->iov, .msg_iovlen = x->niov};
+	struct msghdr m = {.msg_iov = sl_unconst(x->iov), .msg_iovlen = x->niov};
 	int err;
 
 	if (x->done && !(x->flags & MSG_PEEK))
