@@ -171,7 +171,7 @@ int sl_select(int n, fd_set *rd, fd_set *wr, fd_set *ex, struct timespec *timeou
  * sockets and sets of ours are members in user space, and sl_epoll_wait merges both. All triggers
  * and flags work, sets may be nested, and a thread may change a set while another one waits.
  * Differences: EPOLLEXCLUSIVE wakes every set (which epoll_ctl(2) allows), and a set that is passed
- * to another process or watched by io_uring has the kernel's members only.
+ * to another process or watched by io_uring has the kernel's members only (sl_epoll_hand_back).
  * flags: 0 or EPOLL_CLOEXEC. sl_epoll_ctl: -EBUSY from a signal handler that interrupted a call on
  * the same set; a set made elsewhere becomes ours with its first member of ours. sl_epoll_wait:
  * epoll_wait, epoll_pwait and epoll_pwait2; -EBADF: epfd was closed while it waited. */
@@ -187,6 +187,10 @@ int sl_epoll_wait(int epfd, struct epoll_event *evs, int max, const struct times
  * io_uring). 0 also if it is one already. -EBADF: no socket of ours; -EBUSY: it could not be moved
  * (the log says why) and stays offloaded. */
 int sl_hand_back(int fd);
+/* Hands back the members of an epoll set, and those that come later: for a set that the kernel
+ * itself or another process will use. 0; -EBADF: no set of ours, or the caller is a signal handler
+ * that interrupted a call on it. */
+int sl_epoll_hand_back(int epfd);
 
 /* Takes a TCP connection over from the kernel, on the same descriptor, whatever its origin (handed
  * back, accepted from the kernel, inherited, passed by SCM_RIGHTS). No other process may use it,

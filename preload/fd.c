@@ -178,8 +178,11 @@ int ioctl(int fd, unsigned long request, ...)
 	va_start(ap, request);
 	arg = va_arg(ap, void *);
 	va_end(ap);
-	if (!ours(fd))
+	if (!ours(fd)) {
+		if (!sl_pass_by_ioctl(fd, request, arg))
+			return (int)done(-EBUSY);
 		return REAL(ioctl)(fd, request, arg);
+	}
 	return (int)done(lib.ioctl(fd, request, arg));
 }
 

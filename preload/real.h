@@ -111,6 +111,7 @@ long sl_raw(long nr, ...) __attribute__((visibility("hidden")));
 #undef SL_CALL
 SL_SYS(pselect6);
 SL_SYS(io_submit);
+SL_SYS(bpf);
 #define SL_SYS_UNUSED (void)a, (void)b, (void)c, (void)d, (void)e, (void)f
 /* fork.c: a call of syscall(2) that makes a process; its arguments and its number. */
 long sl_syscall_child(unsigned long a, unsigned long b, unsigned long c, unsigned long d,
@@ -121,6 +122,15 @@ long sl_syscall_creds(long a, long b, long c, long nr) __attribute__((visibility
 bool sl_in_signal(void) __attribute__((visibility("hidden")));
 /* The library is there: makes bad addresses EFAULT from now on. */
 void sl_faults_begin(void) __attribute__((visibility("hidden")));
+/* pass.c: the kernel will use the socket of this number: it becomes the kernel's. False: it is ours
+ * and cannot. errno stays. The others find such numbers in the arguments of a call that is about to
+ * be made: n numbers (the kernel reports a bad address), or the call's. */
+bool sl_pass(int fd) __attribute__((visibility("hidden")));
+bool sl_pass_list(const int *fds, size_t n) __attribute__((visibility("hidden")));
+bool sl_pass_by_ioctl(int fd, unsigned long request, void *arg)
+	__attribute__((visibility("hidden")));
+bool sl_pass_by_address(const struct sockaddr *addr, socklen_t len)
+	__attribute__((visibility("hidden")));
 /* confine.c: seccomp(2). */
 long sl_seccomp(unsigned long op, unsigned long flags, void *args)
 	__attribute__((visibility("hidden")));

@@ -3,6 +3,8 @@
  * only, so it is not wrapped.) */
 #include "real.h"
 
+#include <sys/syscall.h>
+
 static bool may_offload(int domain, int type)
 {
 	int base = type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -37,9 +39,24 @@ static bool goes_to_stdio(int fd)
 
 int connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
-	if (!ours_point(fd) || goes_to_stdio(fd))
+	if (!ours_point(fd) || goes_to_stdio(fd)) {
+		if (!sl_pass_by_address(addr, len))
+			return (int)done(-EBUSY);
 		return REAL(connect)(fd, addr, len);
+	}
 	return (int)done(lib.connect(fd, addr, len));
+}
+
+SL_SYS(connect)
+{
+	int fd = (int)a;
+
+	SL_SYS_UNUSED;
+	if (ours(fd) && !goes_to_stdio(fd))
+		return done(lib.connect(fd, (const struct sockaddr *)b, (socklen_t)c));
+	if (!sl_pass_by_address((const struct sockaddr *)b, (socklen_t)c))
+		return done(-EBUSY);
+	return sl_raw(SYS_connect, a, b, c);
 }
 
 int listen(int fd, int backlog)

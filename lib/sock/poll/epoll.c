@@ -10,6 +10,7 @@
 #include "sluice.h"
 #include "sock/poll/sets.h"
 #include "sock/proc/fdtab.h"
+#include "sock/core/life.h"
 #include "sock/core/sock.h"
 #include "sock/stream/tconn.h"
 
@@ -38,7 +39,7 @@ found:
 	ep->refs = 1;
 	ep->nos = ep->inside = ep->spinning = ep->missed = ep->skipped = ep->quiet = 0;
 	ep->kick = -1;
-	ep->inherited = ep->lanes_known = false;
+	ep->inherited = ep->lanes_known = ep->kernels = false;
 	sl_store_release(&ep->state, SL_EP_OPEN);
 out:
 	sl_unlock(&sl_epoll_sets_lock);
@@ -96,6 +97,47 @@ struct sl_epoll *sl_epoll_enter(int epfd)
 void sl_epoll_dup(struct sl_epoll *ep)
 {
 	__atomic_add_fetch(&ep->refs, 1, __ATOMIC_RELAXED);
+}
+
+/* The first member that was not given to the kernel yet; it counts as given. NULL: none is left. */
+static struct sl_sock *next_to_give(struct sl_epoll *ep, int *inner)
+{
+	struct sl_sock *sk = NULL;
+
+	*inner = -1;
+	sl_lock(&ep->lock);
+	sl_list_for_each (l, &ep->items) {
+		struct sl_epitem *it = sl_container_of(l, struct sl_epitem, node);
+
+		if (it->given)
+			continue;
+		it->given = true;
+		sk = it->sk;
+		if (!sk)
+			*inner = it->fd;
+		break;
+	}
+	sl_epoll_unlock(ep);
+	return sk;
+}
+
+int sl_epoll_hand_back(int epfd)
+{
+	struct sl_epoll *ep = sl_epoll_enter(epfd);
+	struct sl_sock *sk;
+	int inner;
+
+	if (!ep)
+		return -EBADF;
+	sl_store(&ep->kernels, true);
+	while ((sk = next_to_give(ep, &inner)) || inner >= 0) {
+		if (sk)
+			sl_sock_kernel(sk, SL_REASON_PASSED);
+		else
+			sl_epoll_hand_back(inner);
+	}
+	sl_epoll_leave(ep);
+	return 0;
 }
 
 /* Takes every member off; state is CLOSED, so that none is added. */

@@ -46,6 +46,7 @@ struct sl_epitem {
 	bool dead;     /* off the set; freed by the next change of it */
 	bool leftover; /* the kernel's now, and we have data that came before */
 	bool os_ready; /* a set: the kernel says that it has events of its own */
+	bool given;    /* sl_epoll_hand_back() has seen to it */
 };
 
 /* A thread that sleeps in epoll_wait. */
@@ -81,6 +82,7 @@ struct sl_epoll {
 	uint32_t moves, nlanes;
 	struct sl_lane *lane[SL_EP_LANES]; /* of the members */
 	bool inherited;                    /* from the parent process: see epoll_fork.c */
+	bool kernels; /* the kernel watches the set: its members are the kernel's; atomic */
 	struct sl_list ready, items, dead, sleepers;
 	struct sl_list watchers; /* under sl_nest_lock */
 	struct sl_epitem **hash;

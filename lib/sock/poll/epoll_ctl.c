@@ -267,6 +267,9 @@ int sl_epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 		return -EBUSY; /* a signal handler inside a call on this set */
 	if (op == EPOLL_CTL_ADD && ep)
 		sl_tcp_sock_inherit(fd);
+	if (op == EPOLL_CTL_ADD && ep && sl_unlikely(sl_load(&ep->kernels)) && epfd != fd &&
+	    sl_fd_hand_back(fd) == -EBADF)
+		(void)sl_epoll_hand_back(fd);
 	kernels = hold_in_kernel(fd);
 	if (!ep && op == EPOLL_CTL_ADD && sl_fdtab_word(fd) && epfd != fd)
 		ep = enter_foreign(epfd, fd);
