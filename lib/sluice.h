@@ -192,6 +192,10 @@ int sl_hand_back(int fd);
  * that interrupted a call on it. */
 int sl_epoll_hand_back(int epfd);
 
+/* Hands back all sockets of this process; new ones stay with the kernel, too. For programs whose
+ * sockets the kernel itself uses without any call. why: for the log; a constant. */
+void sl_kernel_only(const char *why);
+
 /* Takes a TCP connection over from the kernel, on the same descriptor, whatever its origin (handed
  * back, accepted from the kernel, inherited, passed by SCM_RIGHTS). No other process may use it,
  * and no other thread be in a call with it. 0 also if it is ours already. -EREMOTE: rules or routes

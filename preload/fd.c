@@ -13,10 +13,17 @@ static bool is_private(int fd)
 	return lib_is_there() && lib.is_private(fd);
 }
 
+/* These numbers are closed, or will mean other files. */
+static void forget(unsigned first, unsigned last)
+{
+	sl_given_forget(first, last);
+	sl_uring_forget(first, last);
+}
+
 /* (A child of vfork(2) needs the library's descriptors, too, until its execve(2): exec.c.) */
 int close(int fd)
 {
-	sl_given_forget((unsigned)fd, (unsigned)fd);
+	forget((unsigned)fd, (unsigned)fd);
 	if (ours(fd))
 		return (int)done(lib.close(fd));
 	if (is_private(fd))
@@ -29,7 +36,7 @@ SL_SYS(close)
 	int fd = (int)a;
 
 	SL_SYS_UNUSED;
-	sl_given_forget((unsigned)fd, (unsigned)fd);
+	forget((unsigned)fd, (unsigned)fd);
 	if (ours(fd))
 		return done(lib.close(fd));
 	return is_private(fd) ? done(-EBADF) : sl_raw(SYS_close, fd);
@@ -54,7 +61,7 @@ static int close_around(unsigned first, unsigned last, int flags)
 int close_range(unsigned first, unsigned last, int flags)
 {
 	if (!(flags & CLOSE_RANGE_CLOEXEC) && first <= last)
-		sl_given_forget(first, last);
+		forget(first, last);
 	if ((flags & CLOSE_RANGE_CLOEXEC) || first > last || !lib_is_there())
 		return REAL(close_range)(first, last, flags);
 	if (!sl_in_vfork)
@@ -113,7 +120,7 @@ static void forget_socket(int fd, int fd2)
 	int saved = errno;
 
 	if (fd != fd2)
-		sl_given_forget((unsigned)fd2, (unsigned)fd2);
+		forget((unsigned)fd2, (unsigned)fd2);
 	if (fd != fd2 && ours(fd2) && REAL(fcntl)(fd, F_GETFD, 0) >= 0)
 		lib.replace(fd2);
 	errno = saved;

@@ -55,7 +55,7 @@ static bool is_inet(int fd)
 
 static void tell_given(int fd)
 {
-	if (sl_lib_load())
+	if (sl_lib_load() && sl_leave_tell())
 		(void)lib.given(fd);
 }
 

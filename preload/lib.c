@@ -133,6 +133,30 @@ static void load_library(void)
 	complain(so ? "libsluice.so.1 is of another version" : dlerror());
 }
 
+const char *sl_all_left;
+
+bool sl_leave_tell(void)
+{
+	static bool told;
+	const char *why = sl_load_acquire(&sl_all_left);
+
+	if (sl_likely(!why))
+		return true;
+	if (lib_is_there() && !sl_in_vfork && !__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
+		lib.kernel_only(why);
+	return false;
+}
+
+void sl_leave_all(const char *why)
+{
+	int saved = errno;
+
+	if (!sl_load(&sl_all_left))
+		sl_store_release(&sl_all_left, why);
+	sl_leave_tell();
+	errno = saved;
+}
+
 bool sl_lib_load(void)
 {
 	int saved = errno;

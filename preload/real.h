@@ -56,6 +56,36 @@ int _IO_fclose(FILE *f);
 FILE *_IO_fdopen(int fd, const char *mode);
 sighandler_t bsd_signal(int sig, sighandler_t handler) __THROW;
 int capset(void *header, const void *data) __THROW;
+/* liburing's (uring.c); params: the kernel's struct io_uring_params. */
+struct io_uring;
+struct params;
+int io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags);
+int io_uring_queue_init_params(unsigned entries, struct io_uring *ring, struct params *p);
+int io_uring_queue_init_mem(unsigned entries, struct io_uring *ring, struct params *p, void *buf,
+			    size_t size);
+int io_uring_queue_mmap(int fd, struct params *p, struct io_uring *ring);
+void io_uring_queue_exit(struct io_uring *ring);
+int io_uring_submit(struct io_uring *ring);
+int io_uring_submit_and_wait(struct io_uring *ring, unsigned n);
+int io_uring_submit_and_get_events(struct io_uring *ring);
+int io_uring_submit_and_wait_timeout(struct io_uring *ring, void *cqe, unsigned n, void *ts,
+				     void *mask);
+int io_uring_submit_and_wait_min_timeout(struct io_uring *ring, void *cqe, unsigned n, void *ts,
+					 unsigned min, void *mask);
+int io_uring_submit_and_wait_reg(struct io_uring *ring, void *cqe, unsigned n, int reg);
+int io_uring_wait_cqes(struct io_uring *ring, void *cqe, unsigned n, void *ts, void *mask);
+int io_uring_wait_cqe_timeout(struct io_uring *ring, void *cqe, void *ts);
+int io_uring_register_files(struct io_uring *ring, const int *fds, unsigned n);
+int io_uring_register_files_tags(struct io_uring *ring, const int *fds, const void *tags,
+				 unsigned n);
+int io_uring_register_files_update(struct io_uring *ring, unsigned at, const int *fds, unsigned n);
+int io_uring_register_files_update_tag(struct io_uring *ring, unsigned at, const int *fds,
+				       const void *tags, unsigned n);
+int io_uring_setup(unsigned entries, struct params *p);
+int io_uring_enter(unsigned fd, unsigned n, unsigned least, unsigned flags, void *mask);
+int io_uring_enter2(unsigned fd, unsigned n, unsigned least, unsigned flags, void *arg,
+		    size_t size);
+int io_uring_register(unsigned fd, unsigned op, const void *arg, unsigned n);
 #pragma GCC visibility pop
 
 #include "base/base.h"
@@ -129,8 +159,14 @@ bool sl_pass(int fd) __attribute__((visibility("hidden")));
 bool sl_pass_list(const int *fds, size_t n) __attribute__((visibility("hidden")));
 bool sl_pass_by_ioctl(int fd, unsigned long request, void *arg)
 	__attribute__((visibility("hidden")));
+/* rw.c */
+void sl_pass_rights(const struct msghdr *msg) __attribute__((visibility("hidden")));
 bool sl_pass_by_address(const struct sockaddr *addr, socklen_t len)
 	__attribute__((visibility("hidden")));
+/* uring.c: this process has made a ring. */
+extern bool sl_uring_seen __attribute__((visibility("hidden")));
+/* These numbers are closed, or will mean other files. errno stays. */
+void sl_uring_forget(unsigned first, unsigned last) __attribute__((visibility("hidden")));
 /* confine.c: seccomp(2). */
 long sl_seccomp(unsigned long op, unsigned long flags, void *args)
 	__attribute__((visibility("hidden")));
@@ -150,6 +186,11 @@ extern struct sl_lib lib __attribute__((visibility("hidden")));
 /* Loads libsluice.so. False: there is none, or this thread is loading it: the kernel does the
  * call. */
 bool sl_lib_load(void);
+/* All sockets of this process are the kernel's from now on. why: a constant. errno stays. */
+void sl_leave_all(const char *why) __attribute__((visibility("hidden")));
+extern const char *sl_all_left __attribute__((visibility("hidden"))); /* that reason, or NULL */
+/* False: that was called; tells libsluice.so, once it is loaded. */
+bool sl_leave_tell(void) __attribute__((visibility("hidden")));
 
 static inline bool lib_is_there(void)
 {

@@ -193,12 +193,17 @@ static bool has_control(const struct msghdr *msg)
 	       msg->msg_controllen && lib.is_memory(msg->msg_control, msg->msg_controllen);
 }
 
+void sl_pass_rights(const struct msghdr *msg)
+{
+	if (has_control(msg))
+		release_rights(msg);
+}
+
 ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	if (ours_point(fd))
 		return done(lib.sendmsg(fd, msg, flags));
-	if (has_control(msg))
-		release_rights(msg);
+	sl_pass_rights(msg);
 	return REAL(sendmsg)(fd, msg, flags);
 }
 
@@ -207,8 +212,7 @@ int sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
 	if (ours_point(fd))
 		return (int)done(lib.sendmmsg(fd, msgs, n, flags));
 	for (unsigned i = 0; i < n; i++)
-		if (has_control(&msgs[i].msg_hdr))
-			release_rights(&msgs[i].msg_hdr);
+		sl_pass_rights(&msgs[i].msg_hdr);
 	return REAL(sendmmsg)(fd, msgs, n, flags);
 }
 
@@ -219,8 +223,7 @@ SL_SYS(sendmsg)
 	SL_SYS_UNUSED;
 	if (ours((int)a))
 		return done(lib.sendmsg((int)a, msg, (int)c));
-	if (has_control(msg))
-		release_rights(msg);
+	sl_pass_rights(msg);
 	return sl_raw(SYS_sendmsg, a, b, c);
 }
 
@@ -232,8 +235,7 @@ SL_SYS(sendmmsg)
 	if (ours((int)a))
 		return done(lib.sendmmsg((int)a, msgs, (unsigned)c, (int)d));
 	for (unsigned i = 0; i < (unsigned)c; i++)
-		if (has_control(&msgs[i].msg_hdr))
-			release_rights(&msgs[i].msg_hdr);
+		sl_pass_rights(&msgs[i].msg_hdr);
 	return sl_raw(SYS_sendmmsg, a, b, c, d);
 }
 

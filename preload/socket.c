@@ -3,6 +3,7 @@
  * only, so it is not wrapped.) */
 #include "real.h"
 
+#include <linux/netlink.h>
 #include <sys/syscall.h>
 
 static bool may_offload(int domain, int type)
@@ -15,8 +16,11 @@ static bool may_offload(int domain, int type)
 
 int socket(int domain, int type, int protocol)
 {
+	if (sl_unlikely(domain == AF_NETLINK && protocol == NETLINK_ISCSI))
+		sl_leave_all("messages of iSCSI name sockets by number");
 	if (!may_offload(domain, type) || sl_in_vfork || !sl_lib_load())
 		return REAL(socket)(domain, type, protocol);
+	(void)sl_leave_tell();
 	return (int)done(lib.socket(domain, type, protocol));
 }
 
@@ -61,6 +65,8 @@ SL_SYS(connect)
 
 int listen(int fd, int backlog)
 {
+	if (sl_unlikely(sl_load(&sl_uring_seen)))
+		(void)sl_pass(fd);
 	if (!ours(fd))
 		return REAL(listen)(fd, backlog);
 	return (int)done(lib.listen(fd, backlog));
