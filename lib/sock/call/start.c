@@ -14,6 +14,7 @@
 #include "base/sys.h"
 #include "base/trust.h"
 #include "ctl/device/lock.h"
+#include "ctl/kern/filter.h"
 #include "ctl/lease/proto.h"
 #include "ctl/rules/conf.h"
 #include "sluice.h"
@@ -267,7 +268,7 @@ static const char *remedy(int err)
 
 static void start_first(void)
 {
-	int ret;
+	int ret, deadly;
 
 	if (sl_is_secure_exec()) {
 		sl_store_release(&sl_up_state, -EPERM);
@@ -276,6 +277,15 @@ static void start_first(void)
 	pthread_atfork(before_fork, after_fork, in_child);
 	sl_settings_load(NULL);
 	sl_settings_banner();
+	deadly = sl_filter_deadly_call();
+	if (deadly >= 0) {
+		sl_warn("sluice",
+			"everything stays with the kernel: a seccomp filter would kill this "
+			"process for system call %d",
+			deadly);
+		sl_store_release(&sl_up_state, -EPERM);
+		return;
+	}
 	sl_stats_open();
 	ret = bring_up(false);
 	if (ret < 0)
