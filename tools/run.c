@@ -213,6 +213,24 @@ static void want_bpffs(void)
 		"share a device with us (mount -t bpf bpf /sys/fs/bpf)");
 }
 
+/* The run time of AddressSanitizer ends a program in which another library was loaded before it.
+ * This library may be: its calls find the run time's as the next ones. (The program may be started
+ * by a script, so it is not looked at.) */
+static int allow_sanitizer(void)
+{
+	const char *old = getenv("ASAN_OPTIONS");
+	char *value;
+
+	if (old && strstr(old, "verify_asan_link_order"))
+		return 0;
+	if (asprintf(&value, "%s%sverify_asan_link_order=0", old ? old : "",
+		     old && *old ? ":" : "") < 0)
+		return 1;
+	setenv("ASAN_OPTIONS", value, 1);
+	free(value);
+	return 0;
+}
+
 static int add_preload(void)
 {
 	const char *old = getenv("LD_PRELOAD");
@@ -235,7 +253,7 @@ static int add_preload(void)
 		return 1;
 	setenv("LD_PRELOAD", value, 1);
 	free(value);
-	return 0;
+	return allow_sanitizer();
 }
 
 static void explain_rules(void)
