@@ -235,8 +235,16 @@ enum sl_creds {
 	SL_CREDS_SETGROUPS,
 	SL_CREDS_CAPSET,
 	SL_CREDS_CHROOT,
+	SL_CREDS_USERNS, /* unshare(2) or setns(2) of a user namespace; no arguments */
 };
 void sl_creds_begin(enum sl_creds what, long a, long b, long c);
+
+/* Call around a system call that the kernel refuses to a process with several threads, or that
+ * unshares the table of descriptors (files): the library's thread is not there meanwhile. If
+ * sl_alone_begin() returned true, call sl_alone_end() on the same thread. files: if there are other
+ * threads, too, each table has sockets of its own from then on, and all stay with the kernel. */
+bool sl_alone_begin(bool files);
+void sl_alone_end(void);
 
 /* Call in a signal handler, or before one runs, on its thread: a call that polls then ends with
  * -EINTR like one that sleeps. restart: the handler was installed with SA_RESTART.

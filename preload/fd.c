@@ -3,6 +3,7 @@
 #include "real.h"
 
 #include <linux/sockios.h>
+#include <sched.h>
 #include <sys/syscall.h>
 
 /* True: the library opened the descriptor for itself. Programs that become daemons close numbers
@@ -60,13 +61,25 @@ static int close_around(unsigned first, unsigned last, int flags)
 
 int close_range(unsigned first, unsigned last, int flags)
 {
+	bool begun;
+	int r;
+
 	if (!(flags & CLOSE_RANGE_CLOEXEC) && first <= last)
 		forget(first, last);
-	if ((flags & CLOSE_RANGE_CLOEXEC) || first > last || !lib_is_there())
+	if (first > last || !lib_is_there() || flags == CLOSE_RANGE_CLOEXEC)
 		return REAL(close_range)(first, last, flags);
+	if (flags & CLOSE_RANGE_CLOEXEC) {
+		begun = sl_unshare_begin(CLONE_FILES);
+		r = REAL(close_range)(first, last, flags);
+		sl_unshare_end(begun);
+		return r;
+	}
 	if (!sl_in_vfork)
 		lib.close_range(first, last);
-	return close_around(first, last, flags);
+	begun = flags & CLOSE_RANGE_UNSHARE && sl_unshare_begin(CLONE_FILES);
+	r = close_around(first, last, flags);
+	sl_unshare_end(begun);
+	return r;
 }
 
 void closefrom(int first)

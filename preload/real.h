@@ -55,6 +55,8 @@ int __sigaction(int sig, const struct sigaction *act, struct sigaction *old) __T
 int _IO_fclose(FILE *f);
 FILE *_IO_fdopen(int fd, const char *mode);
 sighandler_t bsd_signal(int sig, sighandler_t handler) __THROW;
+int unshare(int flags) __THROW;
+int setns(int fd, int type) __THROW;
 int capset(void *header, const void *data) __THROW;
 /* liburing's (uring.c); params: the kernel's struct io_uring_params. */
 struct io_uring;
@@ -142,6 +144,8 @@ long sl_raw(long nr, ...) __attribute__((visibility("hidden")));
 SL_SYS(pselect6);
 SL_SYS(io_submit);
 SL_SYS(bpf);
+SL_SYS(unshare);
+SL_SYS(setns);
 #define SL_SYS_UNUSED (void)a, (void)b, (void)c, (void)d, (void)e, (void)f
 /* fork.c: a call of syscall(2) that makes a process; its arguments and its number. */
 long sl_syscall_child(unsigned long a, unsigned long b, unsigned long c, unsigned long d,
@@ -163,6 +167,9 @@ bool sl_pass_by_ioctl(int fd, unsigned long request, void *arg)
 void sl_pass_rights(const struct msghdr *msg) __attribute__((visibility("hidden")));
 bool sl_pass_by_address(const struct sockaddr *addr, socklen_t len)
 	__attribute__((visibility("hidden")));
+/* unshare.c: around a call that unshares what these flags say (CLONE_*). */
+bool sl_unshare_begin(int flags) __attribute__((visibility("hidden")));
+void sl_unshare_end(bool begun) __attribute__((visibility("hidden")));
 /* uring.c: this process has made a ring. */
 extern bool sl_uring_seen __attribute__((visibility("hidden")));
 /* These numbers are closed, or will mean other files. errno stays. */

@@ -141,6 +141,8 @@ const void *const sl_syscalls[SL_SYSCALLS] = {
 #include "calls.def"
 #undef SL_CALL
 	[SYS_pselect6] = (const void *)sl_sys_pselect6,
+	[SYS_unshare] = (const void *)sl_sys_unshare,
+	[SYS_setns] = (const void *)sl_sys_setns,
 	[SYS_bpf] = (const void *)sl_sys_bpf,
 	[SYS_io_submit] = (const void *)sl_sys_io_submit,
 	[SYS_seccomp] = (const void *)sl_seccomp,

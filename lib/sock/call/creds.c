@@ -185,6 +185,8 @@ static bool changes(enum sl_creds what, long a, long b, long c)
 				   (const struct __user_cap_data_struct *)b);
 	case SL_CREDS_CHROOT:
 		return root_changes((const char *)a);
+	case SL_CREDS_USERNS:
+		return true;
 	}
 	return false;
 }

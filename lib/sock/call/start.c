@@ -373,6 +373,44 @@ void sl_fork_end(void)
 	after_fork();
 }
 
+/* Without the keeper ------------------------------------------------------------------------------
+ */
+
+static bool has_threads(void)
+{
+	char text[4096];
+
+	return sl_read_text("/proc/self/status", text, sizeof(text)) < 0 ||
+	       !strstr(text, "\nThreads:\t1\n");
+}
+
+SL_API
+bool sl_alone_begin(bool files)
+{
+	sl_fdtab_notice();
+	if (starting || forking || !sl_is_up())
+		return false;
+	pthread_mutex_lock(&start_lock);
+	forking = true; /* a signal handler must not wait for the lock */
+	if (sl_is_up() && sl_keeper_stop()) {
+		if (files && has_threads())
+			sl_kernel_only("threads have descriptors of their own");
+		return true;
+	}
+	forking = false;
+	pthread_mutex_unlock(&start_lock);
+	return false;
+}
+
+SL_API
+void sl_alone_end(void)
+{
+	if (sl_keeper_start() < 0)
+		sl_kernel_only("the library's thread cannot be started again");
+	forking = false;
+	pthread_mutex_unlock(&start_lock);
+}
+
 /* Each room forgets in a child what is the parent's: descriptors, threads and memory. */
 static void (*const in_child_parts[])(void) = {
 	sl_stack_child, /* first: the others find no lane any more */
