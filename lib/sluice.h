@@ -187,9 +187,8 @@ int sl_epoll_wait(int epfd, struct epoll_event *evs, int max, const struct times
  * io_uring). 0 also if it is one already. -EBADF: no socket of ours; -EBUSY: it could not be moved
  * (the log says why) and stays offloaded. */
 int sl_hand_back(int fd);
-/* Hands back the members of an epoll set, and those that come later: for a set that the kernel
- * itself or another process will use. 0; -EBADF: no set of ours, or the caller is a signal handler
- * that interrupted a call on it. */
+/* Hands back an epoll set's members, those that come later included: the kernel or another process
+ * will use the set. 0; -EBADF: no set of ours, or a signal handler interrupted a call on it. */
 int sl_epoll_hand_back(int epfd);
 
 /* Hands back all sockets of this process; new ones stay with the kernel, too. For programs whose
@@ -245,6 +244,10 @@ void sl_creds_begin(enum sl_creds what, long a, long b, long c);
  * threads, too, each table has sockets of its own from then on, and all stay with the kernel. */
 bool sl_alone_begin(bool files);
 void sl_alone_end(void);
+
+/* Call before a thread enters another network namespace than that of the first socket: connections
+ * that it begins there are the kernel's. Async-signal-safe. */
+void sl_netns_begin(void);
 
 /* Call in a signal handler, or before one runs, on its thread: a call that polls then ends with
  * -EINTR like one that sleeps. restart: the handler was installed with SA_RESTART.

@@ -18,6 +18,7 @@ struct sl_lib lib;
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread bool loading;
 static bool failed;
+static bool netns_begun; /* before the library was there */
 
 static const struct {
 	const char *name;
@@ -127,6 +128,8 @@ static void load_library(void)
 	if (so && resolve(so)) {
 		pthread_atfork(NULL, NULL, sl_lib_child);
 		sl_faults_begin();
+		if (sl_load(&netns_begun))
+			lib.netns_begin();
 		return;
 	}
 	sl_store(&failed, true);
@@ -155,6 +158,15 @@ void sl_leave_all(const char *why)
 		sl_store_release(&sl_all_left, why);
 	sl_leave_tell();
 	errno = saved;
+}
+
+void sl_netns_changes(void)
+{
+	if (sl_in_vfork)
+		return;
+	sl_store(&netns_begun, true);
+	if (lib_is_there())
+		lib.netns_begin();
 }
 
 bool sl_lib_load(void)

@@ -198,6 +198,8 @@ void sl_leave_all(const char *why) __attribute__((visibility("hidden")));
 extern const char *sl_all_left __attribute__((visibility("hidden"))); /* that reason, or NULL */
 /* False: that was called; tells libsluice.so, once it is loaded. */
 bool sl_leave_tell(void) __attribute__((visibility("hidden")));
+/* A thread enters another network namespace. */
+void sl_netns_changes(void) __attribute__((visibility("hidden")));
 
 static inline bool lib_is_there(void)
 {

@@ -20,6 +20,8 @@ bool sl_unshare_begin(int flags)
 	int saved = errno;
 	bool begun = false;
 
+	if (flags & CLONE_NEWNET)
+		sl_netns_changes();
 	if (!lib_is_there() || sl_in_vfork)
 		return false;
 	if (flags & CLONE_NEWUSER)
@@ -48,7 +50,7 @@ static int kinds_of(int fd, int type)
 	if (!type)
 		type = (int)sl_raw(SYS_ioctl, fd, NS_GET_NSTYPE);
 	errno = saved;
-	return type > 0 ? type & (CLONE_NEWUSER | CLONE_NEWNS) : 0;
+	return type > 0 ? type & (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET) : 0;
 }
 
 SL_SYS(unshare)

@@ -14,6 +14,7 @@
 #include "ctl/device/pair.h"
 #include "ctl/rules/conf.h"
 #include "ctl/kern/netdev.h"
+#include "ctl/kern/netns.h"
 #include "stack/lane.h"
 #include "stack/leg.h"
 #include "stack/port.h"
@@ -394,7 +395,8 @@ struct sl_port *sl_port_open(uint32_t ifindex)
 		return sl_load(&p->left) ? NULL : p;
 	if (!ifindex || !sl_link_get(ifindex, &link) || !sl_port_allowed(&link))
 		return NULL;
-	if (sl_in_signal()) {
+	/* (The keeper is where the library works.) */
+	if (sl_in_signal() || sl_netns_is_foreign()) {
 		if (sl_port_put_off)
 			sl_port_put_off();
 		return NULL;

@@ -18,6 +18,7 @@
 #include "ctl/device/lock.h"
 #include "ctl/device/opts.h"
 #include "ctl/device/port.h"
+#include "ctl/kern/netns.h"
 #include "ctl/kern/say.h"
 #include "ctl/lease/client.h"
 #include "ctl/lease/proto.h"
@@ -41,6 +42,24 @@
 /* The two ways ----------------------------------------------------------------------------------
  *
  * While another thread waits for the daemon the keeper does not: its calls only try the lock. */
+
+/* True: this thread is in another network namespace than the library, where the numbers of devices
+ * mean others. Its sockets of the library's namespace stay with the kernel. */
+static bool is_abroad(const char **why)
+{
+	if (sl_likely(!sl_netns_is_foreign()))
+		return false;
+	if (why)
+		*why = "the thread is in another network namespace";
+	return true;
+}
+
+/* From abroad nothing is closed; the reaper does it when the process has ended. */
+static void leave_port(uint32_t ifindex)
+{
+	if (!is_abroad(NULL))
+		sl_embedded_port_close(ifindex, 0);
+}
 
 static enum sl_port_end try_port_end(uint32_t ifindex, uint32_t flags)
 {
@@ -191,6 +210,8 @@ int sl_broker_port_open(uint32_t ifindex, bool wait, struct sl_port_info *out, c
 int sl_broker_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
 			uint32_t *first, const char **why)
 {
+	if (is_abroad(why))
+		return -EXDEV;
 	return AWAITED(ops()->lane_open(ifindex, lane, leases, first, why));
 }
 

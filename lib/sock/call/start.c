@@ -15,6 +15,7 @@
 #include "base/trust.h"
 #include "ctl/device/lock.h"
 #include "ctl/kern/filter.h"
+#include "ctl/kern/netns.h"
 #include "ctl/lease/proto.h"
 #include "ctl/rules/conf.h"
 #include "sluice.h"
@@ -115,6 +116,7 @@ static int bring_up_rest(bool again)
 	opts.daemon = daemon_path();
 	opts.group = sl_settings.group;
 	opts.daemon_wanted = strcmp(sl_settings.daemon, "auto") != 0;
+	sl_netns_settle();
 	sl_broker_init(&opts);
 	leased = sl_broker_is_leased();
 	if (again && !leased)
@@ -371,6 +373,12 @@ SL_API
 void sl_fork_end(void)
 {
 	after_fork();
+}
+
+SL_API
+void sl_netns_begin(void)
+{
+	sl_netns_part();
 }
 
 /* Without the keeper ------------------------------------------------------------------------------
