@@ -68,6 +68,40 @@ int setrlimit64(__rlimit_resource_t which, const struct rlimit64 *to)
 	__attribute__((alias("setrlimit")));
 _Static_assert(sizeof(struct rlimit) == sizeof(struct rlimit64), "setrlimit64() is setrlimit()");
 
+/* Landlock forbids ports in connect(2), which a connection of ours does not make. (What it forbids
+ * in files does not concern the library.) */
+
+static bool has_ports; /* some set of rules of this process is about ports; atomic */
+
+SL_SYS(landlock_create)
+{
+	struct {
+		uint64_t files, ports;
+	} attr;
+	int saved = errno;
+
+	SL_SYS_UNUSED;
+	if (a && (size_t)b >= sizeof(attr) &&
+	    (!lib_is_there() || lib.is_memory((const void *)a, sizeof(attr)))) {
+		memcpy(&attr, (const void *)a, sizeof(attr));
+		if (attr.ports)
+			sl_store(&has_ports, true);
+	}
+	errno = saved;
+	return sl_raw(SL_LANDLOCK_CREATE, a, b, c);
+}
+
+SL_SYS(landlock_restrict)
+{
+	long r;
+
+	SL_SYS_UNUSED;
+	if (sl_load(&has_ports) && !sl_in_vfork)
+		sl_leave_all("Landlock decides which ports this process may use");
+	r = sl_raw(SL_LANDLOCK_RESTRICT, a, b);
+	return r;
+}
+
 #if defined(__x86_64__)
 long sl_seccomp(unsigned long op, unsigned long flags, void *args)
 {

@@ -146,6 +146,10 @@ SL_SYS(io_submit);
 SL_SYS(bpf);
 SL_SYS(unshare);
 SL_SYS(setns);
+#define SL_LANDLOCK_CREATE   444 /* (the headers may be older) */
+#define SL_LANDLOCK_RESTRICT 446
+SL_SYS(landlock_create);
+SL_SYS(landlock_restrict);
 #define SL_SYS_UNUSED (void)a, (void)b, (void)c, (void)d, (void)e, (void)f
 /* fork.c: a call of syscall(2) that makes a process; its arguments and its number. */
 long sl_syscall_child(unsigned long a, unsigned long b, unsigned long c, unsigned long d,

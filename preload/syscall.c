@@ -40,7 +40,7 @@ __asm__(".pushsection .text\n"
 	"	movq %r8, %r10\n"
 	"	movq %r9, %r8\n"
 	"	movq 8(%rsp), %r9\n"
-	"	cmpl $442, %eax\n" /* SL_SYSCALLS */
+	"	cmpl $447, %eax\n" /* SL_SYSCALLS */
 	"	jae sl_to_kernel\n"
 	"	movl %eax, %r11d\n"
 	"	leaq sl_syscalls(%rip), %rcx\n"
@@ -99,7 +99,7 @@ __asm__(".pushsection .text\n"
 	"	jmp sl_syscall_creds\n"
 	"	sl_end sl_sys_creds\n"
 	".popsection\n");
-#define SL_SYSCALLS 442
+#define SL_SYSCALLS 447
 
 /* Labels of the assembly, no functions for C to call. */
 extern const char sl_sys_clone[], sl_sys_clone3[], sl_sys_fork[], sl_sys_vfork[], sl_sys_creds[];
@@ -141,6 +141,8 @@ const void *const sl_syscalls[SL_SYSCALLS] = {
 #include "calls.def"
 #undef SL_CALL
 	[SYS_pselect6] = (const void *)sl_sys_pselect6,
+	[SL_LANDLOCK_CREATE] = (const void *)sl_sys_landlock_create,
+	[SL_LANDLOCK_RESTRICT] = (const void *)sl_sys_landlock_restrict,
 	[SYS_unshare] = (const void *)sl_sys_unshare,
 	[SYS_setns] = (const void *)sl_sys_setns,
 	[SYS_bpf] = (const void *)sl_sys_bpf,

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Landlock forbids a port: the library connects to none that the kernel would not. */
+#include "t.h"
+
+#include <linux/prctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#define CONNECT_TCP 2
+
+static int tcp(void)
+{
+	int fd = socket(t_peer.ss_family, SOCK_STREAM, 0);
+
+	CHECK(fd >= 0);
+	say("connect", connect(fd, (struct sockaddr *)&t_peer, t_len));
+	return fd;
+}
+
+static void echo(int fd)
+{
+	char b[8] = "";
+
+	say("send", send(fd, "hello", 5, MSG_NOSIGNAL));
+	say("recv", recv(fd, b, 5, MSG_WAITALL));
+	printf("%s\n", b);
+}
+
+static void restrict_to(uint64_t files, uint64_t ports)
+{
+	uint64_t attr[3] = {files, ports, 0};
+	long set = syscall(444, attr, 16, 0);
+
+	if (set < 0) {
+		printf("no Landlock for ports\n");
+		exit(0);
+	}
+	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	CHECK(syscall(446, set, 0) == 0);
+}
+
+static void ports(void)
+{
+	int before = tcp(), made = socket(t_peer.ss_family, SOCK_STREAM, 0);
+
+	say("bad address", syscall(444, 8L, 16, 0));
+	restrict_to(0, CONNECT_TCP);
+	echo(before);
+	say("connect", connect(made, (struct sockaddr *)&t_peer, t_len));
+	close(tcp());
+	echo(before);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct t_case cases[] = {{"ports", ports}, {NULL, NULL}};
+
+	return t_main(argc, argv, cases);
+}
