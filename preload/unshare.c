@@ -41,8 +41,8 @@ void sl_unshare_end(bool begun)
 	errno = saved;
 }
 
-/* What setns(2) would change: type 0 leaves that to the descriptor, which may also be a process's
- * (then type has all kinds). */
+/* The kinds that setns(2) would change: type 0 leaves that to the descriptor, which may also be a
+ * process's (then type has all kinds). */
 static int kinds_of(int fd, int type)
 {
 	int saved = errno;

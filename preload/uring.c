@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-/* Of linux/io_uring.h, which may be older than the kernel. */
+/* From linux/io_uring.h, which may be older than the kernel. */
 struct sqe {
 	uint8_t op, flags;
 	uint16_t prio;

@@ -67,7 +67,7 @@ static int ends(int fd)
 	return poll(&p, 1, 1000);
 }
 
-/* What the program closes is closed: no thread of the library keeps it. */
+/* All that the program closes is closed: no thread of the library keeps it. */
 static void files(void)
 {
 	int fd = tcp(), p[2];

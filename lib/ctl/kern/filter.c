@@ -159,7 +159,7 @@ int sl_filter_deadly_call(void)
 	if (sl_sys_mmap(&shared, NULL, sizeof(*p), MAP_SHARED | MAP_ANONYMOUS, -1, 0))
 		return SYS_mmap;
 	p = shared;
-	/* It is no child for the program's wait(2): its end sends no signal. */
+	/* The child sends no signal at its end, so the program's wait(2) does not see it. */
 	child = sl_syscall6(SYS_clone, 0, 0, 0, 0, 0, 0);
 	if (child == 0)
 		try_all(p);
