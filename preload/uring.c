@@ -109,9 +109,8 @@ static void pass_close(int fd)
 
 static void look_at(const volatile struct sqe *shared)
 {
-	struct sqe e;
+	const struct sqe e = *shared; /* the program may change it meanwhile */
 
-	memcpy(&e, (const void *)shared, sizeof(e)); /* the program may change it meanwhile */
 	if (e.op <= OP_LAST && !(uses_socket >> e.op & 1) && e.op != OP_FILES_UPDATE)
 		return;
 	switch (e.op) {

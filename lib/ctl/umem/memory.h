@@ -27,8 +27,8 @@ struct sl_xsk_lease {
 	size_t rx_bytes, tx_bytes;       /* of the mappings */
 	uint32_t share_queue, share_xsk; /* records in the group's memory */
 	bool zerocopy;
-	/* Places in the ring of the packet socket by which the lane receives for all its queues (the
-	 * first lease alone has it). 0: it receives by XSKs, and what follows is not set. */
+	/* Places in the ring of the packet socket by which the lane receives for all its queues
+	 * (the first lease alone has it). 0: it receives by XSKs, and what follows is not set. */
 	uint32_t packet_places;
 	int packet_fd;     /* the caller owns it */
 	void *packet_ring; /* as rx_map */

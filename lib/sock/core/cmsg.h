@@ -45,7 +45,7 @@ static inline struct cmsghdr *sl_cmsg_next(const struct msghdr *m, const struct 
 {
 	size_t step = CMSG_ALIGN(c->cmsg_len);
 
-	return step + sizeof(*c) > sl_cmsg_left(m, c) ? NULL : (struct cmsghdr *)((char *)c + step);
+	return step + sizeof(*c) > sl_cmsg_left(m, c) ? NULL : sl_unconst((const char *)c + step);
 }
 
 /* Settings that sendmsg()'s control messages make for this datagram only. */

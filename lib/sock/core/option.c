@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/compat.h"
+#include "base/guard.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/sys.h"
@@ -147,6 +148,5 @@ int sl_opt_meminfo(int fd, void *val, socklen_t *len, uint32_t rmem, uint32_t rc
 	all[SK_MEMINFO_SNDBUF] = sndbuf;
 	all[SK_MEMINFO_DROPS] += drops;
 	*len = sl_min(*len, n);
-	memcpy(val, all, *len);
-	return 0;
+	return sl_guard_copy(val, all, *len);
 }

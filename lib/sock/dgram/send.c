@@ -331,7 +331,7 @@ static inline ssize_t send_next(struct sl_sock *sk, struct sl_lane *lane, const 
 		*leg_out = sl_udp_sk(sk)->path.leg;
 		return (ssize_t)r->len;
 	}
-	if (wants_kernel(sk, r) || !is_there(r))
+	if (wants_kernel(sk, r) || !memory_is_there(r))
 		return SL_SEND_BY_OS;
 	return send_locked(sk, lane, r, now, leg_out);
 }

@@ -259,6 +259,7 @@ bool sl_dgram_opt_track(struct sl_sock *sk, int level, int name, const void *val
 int sl_dgram_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen_t *len)
 {
 	struct sl_lane *lane;
+	struct sl_udp_sock *us = sl_udp_sk(sk);
 	int err = -EREMOTE, cpu;
 
 	if (level != SOL_SOCKET || (name != SO_INCOMING_CPU && name != SO_MEMINFO) ||
@@ -266,13 +267,12 @@ int sl_dgram_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen
 		return -EREMOTE;
 	sl_lane_turn_locked(lane);
 	if (name == SO_MEMINFO) {
-		err = sl_opt_meminfo(sk->fd, val, len, sk->udp.charged, sk->udp.rcvbuf,
-				     sl_load(&sk->wmem), sk->sndbuf, sk->udp.drops);
-	} else if (sk->udp.connected && sk->stats->rx_pkts && (int)*len >= 0) {
+		err = sl_opt_meminfo(sk->fd, val, len, us->udp.charged, us->udp.rcvbuf,
+				     sl_load(&us->wmem), us->sndbuf, us->udp.drops);
+	} else if (us->udp.connected && sk->stats->rx_pkts && (int)*len >= 0) {
 		cpu = sl_opt_cpu();
 		*len = sl_min(*len, (socklen_t)sizeof(cpu));
-		memcpy(val, &cpu, *len);
-		err = 0;
+		err = sl_guard_copy(val, &cpu, *len);
 	}
 	sl_lane_unlock(lane);
 	return err;
