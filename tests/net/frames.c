@@ -67,7 +67,7 @@ static uint16_t
 	*seen; /* for each frame: the places it was found in, as bits; PLACES: twice in one */
 
 /* A file of memory among the descriptors of the process. */
-static int open_memory(const char *pid, const char *name)
+static int open_memory(const char *pid, const char *name, int flags)
 {
 	char dir[64], path[512], to[64];
 	struct dirent *e;
@@ -82,7 +82,7 @@ static int open_memory(const char *pid, const char *name)
 		n = readlink(path, to, sizeof(to) - 1);
 		to[n < 0 ? 0 : n] = 0;
 		if (strstr(to, name))
-			return open(path, O_RDWR);
+			return open(path, flags);
 	}
 	return -1;
 }
@@ -108,8 +108,8 @@ static void find_geometry(struct sl_share_geometry *l, uint64_t bytes)
 
 static void map_share(const char *pid)
 {
-	int fd = open_memory(pid, "memfd:sluice-share"),
-	    told = open_memory(pid, "memfd:sluice-told");
+	int fd = open_memory(pid, "memfd:sluice-share", O_RDWR),
+	    told = open_memory(pid, "memfd:sluice-told", O_RDONLY);
 	struct sl_share_geometry l;
 	struct stat st;
 

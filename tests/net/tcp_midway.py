@@ -93,8 +93,9 @@ def main(address, port, command):
         time.sleep(0.2)  # it waits (nothing shows that from outside)
         if command:
             place = f"[{own[0]}]:{own[1]}" if ":" in own[0] else f"{own[0]}:{own[1]}"
-            subprocess.run(command + [place], check=True, stdout=subprocess.DEVNULL,
-                           env={k: v for k, v in os.environ.items() if k != "LD_PRELOAD"})
+            env = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+            # (At load the process may not have told of the connection yet when the tool looks.)
+            until(lambda: subprocess.run(command + [place], stdout=subprocess.DEVNULL, env=env).returncode == 0)
         control.sendall(b"g")
         thread.join()
         print(name, *said[0], int(control.recv(12)) if kind == b"w" else len(exactly(s, 2 * HALF))
