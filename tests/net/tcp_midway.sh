@@ -13,7 +13,7 @@ for fam in ${FAMILIES:-4 6}; do
 	wait_tcp a 7000
 	MODE=kernel differ "midway$fam" pb timeout 50 python3 "$PY" subject "${!own}" 7000
 	MODE=one differ "midway$fam" pb timeout 50 python3 "$PY" subject "${!own}" 7000 \
-		"$BUILD/sluice" flow -k "$TMP/stats" hand-back -l
+		"$BUILD/sluice" flow -k "$SLUICE_STATS_SHMEM_DIR" hand-back -l
 	stop "$BG"
 done
 done_testing
