@@ -28,14 +28,12 @@ bool sl_pass(int fd)
 	return err != -EBUSY;
 }
 
-/* Without the library there is nothing to pass, and nothing to read a bad address with. */
-static bool may_have_ours(void)
+bool sl_may_have_ours(void)
 {
 	return (lib_is_there() || sl_load(&sl_given_left)) && !sl_in_vfork;
 }
 
-/* Reads what the program has at that address. False: nothing, which the kernel will report. */
-static bool get(void *to, const void *from, size_t n)
+bool sl_get(void *to, const void *from, size_t n)
 {
 	if (lib_is_there() && !lib.is_memory(from, n))
 		return false;
@@ -48,7 +46,7 @@ bool sl_pass_list(const int *fds, size_t n)
 	bool all = true;
 	int fd;
 
-	for (size_t i = 0; may_have_ours() && i < n && get(&fd, &fds[i], sizeof(fd)); i++)
+	for (size_t i = 0; sl_may_have_ours() && i < n && sl_get(&fd, &fds[i], sizeof(fd)); i++)
 		all &= sl_pass(fd);
 	return all;
 }
@@ -72,7 +70,7 @@ static bool pass_to_kcm(int fd, const void *arg)
 	bool is_kcm = is_of_domain(fd, AF_KCM);
 
 	errno = saved;
-	return !is_kcm || !get(&at, arg, sizeof(at)) || sl_pass(at.fd);
+	return !is_kcm || !sl_get(&at, arg, sizeof(at)) || sl_pass(at.fd);
 }
 
 bool sl_pass_by_ioctl(int fd, unsigned long request, void *arg)
@@ -83,9 +81,10 @@ bool sl_pass_by_ioctl(int fd, unsigned long request, void *arg)
 	case NBD_SET_SOCK:
 		return sl_pass((int)(long)arg);
 	case SIOCKCMATTACH:
-		return !may_have_ours() || pass_to_kcm(fd, arg);
+		return !sl_may_have_ours() || pass_to_kcm(fd, arg);
 	case SECCOMP_IOCTL_NOTIF_ADDFD:
-		return !may_have_ours() || !get(&add, arg, sizeof(add)) || sl_pass((int)add.srcfd);
+		return !sl_may_have_ours() || !sl_get(&add, arg, sizeof(add)) ||
+		       sl_pass((int)add.srcfd);
 	}
 	return true;
 }
@@ -98,7 +97,7 @@ bool sl_pass_by_address(const struct sockaddr *addr, socklen_t len)
 {
 	struct sockaddr_pppol2tp to;
 
-	if (len < sizeof(to) || !may_have_ours() || !get(&to, addr, sizeof(to)))
+	if (len < sizeof(to) || !sl_may_have_ours() || !sl_get(&to, addr, sizeof(to)))
 		return true;
 	return to.sa_family != AF_PPPOX || to.sa_protocol != PX_PROTO_OL2TP ||
 	       sl_pass(to.pppol2tp.fd);
@@ -152,7 +151,7 @@ static bool pass_numbers(int map_fd, __u64 keys, __u64 values, __u32 count)
 
 	if (!find_numbers(map_fd, (const void *)keys, (const void *)values, &n))
 		return true;
-	for (__u32 i = 0; i < count && get(&fd, n.at + i * n.step, sizeof(fd)); i++)
+	for (__u32 i = 0; i < count && sl_get(&fd, n.at + i * n.step, sizeof(fd)); i++)
 		all &= sl_pass(fd);
 	return all;
 }
@@ -166,10 +165,10 @@ static bool pass_to_map(long cmd, const void *attr, size_t size)
 	struct batch batch;
 
 	if (cmd == BPF_MAP_UPDATE_ELEM && size >= sizeof(one) - sizeof(one.flags) &&
-	    get(&one, attr, sizeof(one) - sizeof(one.flags)))
+	    sl_get(&one, attr, sizeof(one) - sizeof(one.flags)))
 		return pass_numbers((int)one.map_fd, one.key, one.value, 1);
 	if (cmd == BPF_MAP_UPDATE_BATCH && size >= sizeof(batch) &&
-	    get(&batch, attr, sizeof(batch)))
+	    sl_get(&batch, attr, sizeof(batch)))
 		return pass_numbers((int)batch.map_fd, batch.keys, batch.values, batch.count);
 	return true;
 }
@@ -179,7 +178,7 @@ SL_SYS(bpf)
 	int saved = errno;
 
 	SL_SYS_UNUSED;
-	if (may_have_ours() && !pass_to_map(a, (const void *)b, (size_t)(unsigned)c))
+	if (sl_may_have_ours() && !pass_to_map(a, (const void *)b, (size_t)(unsigned)c))
 		return done(-EBUSY);
 	errno = saved;
 	return sl_raw(SYS_bpf, a, b, c);

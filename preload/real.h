@@ -160,13 +160,15 @@ long sl_syscall_creds(long a, long b, long c, long nr) __attribute__((visibility
 bool sl_in_signal(void) __attribute__((visibility("hidden")));
 /* The library is there: makes bad addresses EFAULT from now on. */
 void sl_faults_begin(void) __attribute__((visibility("hidden")));
-/* pass.c: the kernel will use the socket of this number: it becomes the kernel's. False: it is ours
- * and cannot. errno stays. The others find such numbers in the arguments of a call that is about to
- * be made: n numbers (the kernel reports a bad address), or the call's. */
+/* pass.c: true while a number may be a socket of ours. */
+bool sl_may_have_ours(void) __attribute__((visibility("hidden")));
+/* Reads n bytes of the program's. False: bad address. */
+bool sl_get(void *to, const void *from, size_t n) __attribute__((visibility("hidden")));
+/* Makes the socket of this number the kernel's. False: it is ours and cannot. errno stays. The
+ * others find such numbers in the arguments of a call that is about to be made. */
 bool sl_pass(int fd) __attribute__((visibility("hidden")));
 bool sl_pass_list(const int *fds, size_t n) __attribute__((visibility("hidden")));
-bool sl_pass_by_ioctl(int fd, unsigned long request, void *arg)
-	__attribute__((visibility("hidden")));
+bool sl_pass_by_ioctl(int fd, unsigned long req, void *arg) __attribute__((visibility("hidden")));
 /* rw.c */
 void sl_pass_rights(const struct msghdr *msg) __attribute__((visibility("hidden")));
 bool sl_pass_by_address(const struct sockaddr *addr, socklen_t len)

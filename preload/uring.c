@@ -91,14 +91,6 @@ static const char out_of_sight[] = "an io_uring was made out of the library's si
 /* Entries ---------------------------------------------------------------------------------------
  */
 
-static bool get(void *to, uint64_t from, size_t n)
-{
-	if (lib_is_there() && !lib.is_memory((const void *)from, n))
-		return false;
-	memcpy(to, (const void *)from, n);
-	return true;
-}
-
 static void pass_close(int fd)
 {
 	sl_given_forget((unsigned)fd, (unsigned)fd);
@@ -139,12 +131,6 @@ static void look_at(const volatile struct sqe *shared)
 	}
 	if (!(e.flags & SQE_FIXED_FILE))
 		(void)sl_pass(e.fd);
-}
-
-/* Nothing can be ours. */
-static bool has_none(void)
-{
-	return sl_in_vfork || (!lib_is_there() && !sl_load(&sl_given_left));
 }
 
 /* Rings made by system calls ----------------------------------------------------------------------
@@ -293,7 +279,7 @@ static void before_enter(int fd, unsigned to_submit, unsigned flags)
 	int saved = errno;
 	const struct ring *r;
 
-	if (!to_submit || has_none() || sl_load(&sl_all_left))
+	if (!to_submit || !sl_may_have_ours() || sl_load(&sl_all_left))
 		return;
 	if (flags & ENTER_REGISTERED_RING) { /* fd is an index into a table of the kernel's */
 		for (unsigned i = 0; i < sl_load_acquire(&nrings); i++)
@@ -323,22 +309,22 @@ static void before_register(unsigned op, const void *arg, unsigned n)
 		uint32_t n, reserved2;
 	} update2;
 
-	if (has_none())
+	if (!sl_may_have_ours())
 		return;
 	switch (op & ~REGISTER_BY_INDEX) {
 	case REGISTER_FILES:
 		(void)sl_pass_list(arg, n);
 		break;
 	case REGISTER_FILES_UPDATE:
-		if (get(&update, (uintptr_t)arg, sizeof(update)))
+		if (sl_get(&update, arg, sizeof(update)))
 			(void)sl_pass_list((const int *)update.fds, n);
 		break;
 	case REGISTER_FILES2:
-		if (get(&files, (uintptr_t)arg, sizeof(files)) && files.fds)
+		if (sl_get(&files, arg, sizeof(files)) && files.fds)
 			(void)sl_pass_list((const int *)files.fds, files.n);
 		break;
 	case REGISTER_FILES_UPDATE2:
-		if (get(&update2, (uintptr_t)arg, sizeof(update2)))
+		if (sl_get(&update2, arg, sizeof(update2)))
 			(void)sl_pass_list((const int *)update2.fds, update2.n);
 		break;
 	}
@@ -445,7 +431,7 @@ static void before_submit(const struct io_uring *ring)
 	uint32_t mask = *ring->sq.mask;
 	int saved = errno;
 
-	if (has_none() || sl_load(&sl_all_left))
+	if (!sl_may_have_ours() || sl_load(&sl_all_left))
 		return;
 	for (uint32_t i = ring->sq.sqe_head; i != ring->sq.sqe_tail; i++)
 		look_at((const struct sqe *)(ring->sq.sqes + ((size_t)(i & mask) << shift)));

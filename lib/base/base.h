@@ -23,7 +23,7 @@
 #define SL_COLD         __attribute__((cold, noinline))
 
 #define sl_container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
-/* Of a pointer to const. */
+/* sl_container_of() for a pointer to const. */
 #define sl_container_of_const(ptr, type, member)                                                   \
 	((const type *)((const char *)(ptr)-offsetof(type, member)))
 #define sl_array_len(a) (sizeof(a) / sizeof((a)[0]))

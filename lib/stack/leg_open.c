@@ -9,7 +9,7 @@
 #include "base/settings.h"
 #include "base/sys.h"
 #include "io/gso.h"
-#include "ctl/umem/packet.h"
+#include "ctl/umem/ring.h"
 #include "io/packet.h"
 #include "stack/lane.h"
 #include "stack/leg.h"

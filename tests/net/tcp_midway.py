@@ -2,7 +2,7 @@
 # Calls that move many bytes while their connection is handed back to the kernel:
 #   tcp_midway.py peer ADDRESS PORT
 #   tcp_midway.py subject ADDRESS PORT [COMMAND...]     COMMAND OWN:PORT hands that connection back
-# What each call returned and whether the bytes are right is printed.
+# Prints the result of each call, and whether the bytes are right.
 import fcntl, os, socket, struct, subprocess, sys, termios, threading, time
 
 HALF = 10000

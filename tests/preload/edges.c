@@ -104,7 +104,7 @@ static void receiving(void)
 	TRY("SIOCOUTQ at 8", , ioctl(s, TIOCOUTQ, BAD));
 }
 
-/* What a call says; of bytes that were taken only that they were. */
+/* Prints the result of a call; a result above 64 bytes depends on buffers, so it is "many". */
 static void sent(const char *what, long r)
 {
 	if (r <= 64)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What Landlock forbids in connect(2) is forbidden to offloaded sockets, too.
+# Landlock's rules for connect(2) hold for offloaded sockets, too.
 . "$(dirname "$0")/lib.sh"
 preload_test landlock 100

@@ -55,6 +55,7 @@ struct inside {
 	uint32_t stage; /* a futex: OPENING until both sockets are open, OPEN until the parent
 			   changes it */
 	int pid;
+	void *stack;
 	int netlink, packet; /* descriptors, or -errno */
 	struct bpf_attach attach;
 	int attach_err;
@@ -102,11 +103,20 @@ static bool has_ended(const struct inside *in, int flags)
 	return sl_sys(SYS_wait4, in->pid, NULL, __WCLONE | flags, NULL) != 0;
 }
 
-/* 0: the sockets are open, and the process waits. */
-static int begin(struct inside *in, void *stack)
+/* 0: the sockets are open, and the process waits. In any case end() follows. */
+static int begin(struct inside *in)
 {
-	in->pid = __clone(run_inside, (char *)stack + STACK, CLONE_VM | CLONE_FILES | CLONE_NEWNET,
-			  in);
+	int err;
+
+	*in = (struct inside){
+		.pid = -1, .netlink = -ENOMEM, .packet = -ENOMEM, .attach_err = -ECHILD};
+	err = sl_sys_mmap(&in->stack, NULL, STACK, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	if (err) {
+		in->stack = NULL;
+		return err;
+	}
+	in->pid = __clone(run_inside, (char *)in->stack + STACK,
+			  CLONE_VM | CLONE_FILES | CLONE_NEWNET, in);
 	if (in->pid < 0)
 		return -errno;
 	while (__atomic_load_n(&in->stage, __ATOMIC_ACQUIRE) == OPENING) {
@@ -119,12 +129,29 @@ static int begin(struct inside *in, void *stack)
 	return in->netlink < 0 ? in->netlink : sl_min(in->packet, 0);
 }
 
-static void end(struct inside *in, uint32_t stage)
+/* Has the process go on, if it still waits, and waits for its end. */
+static void finish(struct inside *in, uint32_t stage)
 {
-	if (in->pid < 0)
-		return;
-	set_stage(in, stage);
-	(void)has_ended(in, 0);
+	if (in->pid >= 0) {
+		set_stage(in, stage);
+		(void)has_ended(in, 0);
+		in->pid = -1;
+	}
+}
+
+static void close_some(int fd)
+{
+	if (fd >= 0)
+		sl_sys_close(fd);
+}
+
+/* Leaves nothing but the packet socket. */
+static void end(struct inside *in)
+{
+	finish(in, GIVEN_UP);
+	if (in->stack)
+		sl_sys(SYS_munmap, in->stack, STACK);
+	close_some(in->netlink);
 }
 
 /* The devices --------------------------------------------------------------------------------- */
@@ -258,12 +285,6 @@ static int connect_ends(struct sl_pair_ends *p, const struct inside *in, int her
 	return err;
 }
 
-static void close_some(int fd)
-{
-	if (fd >= 0)
-		sl_sys_close(fd);
-}
-
 static int open_ends(struct sl_pair_ends *p, struct inside *in, int drop_fd, const char **step)
 {
 	int here = sl_netlink_open(NETLINK_ROUTE), err = here;
@@ -277,29 +298,21 @@ static int open_ends(struct sl_pair_ends *p, struct inside *in, int drop_fd, con
 	*step = "program of the private device";
 	in->attach = (struct bpf_attach){
 		.ifindex = p->rx_ifindex, .prog_fd = (uint32_t)drop_fd, .type = TCX_INGRESS};
-	end(in, MADE);
-	in->pid = -1;
+	finish(in, MADE);
 	return in->attach_err;
 }
 
 int sl_pair_open(struct sl_pair_ends *p, int drop_fd, const char **step)
 {
-	struct inside in = {
-		.pid = -1, .netlink = -ENOMEM, .packet = -ENOMEM, .attach_err = -ECHILD};
-	void *stack;
+	struct inside in;
 	int err;
 
 	*p = (struct sl_pair_ends){.fd = -1};
 	*step = "network namespace";
-	err = sl_sys_mmap(&stack, NULL, STACK, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-	if (err)
-		return err;
-	err = begin(&in, stack);
+	err = begin(&in);
 	if (!err)
 		err = open_ends(p, &in, drop_fd, step);
-	end(&in, GIVEN_UP);
-	sl_sys(SYS_munmap, stack, STACK);
-	close_some(in.netlink);
+	end(&in);
 	if (err)
 		close_some(in.packet); /* the namespace ends, and the pair with it */
 	else
@@ -326,17 +339,13 @@ static bool is_capable(void)
 /* (A system call filter may forbid what the capability allows.) */
 bool sl_pair_may(void)
 {
-	struct inside in = {.pid = -1, .netlink = -EPERM, .packet = -EPERM};
-	void *stack;
+	struct inside in;
 	int err;
 
-	if (!is_capable() ||
-	    sl_sys_mmap(&stack, NULL, STACK, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0))
+	if (!is_capable())
 		return false;
-	err = begin(&in, stack);
-	end(&in, GIVEN_UP);
-	sl_sys(SYS_munmap, stack, STACK);
-	close_some(in.netlink);
+	err = begin(&in);
+	end(&in);
 	close_some(in.packet);
 	return !err;
 }

@@ -20,7 +20,7 @@ void sl_rule_init(void);
 /* Sets the identity instead, for tools and tests. NULL: no name, matched by * only. */
 void sl_rule_set_identity(const char *program, const char *app_id);
 
-/* What the rules are asked about. Ends as in struct sl_rule, ports in host order. */
+/* A question to the rules. Ends as in struct sl_rule, ports in host order. */
 struct sl_rule_ask {
 	uint32_t role; /* one SL_ROLE_* bit */
 	const struct sl_addr *first;

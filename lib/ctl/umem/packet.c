@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "base/sys.h"
+#include "ctl/umem/ring.h"
 
 #define BLOCK  65536u
 #define RCVBUF (8 << 20)
@@ -37,19 +38,6 @@ static int set_options(int fd, uint32_t places)
 	return err;
 }
 
-int sl_packet_ring_map(struct sl_xsk_lease *l)
-{
-	size_t bytes = (size_t)l->packet_places * SL_PACKET_PLACE;
-	int err = sl_sys_mmap(&l->packet_ring, NULL, bytes, MAP_SHARED | MAP_POPULATE, l->packet_fd,
-			      0);
-
-	if (err)
-		l->packet_ring = NULL;
-	else /* a mapping holds the socket: a forked child would keep the device */
-		sl_sys(SYS_madvise, l->packet_ring, bytes, MADV_DONTFORK);
-	return err;
-}
-
 int sl_packet_ring_make(struct sl_xsk_lease *l, uint32_t ifindex, uint32_t entries)
 {
 	struct sockaddr_ll at = {
@@ -65,15 +53,4 @@ int sl_packet_ring_make(struct sl_xsk_lease *l, uint32_t ifindex, uint32_t entri
 	if (!err)
 		err = sl_packet_ring_map(l);
 	return err ? err : sl_sys_bind(l->packet_fd, &at, sizeof(at));
-}
-
-void sl_packet_ring_close(struct sl_xsk_lease *l)
-{
-	if (!l->packet_places)
-		return;
-	if (l->packet_ring)
-		sl_sys(SYS_munmap, l->packet_ring, (size_t)l->packet_places * SL_PACKET_PLACE);
-	sl_sys_close(l->packet_fd);
-	l->packet_ring = NULL;
-	l->packet_places = 0;
 }

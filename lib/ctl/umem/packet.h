@@ -9,10 +9,4 @@
  * of that number in its network namespace, and maps the ring into l. While the broker has it mapped
  * the kernel lets no other process that has the socket make another, larger ring. 0 or -errno. */
 int sl_packet_ring_make(struct sl_xsk_lease *l, uint32_t ifindex, uint32_t entries);
-/* Maps the ring of l->packet_fd, which has l->packet_places, again. 0 or -errno. */
-int sl_packet_ring_map(struct sl_xsk_lease *l);
-/* Unmaps the ring and closes the socket, if the lease has one; the kernel deletes the private
- * device with the socket's last descriptor. */
-void sl_packet_ring_close(struct sl_xsk_lease *l);
-
 #endif

@@ -14,6 +14,11 @@ int sl_ring_offsets(int fd, struct xdp_mmap_offsets *off);
 int sl_queue_map(struct sl_queue *q, uint32_t fill, uint32_t comp);
 void sl_queue_unmap(struct sl_queue *q);
 int sl_lease_map(struct sl_xsk_lease *l);
+/* Maps the ring of l->packet_fd, which has l->packet_places, again. 0 or -errno. */
+int sl_packet_ring_map(struct sl_xsk_lease *l);
+/* Unmaps the ring and closes the socket, if the lease has one; the kernel deletes the private
+ * device with the socket's last descriptor. */
+void sl_packet_ring_close(struct sl_xsk_lease *l);
 /* Unmaps a lease's rings and closes its descriptors. */
 void sl_lease_close(struct sl_xsk_lease *l);
 /* True: this kernel cannot map rings after bind (before Linux 6.4), so they are mapped before it.
