@@ -11,6 +11,7 @@
 #include <libgen.h>
 #include <linux/capability.h>
 #include <linux/landlock.h>
+#include <sched.h>
 #include <seccomp.h>
 #include <stdio.h>
 #include <string.h>
@@ -242,6 +243,9 @@ static int confine_calls(void)
 		if (nr != __NR_SCMP_ERROR) /* an older libseccomp does not know it */
 			err = seccomp_rule_add(f, SCMP_ACT_ALLOW, nr, 0);
 	}
+	if (!err) /* a lane's private device (ctl/device/pair.c) */
+		err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(unshare), 1,
+				       SCMP_A0(SCMP_CMP_EQ, CLONE_NEWNET));
 	if (!err)
 		err = seccomp_load(f);
 	seccomp_release(f);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Makes a lane's private veth pair and its network namespace.
  *
- * Theory of operation: a short-lived process that shares this one's memory and descriptors is born
- * in the new namespace. It opens sockets there (a socket keeps the namespace in which it was made),
- * waits until the devices are made, which is done from here by these sockets, and attaches the
- * program that only a process in the namespace can attach. No thread of the program ever changes
- * its namespace. When the last descriptor of the packet socket closes, the namespace ends, and with
- * it the pair.
+ * Theory of operation: a short-lived thread of the library moves into a new namespace. It opens
+ * sockets there (a socket keeps the namespace in which it was made), makes the pair, and attaches
+ * the program that only a task in the namespace can attach; the calling thread does the rest. A
+ * thread, because a process that shares memory and descriptors, but is none of the program's
+ * threads, ends programs that run under valgrind. No thread of the program changes its namespace.
+ * When the last descriptor of the packet socket closes, the namespace ends, and with it the pair.
  *
  * The daemon lends the packet socket to programs of other users, so a packet that is sent by that
  * socket must not reach the host: the end here drops all that it receives. */
@@ -16,142 +16,30 @@
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/capability.h>
-#include <linux/futex.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
 #include <net/if.h>
+#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 
 #include "base/sys.h"
 #include "ctl/kern/netlink.h"
 
-#define STACK       32768
-#define PATIENCE_S  10 /* for the devices; they take milliseconds */
 #define THERE       "rx"
 #define TCX_INGRESS 46 /* BPF_TCX_INGRESS, which older headers do not have */
-
-#define RAW __attribute__((no_sanitize("address", "thread", "undefined")))
-
-/* The C library's clone(), by the name that nobody interposes (ctl/broker/helper.c). */
-int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
-
-/* The process in the namespace ----------------------------------------------------------------- */
-
-enum { OPENING, OPEN, MADE, GIVEN_UP };
 
 struct bpf_attach {
 	uint32_t ifindex, prog_fd, type, flags, replace_fd, relative_fd;
 	uint64_t revision;
 };
 
-struct inside {
-	uint32_t stage; /* a futex: OPENING until both sockets are open, OPEN until the parent
-			   changes it */
-	int pid;
-	void *stack;
-	int netlink, packet; /* descriptors, or -errno */
-	struct bpf_attach attach;
-	int attach_err;
-};
-
-RAW static void set_stage(struct inside *in, uint32_t stage)
-{
-	__atomic_store_n(&in->stage, stage, __ATOMIC_RELEASE);
-	sl_syscall6(SYS_futex, (long)&in->stage, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
-}
-
-/* Waits while the stage is this one; a second at most. */
-RAW static void wait_stage(struct inside *in, uint32_t stage)
-{
-	const struct timespec second = {.tv_sec = 1};
-
-	if (__atomic_load_n(&in->stage, __ATOMIC_ACQUIRE) == stage)
-		sl_syscall6(SYS_futex, (long)&in->stage, FUTEX_WAIT_PRIVATE, stage, (long)&second,
-			    0, 0);
-}
-
-/* Runs beside its parent on the parent's memory, with signals blocked: system calls only. */
-RAW static int run_inside(void *arg)
-{
-	struct inside *in = arg;
-
-	sl_syscall6(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
-	in->netlink = (int)sl_syscall6(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC,
-				       NETLINK_ROUTE, 0, 0, 0);
-	in->packet = (int)sl_syscall6(SYS_socket, AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0, 0, 0, 0);
-	set_stage(in, OPEN);
-	for (unsigned i = 0;
-	     i < PATIENCE_S && __atomic_load_n(&in->stage, __ATOMIC_ACQUIRE) == OPEN; i++)
-		wait_stage(in, OPEN);
-	if (in->stage == MADE)
-		in->attach_err = (int)sl_syscall6(SYS_bpf, BPF_PROG_ATTACH, (long)&in->attach,
-						  sizeof(in->attach), 0, 0, 0);
-	sl_syscall6(SYS_exit, 0, 0, 0, 0, 0, 0);
-	return 0;
-}
-
-/* True: it has ended. It has no exit signal, so the program does not see it. */
-static bool has_ended(const struct inside *in, int flags)
-{
-	return sl_sys(SYS_wait4, in->pid, NULL, __WCLONE | flags, NULL) != 0;
-}
-
-/* 0: the sockets are open, and the process waits. In any case end() follows. */
-static int begin(struct inside *in)
-{
-	int err;
-
-	*in = (struct inside){
-		.pid = -1, .netlink = -ENOMEM, .packet = -ENOMEM, .attach_err = -ECHILD};
-	err = sl_sys_mmap(&in->stack, NULL, STACK, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-	if (err) {
-		in->stack = NULL;
-		return err;
-	}
-	in->pid = __clone(run_inside, (char *)in->stack + STACK,
-			  CLONE_VM | CLONE_FILES | CLONE_NEWNET, in);
-	if (in->pid < 0)
-		return -errno;
-	while (__atomic_load_n(&in->stage, __ATOMIC_ACQUIRE) == OPENING) {
-		wait_stage(in, OPENING);
-		if (in->stage == OPENING && has_ended(in, WNOHANG)) {
-			in->pid = -1;
-			return -ECHILD;
-		}
-	}
-	return in->netlink < 0 ? in->netlink : sl_min(in->packet, 0);
-}
-
-/* Has the process go on, if it still waits, and waits for its end. */
-static void finish(struct inside *in, uint32_t stage)
-{
-	if (in->pid >= 0) {
-		set_stage(in, stage);
-		(void)has_ended(in, 0);
-		in->pid = -1;
-	}
-}
-
 static void close_some(int fd)
 {
 	if (fd >= 0)
 		sl_sys_close(fd);
-}
-
-/* Leaves nothing but the packet socket. */
-static void end(struct inside *in)
-{
-	finish(in, GIVEN_UP);
-	if (in->stack)
-		sl_sys(SYS_munmap, in->stack, STACK);
-	close_some(in->netlink);
 }
 
 /* The devices --------------------------------------------------------------------------------- */
@@ -187,7 +75,7 @@ static void put_end(struct nlmsghdr *nlh, const char *name)
 	mnl_attr_put_u32(nlh, IFLA_NUM_RX_QUEUES, 1);
 }
 
-static int make(int fd, int pid)
+static int make(int fd, int tid)
 {
 	uint8_t buf[512] __attribute__((aligned(8)));
 	struct nlmsghdr *nlh =
@@ -203,7 +91,7 @@ static int make(int fd, int pid)
 	ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
 	memset(ifi, 0, sizeof(*ifi));
 	put_end(nlh, THERE);
-	mnl_attr_put_u32(nlh, IFLA_NET_NS_PID, (uint32_t)pid);
+	mnl_attr_put_u32(nlh, IFLA_NET_NS_PID, (uint32_t)tid);
 	mnl_attr_nest_end(nlh, peer);
 	mnl_attr_nest_end(nlh, data);
 	mnl_attr_nest_end(nlh, info);
@@ -259,7 +147,7 @@ static int start(int fd, uint32_t ifindex)
 	return tell(fd, put_link(buf, RTM_NEWLINK, NLM_F_ACK, ifindex, IFF_UP | IFF_NOARP));
 }
 
-static int drop_here(uint32_t ifindex, int drop_fd)
+static int attach_drop(uint32_t ifindex, int drop_fd)
 {
 	struct bpf_attach a = {
 		.ifindex = ifindex, .prog_fd = (uint32_t)drop_fd, .type = TCX_INGRESS};
@@ -267,52 +155,90 @@ static int drop_here(uint32_t ifindex, int drop_fd)
 	return sl_sysi(SYS_bpf, BPF_PROG_ATTACH, &a, sizeof(a));
 }
 
-static int connect_ends(struct sl_pair_ends *p, const struct inside *in, int here, int drop_fd,
-			const char **step)
-{
-	int err;
+/* The thread in the namespace ------------------------------------------------------------------ */
 
-	*step = "private veth pair";
-	err = make(here, in->pid);
+struct inside {
+	int here; /* netlink socket of the namespace outside; -1: no devices are wanted */
+	int netlink, packet; /* descriptors, or -1 */
+	int drop_fd;
+	struct sl_pair_ends *ends;
+	const char *step; /* what failed */
+	int err;
+};
+
+static int open_sockets(struct inside *in)
+{
+	int err = sl_sysi(SYS_unshare, CLONE_NEWNET);
+
 	if (!err)
-		err = find(in->netlink, p);
-	if (!err)
-		err = drop_here(p->ifindex, drop_fd);
-	if (!err)
-		err = start(here, p->ifindex);
-	if (!err)
-		err = start(in->netlink, p->rx_ifindex);
-	return err;
+		err = in->netlink = sl_netlink_open(NETLINK_ROUTE);
+	if (err >= 0)
+		err = in->packet = sl_sys_socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	return sl_min(err, 0);
 }
 
-static int open_ends(struct sl_pair_ends *p, struct inside *in, int drop_fd, const char **step)
+static void *run_inside(void *arg)
 {
-	int here = sl_netlink_open(NETLINK_ROUTE), err = here;
+	struct inside *in = arg;
 
-	if (err < 0)
-		return err;
-	err = connect_ends(p, in, here, drop_fd, step);
-	close_some(here);
+	in->step = "network namespace";
+	in->err = open_sockets(in);
+	if (in->err || in->here < 0)
+		return NULL;
+	in->step = "private veth pair";
+	in->err = make(in->here, sl_sysi(SYS_gettid));
+	if (!in->err)
+		in->err = find(in->netlink, in->ends);
+	if (in->err)
+		return NULL;
+	in->step = "program of the private device";
+	in->err = attach_drop(in->ends->rx_ifindex, in->drop_fd);
+	return NULL;
+}
+
+/* All signals are blocked (broker lock), also in the thread, so no handler of the program runs
+ * there. */
+static int go_inside(struct inside *in)
+{
+	pthread_t thread;
+	int err = pthread_create(&thread, NULL, run_inside, in);
+
+	if (err)
+		in->err = -err;
+	else
+		pthread_join(thread, NULL);
+	return in->err;
+}
+
+static int connect_ends(struct sl_pair_ends *p, struct inside *in)
+{
+	int err = go_inside(in);
+
 	if (err)
 		return err;
-	*step = "program of the private device";
-	in->attach = (struct bpf_attach){
-		.ifindex = p->rx_ifindex, .prog_fd = (uint32_t)drop_fd, .type = TCX_INGRESS};
-	finish(in, MADE);
-	return in->attach_err;
+	err = attach_drop(p->ifindex, in->drop_fd);
+	if (err)
+		return err;
+	in->step = "state of the private devices";
+	err = start(in->here, p->ifindex);
+	return err ? err : start(in->netlink, p->rx_ifindex);
 }
 
 int sl_pair_open(struct sl_pair_ends *p, int drop_fd, const char **step)
 {
-	struct inside in;
-	int err;
+	struct inside in = {.netlink = -1,
+			    .packet = -1,
+			    .drop_fd = drop_fd,
+			    .ends = p,
+			    .step = "netlink socket"};
+	int err = in.here = sl_netlink_open(NETLINK_ROUTE);
 
 	*p = (struct sl_pair_ends){.fd = -1};
-	*step = "network namespace";
-	err = begin(&in);
-	if (!err)
-		err = open_ends(p, &in, drop_fd, step);
-	end(&in);
+	if (err >= 0)
+		err = connect_ends(p, &in);
+	*step = in.step;
+	close_some(in.here);
+	close_some(in.netlink);
 	if (err)
 		close_some(in.packet); /* the namespace ends, and the pair with it */
 	else
@@ -336,16 +262,19 @@ static bool is_capable(void)
 	return !sl_sys(SYS_capget, &head, data) && data[0].effective & 1u << CAP_SYS_ADMIN;
 }
 
-/* (A system call filter may forbid what the capability allows.) */
+/* (A system call filter may forbid what the capability allows. The answer does not change.) */
 bool sl_pair_may(void)
 {
-	struct inside in;
-	int err;
+	static int8_t can; /* 1 or -1 when it is known; broker lock */
 
 	if (!is_capable())
 		return false;
-	err = begin(&in);
-	end(&in);
-	close_some(in.packet);
-	return !err;
+	if (!can) {
+		struct inside in = {.here = -1, .netlink = -1, .packet = -1};
+
+		can = go_inside(&in) ? -1 : 1;
+		close_some(in.netlink);
+		close_some(in.packet);
+	}
+	return can > 0;
 }

@@ -115,6 +115,7 @@ static const struct {
 	{SYS_getrandom, 0, 0, -1},
 	{SYS_pidfd_open, -1, 0, 0},
 	{SYS_setns, -1, 0, 0},
+	{SYS_unshare, 0, 0, 0},
 	{SYS_wait4, -1, 0, WNOHANG},
 	{SYS_clone3, 0, 0, 0},
 };
