@@ -6,7 +6,8 @@
 #
 # `make check` must end within twenty-five minutes on two cores, and within CI's limit on two slow ones, so this
 # script leaves some cases out. A test of both address families runs IPv4 in the plain build and IPv6 in the
-# sanitizer build (the code differs only in the headers). Other programs are preloaded as servers and
+# sanitizer build (the code differs only in the headers). The plain build receives by packet sockets, the default on a
+# veth, the sanitizer build by XDP. Other programs are preloaded as servers and
 # on both sides, not as clients alone. Scripts that run another script with a changed setting run in
 # the plain build alone. Tests that long.txt lists are for `make check-long`. `make run-tests` and
 # `make asan` run all cases.
@@ -73,7 +74,7 @@ BUILD=$BUILD FAMILIES=4 APPS_MODES="kernel server both" LONG=no suite "the suite
 wait $REST
 fuzzers=$?
 if [ "$(cat "$BUILD/check.asan")" = 0 ]; then
-	BUILD=build-asan MODES="oracle both" FAMILIES=6 VARIANTS=no LONG=sanitized DEADLINE=$LAST_LONG \
+	BUILD=build-asan RX=xdp MODES="oracle both" FAMILIES=6 VARIANTS=no LONG=sanitized DEADLINE=$LAST_LONG \
 		suite "the suite with ASan and UBSan" preload net sim bpf tcp unit
 else
 	part "build with ASan" false

@@ -96,7 +96,9 @@ static int ports(void)
 		       p->port.driver, p->port.nqueues, p->port.mtu, p->users, p->lanes, p->flows,
 		       p->group, state_of(p->state, p->port.end),
 		       p->port.flags & SL_PORT_ZEROCOPY ? ", zero-copy" : ", copy mode",
-		       p->port.flags & SL_PORT_GENERIC ? ", generic" : "");
+		       p->port.flags & SL_PORT_PACKET    ? ", packet sockets"
+		       : p->port.flags & SL_PORT_GENERIC ? ", generic"
+							 : "");
 		if (p->outsiders)
 			printf(", kernel for %u %s", p->outsiders,
 			       p->lent_once ? "others" : "of other groups");

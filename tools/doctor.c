@@ -243,8 +243,12 @@ static void check_xdp_mode(const struct sl_device *d)
 	else if (d->xdp.xdp & SL_XDP_FEATURE_BASIC)
 		good("native XDP");
 	else
-		note("no native XDP in driver %s: generic mode is used, which is slower",
+		note("no native XDP in driver %s: packet sockets are used (Linux 6.6, "
+		     "CAP_SYS_ADMIN), or generic mode, which is slower",
 		     d->driver);
+	if (!strcmp(d->driver, "veth") && sl_settings.rx_backend == SL_RX_XDP)
+		note("XDP on a veth switches the segmentation offloads of its other end off, for all "
+		     "programs there; remedy: SLUICE_RX_BACKEND=auto");
 	if (d->xdp.xdp_known && (d->xdp.xdp & SL_XDP_FEATURE_ZEROCOPY))
 		good("AF_XDP zero-copy");
 	else if (sl_settings.zerocopy == SL_ZEROCOPY_FORCE)
@@ -290,7 +294,6 @@ static unsigned owner_of(const struct sl_device *d)
 static void check_attached(const struct sl_device *d)
 {
 	struct xdp_multiprog *mp = xdp_multiprog__get_from_ifindex((int)d->ifindex);
-	unsigned pid = owner_of(d);
 
 	note("XDP program attached: %s, id %u%s", d->xdp_name[0] ? d->xdp_name : "unnamed",
 	     d->xdp_prog, d->xdp_generic ? ", generic mode" : "");
@@ -300,8 +303,15 @@ static void check_attached(const struct sl_device *d)
 			note("  with %s, id %u", xdp_program__name(p), xdp_program__id(p));
 		xdp_multiprog__close(mp);
 	}
+}
+
+static void check_owner(const struct sl_device *d)
+{
+	unsigned pid = owner_of(d);
+
 	if (pid)
-		note("offloaded by process %u; other processes stay with the kernel on it", pid);
+		note("offloaded by process %u%s; other processes stay with the kernel on it", pid,
+		     d->xdp_prog ? "" : ", by packet sockets");
 }
 
 static void check_queues(const struct sl_device *d)
@@ -491,6 +501,7 @@ static void check_device(const struct sl_device *d)
 	good("can be offloaded, MTU %u", d->mtu);
 	if (d->xdp_prog)
 		check_attached(d);
+	check_owner(d);
 	check_mtu(d);
 	check_xdp_mode(d);
 	check_queues(d);
@@ -517,7 +528,7 @@ int sl_tool_doctor(int argc, char **argv)
 	check_af_xdp();
 	if (sl_settings.rx_backend == SL_RX_PACKET)
 		good("packet sockets are asked for in place of XDP (SLUICE_RX_BACKEND; Linux 6.6, "
-		     "CAP_SYS_ADMIN, not by the daemon)");
+		     "CAP_SYS_ADMIN)");
 	check_capabilities();
 	check_bpffs();
 	check_memlock();

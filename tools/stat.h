@@ -30,5 +30,7 @@ const char *sl_stat_endpoint(const struct sl_addr *a, uint16_t port,
 const char *sl_stat_proto(const struct sl_sock_stats *s);
 /* "ESTABLISHED", ...; "" when there is no connection */
 const char *sl_stat_tcp_state(const struct sl_sock_stats *s);
+/* The mode of XDP on a port (flags: SL_PORT_*); "none": packets come by packet sockets. */
+const char *sl_stat_xdp(uint32_t flags);
 
 #endif

@@ -97,8 +97,7 @@ static void json_port(FILE *to, const struct sl_port_stats *p, const struct sl_s
 	fprintf(to,
 		",\"ifindex\":%u,\"queues\":%u,\"mtu\":%u,\"attached\":%s,\"xdp\":\"%s\","
 		"\"zerocopy\":%s",
-		p->ifindex, p->nqueues, p->mtu, p->alive ? "true" : "false",
-		p->flags & SL_PORT_GENERIC ? "generic" : "native",
+		p->ifindex, p->nqueues, p->mtu, p->alive ? "true" : "false", sl_stat_xdp(p->flags),
 		p->flags & SL_PORT_ZEROCOPY ? "true" : "false");
 	json_counters(to, SL_BLOCK_port, p, show);
 	fputc('}', to);

@@ -51,6 +51,13 @@ const char *sl_stat_proto(const struct sl_sock_stats *s)
 	return s->proto == IPPROTO_TCP ? (v6 ? "tcp6" : "tcp") : (v6 ? "udp6" : "udp");
 }
 
+const char *sl_stat_xdp(uint32_t flags)
+{
+	if (flags & SL_PORT_PACKET)
+		return "none";
+	return flags & SL_PORT_GENERIC ? "generic" : "native";
+}
+
 const char *sl_stat_tcp_state(const struct sl_sock_stats *s)
 {
 	static const char *const names[] = {"",           "ESTABLISHED", "SYN_SENT",  "SYN_RECV",
@@ -285,8 +292,7 @@ static void block_port(FILE *to, const struct sl_port_stats *p, const struct sl_
 		p->ifname);
 	fprintf(to, "- driver %s, %u RX queue%s, MTU %u\n", p->driver, p->nqueues,
 		p->nqueues == 1 ? "" : "s", p->mtu);
-	fprintf(to, "- XDP %s, %s, steering %s\n",
-		p->flags & SL_PORT_GENERIC ? "generic" : "native",
+	fprintf(to, "- XDP %s, %s, steering %s\n", sl_stat_xdp(p->flags),
 		p->flags & SL_PORT_ZEROCOPY ? "zero-copy" : "copy mode",
 		p->alive ? "attached" : "NOT ATTACHED");
 	block_counters(to, SL_BLOCK_port, p, show);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # A program asks again and again for a device that another program's XDP has for itself: each attempt costs next to
 # nothing, since nothing is built before the device is free.
+RX=xdp # (the test looks at XDP programs and sockets)
 . "$(dirname "$0")/lib.sh"
 [ -e "$PRELOAD" -a -e "$BIN/pass.bpf.o" ] || skip "the library is not built"
 need python3

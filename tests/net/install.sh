@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The files of `make install` work in their place: a program is preloaded and offloaded from there, the library finds
 # its parts and the tool beside itself, and the manual pages are there.
+RX=xdp # (the test looks at XDP programs and sockets)
 . "$(dirname "$0")/lib.sh"
 net_up
 need python3 make gcc

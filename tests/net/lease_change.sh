@@ -3,6 +3,7 @@
 # A device changes under programs that the daemon serves: link, MTU, queues, the steering program taken off or replaced
 # by another's, the device gone and back, in another namespace and back. Connections survive where the device stays,
 # programs that start meanwhile work, and the daemon says what is the matter.
+RX=xdp # (the test looks at XDP programs and sockets)
 . "$(dirname "$0")/lib_lease.sh"
 need python3 ethtool
 lease_up -q 2

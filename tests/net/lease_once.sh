@@ -4,6 +4,7 @@
 # (lib/ctl/umem/ring.c; on a newer kernel SLUICE_LEND_ONCE makes it do so). That process is offloaded as usual: both
 # protocols, lanes that come later, several queues, while a daemon dies and another comes. Others stay with the kernel,
 # are told so, and get the device when the first has ended or was killed. A forked child stays sound.
+RX=xdp # (the test looks at XDP programs and sockets)
 . "$(dirname "$0")/lib_lease.sh"
 need python3
 ONE_LEASE=1

@@ -1,18 +1,25 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Receiving by packet sockets (SLUICE_RX_BACKEND=packet): both protocols and families are offloaded, large segments
+# Receiving by packet sockets, as a veth does (SLUICE_RX_BACKEND=auto): both protocols and families are offloaded, large segments
 # arrive whole, the device has no XDP program and its peer keeps its GSO, and a killed program leaves nothing.
 . "$(dirname "$0")/lib.sh"
 kernel_is 6.6 || skip "tcx needs Linux 6.6"
-export SLUICE_RX_BACKEND=packet
+export SLUICE_RX_BACKEND=auto
 need python3
 net_up
 ours() { b ip -o link | grep -c ': sluice[0-9]'; }
 none() { [ "$(ours)" = 0 ]; }
 has_xdp() { b ip link show "$DEV_B" | grep -q xdp; }
-# (tcx programs are not listed by older tools: the program itself is looked for.)
-programs() { bpftool prog show | grep -c 'name steer_skb '; }
-fewer() { [ "$(programs)" -le "$1" ]; }
+# (tcx programs are not listed by older tools: links say which they are.)
+programs() {
+	local holder
+	for holder in "$server" ${DAEMON_b:+$(pgrep -P "$DAEMON_b")}; do cat "/proc/$holder/fdinfo"/* 2>/dev/null; done |
+		sed -n 's/^prog_id:[^0-9]*//p' | sort -u
+}
+none_of() {
+	local id
+	for id in "$@"; do ! bpftool prog show id "$id" 2>/dev/null | grep -q 'name steer_skb ' || return 1; done
+}
 sent() { a ip -s link show "$DEV_A" | awk '/TX:/ { getline; print $2 }'; }
 kernel_segs() { b awk '/^Tcp: [0-9]/ { print $11 }' /proc/net/snmp; }
 
@@ -84,7 +91,6 @@ print('done')
 EOF
 
 for MODE in one both; do
-	before=$(programs)
 	bg pb python3 "$TMP/server.py" "$B4" "$B6"
 	server=$BG
 	wait_tcp b 7000
@@ -99,10 +105,12 @@ for MODE in one both; do
 		ok "$addr: TCP is not the kernel's" test $(($(kernel_segs) - segs)) -le 20
 	done
 	ok "the private device has no address" eval '[ -z "$(b ip -o addr show | grep sluice)" ]'
+	ids=$(programs)
+	ok "its steering program is there" not none_of $ids
 	kill -9 "$server"
 	wait "$server" 2>/dev/null
 	ok "the killed program leaves no device" wait_until 10 none
-	ok "and no program" wait_until 10 fewer "$before"
+	ok "and no program" wait_until 10 none_of $ids
 done
 
 # A bystander's bulk TCP through the device that we use: its segments stay large.
@@ -154,4 +162,18 @@ s.sendto(b"x", (sys.argv[1], 7000)); sys.exit(s.recv(10) != b"x")' "$B4"
 ok "and the log says so" wait_until 10 eval 'cat "$TMP"/sluice.*.log | grep -q "not steered any more"'
 stop "$server"
 ok "the ended program leaves no device" wait_until 10 none
+[ -z "${LEASED:-}" ] || done_testing
+
+# XDP is used when it is asked for, and packet sockets on a device that has no native XDP.
+MODE=one
+bg sb SLUICE_XDP_MODE=native python3 "$TMP/server.py" "$B4"
+ok "SLUICE_XDP_MODE=native has XDP on a veth" wait_until 20 has_xdp
+stop "$BG"
+b ip link add up0 link "$DEV_B" type macvlan mode bridge
+b ip addr add "$NET4.77/24" dev up0
+b ip link set up0 up
+bg sb SLUICE_DEVICES=up0 python3 "$TMP/server.py" "$NET4.77"
+ok "a macvlan device has packet sockets" wait_until 20 not none
+same "all bytes come back" done "$(pa python3 "$TMP/client.py" "$NET4.77")"
+ok "and no XDP program" not eval 'b ip link show up0 | grep -q xdp'
 done_testing

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Settings do as documented: rings, XDP mode, zero-copy, buffers, batches, polling, the internal thread; so do the
 # library's counters of port, lane and rules meanwhile.
+RX=xdp # (the test looks at XDP programs and sockets)
 . "$(dirname "$0")/lib.sh"
 net_up
 need python3

@@ -3,6 +3,7 @@
 # The broker on a real device: its owner, the remains after a kill, bpftool's view, a program that is taken
 # off by hand, and other XDP programs.
 MODES=kernel # nothing is preloaded here
+RX=xdp # (the test looks at XDP programs and sockets)
 . "$(dirname "$0")/lib.sh"
 need bpftool socat
 net_up

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # A program that is a child subreaper waits for its children alone, not for the library's helper.
+RX=xdp # (the test looks at XDP programs and sockets)
 . "$(dirname "$0")/lib.sh"
 net_up
 need python3

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Connections with checked bytes both ways follow what changes: a rule sends them to the kernel and,
 # when it goes, back; the steering program is taken off. Not a byte is wrong, and no connection is reset.
+RX=xdp # (the test looks at XDP programs and sockets)
 . "$(dirname "$0")/lib_tcp.sh"
 net_up
 need bpftool

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # The XDP program is removed by hand under traffic: the traffic goes on through the kernel.
+RX=xdp # (the test looks at XDP programs and sockets)
 . "$(dirname "$0")/lib.sh"
 net_up
 answered() { cut -d' ' -f2 "$TMP/steady"; }

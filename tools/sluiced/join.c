@@ -12,6 +12,7 @@
 #include "base/sys.h"
 #include "ctl/claim/bury.h"
 #include "ctl/device/device.h"
+#include "ctl/device/pair.h"
 #include "ctl/device/part.h"
 #include "ctl/kern/say.h"
 #include "ctl/umem/ring.h"
@@ -97,7 +98,7 @@ static bool look_at_link(const struct sl_link *link, void *arg)
 {
 	struct search *a = arg;
 
-	if (link->master || link->flags & IFF_LOOPBACK ||
+	if (link->master || link->flags & IFF_LOOPBACK || sl_pair_is(link->name, link->kind) ||
 	    !sl_limits_allow_device(&a->session->limits, link->name))
 		return true;
 	if (is_anothers(a->session, link->ifindex))

@@ -79,7 +79,11 @@ static bool wants_packet(const struct sl_device *p)
 	const struct sl_broker_opts *o = sl_broker_opts();
 	const char *why = NULL;
 
-	if (!o->packet)
+	if (o->rx == SL_BROKER_RX_XDP)
+		return false;
+	if (o->rx == SL_BROKER_RX_AUTO &&
+	    (o->xdp != SL_BROKER_XDP_AUTO || o->zerocopy == SL_BROKER_ZC_FORCE ||
+	     !sl_dev_is_better_without_xdp(&p->info)))
 		return false;
 	if (o->zerocopy == SL_BROKER_ZC_FORCE)
 		why = "zero-copy is demanded";
@@ -98,8 +102,7 @@ static int start_steering(struct sl_device *p, uint32_t umem, const char **why)
 {
 	int err;
 
-	if (wants_packet(p)) {
-		p->info.flags |= SL_PORT_PACKET;
+	if (p->info.flags & SL_PORT_PACKET) {
 		err = port_attach(p, why);
 		if (err)
 			return err;
@@ -130,7 +133,9 @@ static int port_start(struct sl_device *p, uint32_t ifindex, uint32_t umem, uint
 	err = sl_owner_take(ifindex, p->info.ifname, &p->owner_fd, why);
 	if (err)
 		return err;
-	if (!sl_broker_opts()->packet)
+	if (wants_packet(p))
+		p->info.flags |= SL_PORT_PACKET;
+	else
 		err = sl_attach_held(ifindex, p->info.ifname, why);
 	if (err)
 		return err;
@@ -185,8 +190,15 @@ static const char *xdp_text(const struct sl_port_info *i)
 	if (sl_broker_opts()->xdp == SL_BROKER_XDP_GENERIC)
 		return "generic (as configured: slow)";
 	return sl_dev_hands_xdp_down(i->driver)
-		       ? "generic (natively the kernel would drop what a bond's slaves deliver: slow)"
+		       ? "generic (natively the kernel would drop what the device's slaves deliver: slow)"
 		       : "generic (the driver has no native XDP: slow)";
+}
+
+static const char *packet_text(void)
+{
+	return sl_broker_opts()->rx == SL_BROKER_RX_PACKET
+		       ? "packet sockets behind a tc program (as configured)"
+		       : "packet sockets behind a tc program (XDP would cost more than it brings)";
 }
 
 static void say_open(const struct sl_device *p)
@@ -195,8 +207,7 @@ static void say_open(const struct sl_device *p)
 
 	sl_info("port", "%s: offloaded: driver %s, %u RX queue%s, MTU %u, %s%s%s%s%s", i->ifname,
 		i->driver, i->nqueues, i->nqueues == 1 ? "" : "s", i->mtu,
-		i->flags & SL_PORT_PACKET ? "packet sockets behind a tc program (as configured)"
-					  : "XDP ",
+		i->flags & SL_PORT_PACKET ? packet_text() : "XDP ",
 		i->flags & SL_PORT_PACKET ? "" : xdp_text(i),
 		i->flags & SL_PORT_PACKET ? ""
 		: p->attach.beside        ? ", beside other programs"

@@ -83,7 +83,7 @@ struct sl_broker_opts sl_broker_opts_set(void)
 {
 	return (struct sl_broker_opts){
 		.xdp = (enum sl_broker_xdp)sl_settings.xdp_mode,
-		.packet = sl_settings.rx_backend == SL_RX_PACKET,
+		.rx = (enum sl_broker_rx)sl_settings.rx_backend,
 		.zerocopy = (enum sl_broker_zc)sl_settings.zerocopy,
 		.rx_ring = (uint32_t)sl_settings.rx_wre,
 		.tx_ring = (uint32_t)sl_settings.tx_wre,

@@ -60,10 +60,21 @@ static void query_driver(int fd, struct sl_port_info *info)
 		info->flags |= SL_PORT_PARTIAL_CSUM;
 }
 
-/* (A team has no native XDP.) */
+/* (A team has no native XDP. hv_netvsc: drivers/net/hyperv/netvsc_bpf.c, netvsc_vf_setxdp();
+ * virtio_net with a standby has net_failover above it, which has no XDP.) */
 bool sl_dev_hands_xdp_down(const char *driver)
 {
-	return !strcmp(driver, "bonding");
+	return !strcmp(driver, "bonding") || !strcmp(driver, "hv_netvsc");
+}
+
+bool sl_dev_is_better_without_xdp(const struct sl_port_info *info)
+{
+	struct sl_netdev can;
+
+	if (!strcmp(info->driver, "veth") || sl_dev_hands_xdp_down(info->driver))
+		return true;
+	return !sl_netdev_query(info->ifindex, &can) && can.xdp_known &&
+	       !(can.xdp & SL_XDP_FEATURE_BASIC);
 }
 
 /* Devices that cannot tell have one queue. */

@@ -18,9 +18,13 @@ bool sl_dev_has_changed(int fd, const struct sl_port_info *info);
 int sl_dev_ethtool(uint32_t ifindex, void *cmd);
 /* 1: VLAN tags stay in the frames that the device receives; 0: the NIC takes them off; -errno. */
 int sl_dev_leaves_tags(const struct sl_port_info *info);
-/* True for a master (bond) that has its slaves run a native program. Such a device must be refused:
- * an XSK takes only what its own device has received, and the kernel drops what a slave redirects
- * to it. */
+/* True for a master (a bond, a device of Hyper-V with a virtual function) that has its slaves run
+ * a native program. That mode loses packets: an XSK takes only what its own device has received,
+ * and the kernel drops what a slave redirects to it. */
 bool sl_dev_hands_xdp_down(const char *driver);
+/* True: XDP costs more on this device than it brings. On a veth it switches the peer's segmentation
+ * off for everybody; others have no native mode of their own, as far as the kernel says (6.3).
+ * Asks the kernel. */
+bool sl_dev_is_better_without_xdp(const struct sl_port_info *info);
 
 #endif

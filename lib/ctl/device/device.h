@@ -8,7 +8,8 @@
 #include "ctl/device/port.h"
 #include "steer.h"
 
-#define SL_STEER_PROG "steer" /* the program's name, also in the kernel */
+#define SL_STEER_PROG     "steer"     /* the program's name, also in the kernel */
+#define SL_STEER_SKB_PROG "steer_skb" /* of devices that receive by packet sockets */
 
 struct bpf_object;
 struct xdp_program;

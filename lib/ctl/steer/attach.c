@@ -65,7 +65,8 @@ bool sl_steer_config(int prog_fd, struct sl_port_config *cfg)
 	info.map_ids = (uintptr_t)ids;
 	info.nr_map_ids = sl_array_len(ids);
 	len = sizeof(info);
-	if (bpf_obj_get_info_by_fd(prog_fd, &info, &len) || strcmp(info.name, SL_STEER_PROG))
+	if (bpf_obj_get_info_by_fd(prog_fd, &info, &len) ||
+	    (strcmp(info.name, SL_STEER_PROG) && strcmp(info.name, SL_STEER_SKB_PROG)))
 		return false;
 	fd = map_named(ids, sl_min(info.nr_map_ids, sl_array_len(ids)),
 		       sl_map_names[SL_MAP_CONFIG]);

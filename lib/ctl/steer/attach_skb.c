@@ -43,7 +43,7 @@ static int prog_fd(const struct bpf_object *obj, const char *name)
 
 static int link_to(struct sl_attach *a, uint32_t ifindex)
 {
-	int fd = prog_fd(a->obj, "steer_skb"), err;
+	int fd = prog_fd(a->obj, SL_STEER_SKB_PROG), err;
 	struct bpf_prog_info info = {0};
 	uint32_t len = sizeof(info);
 
