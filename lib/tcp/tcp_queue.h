@@ -19,6 +19,7 @@ struct sl_txseg {
 	uint8_t flags; /* flags sent with it: SL_TCP_SYN, FIN, PSH, URG */
 	uint8_t marks; /* SL_TXS_* */
 	uint8_t sent;  /* times sent, saturating */
+	uint32_t run;  /* of a SACKED piece: it and so many behind it, less one, are SACKED */
 	uint64_t sent_us; /* time of the last transmission */
 	/* delivery rate and RACK (draft-cheng-iccrg-delivery-rate-estimation) */
 	uint32_t delivered;

@@ -143,11 +143,18 @@ static inline uint32_t resend_lost(void)
 	return n;
 }
 
-/* The sums agree with the marks. */
+/* The sums and the runs agree with the marks. */
 static inline void check_sums(void)
 {
-	uint32_t s = 0, l = 0, r = 0;
+	uint32_t s = 0, l = 0, r = 0, run = 0;
 
+	for (uint32_t i = c.tx_nxt; i-- != c.tx_una;) {
+		const struct sl_txseg *p = sl_tcp_piece(&c, i);
+
+		run = p->marks & SL_TXS_SACKED ? run + 1 : 0;
+		if (run)
+			assert_in_range(p->run, 1, run);
+	}
 	for (uint32_t i = c.tx_una; i != c.tx_nxt; i++) {
 		uint8_t m = sl_tcp_piece(&c, i)->marks;
 

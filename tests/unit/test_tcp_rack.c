@@ -2,6 +2,8 @@
 /* Which pieces have arrived and which are lost: scoreboard, RACK, DSACK. */
 #include "sender.h"
 
+#include <time.h>
+
 /* Scoreboard ---------------------------------------------------------------------------------- */
 
 static void test_blocks_mark_whole_pieces(void **state)
@@ -446,6 +448,71 @@ static void test_short_cuts_find_what_a_long_look_finds(void **state)
 	setup(NULL);
 }
 
+/* Cost ---------------------------------------------------------------------------------------- */
+
+#define WINDOW 38000u
+#define ROUND  1000u /* ACKs */
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Everything but the first piece has arrived, each piece by a block of its own. The peer's ACKs
+ * tell of all, and of one piece or two halves of pieces, in turns. */
+static void repeat(uint32_t n, uint32_t i)
+{
+	ack_begin(0, 0);
+	block(i & 1 ? 1 : n / 2, i & 1 ? n : n / 2 + 1);
+	if (i & 2)
+		seg.sack[0].start++;
+	got = (struct sl_tcp_ack){.prior_una = c.snd_una, .prior_in_flight = sl_tcp_in_flight(&c)};
+	sl_tcp_loss_sack(&c, &seg, &got);
+	sl_tcp_loss_on_ack(&c, &got);
+}
+
+/* ns of an ACK that repeats what is known of a window of n pieces; the best of many. */
+static uint64_t cost(uint32_t n)
+{
+	struct sl_txseg *many = calloc(1u << 16, sizeof(*many));
+	uint64_t best = UINT64_MAX;
+
+	assert_non_null(many);
+	c.tx = many;
+	c.txsize = 1u << 16;
+	window(n);
+	for (uint32_t i = 1; i < n; i++) {
+		ack_begin(0, 0);
+		block(n - i, n - i + 1);
+		sl_tcp_loss_sack(&c, &seg, &got);
+	}
+	for (uint32_t round = 0; round < 10; round++) {
+		uint64_t begun = cpu_ns();
+
+		for (uint32_t i = 0; i < ROUND; i++)
+			repeat(n, i);
+		best = sl_min(best, (cpu_ns() - begun) / ROUND);
+	}
+	check_sums();
+	assert_int_equal(c.sacked_out, n - 1);
+	teardown(NULL);
+	free(many);
+	setup(NULL);
+	return best;
+}
+
+static void test_repeated_blocks_cost_no_walk(void **state)
+{
+	uint64_t few = cost(100), many = cost(WINDOW);
+
+	print_message("           %lu ns an ACK for 100 pieces, %lu for 38,000\n",
+		      (unsigned long)few, (unsigned long)many);
+	assert_in_range(many, 0, 8 * few + 500); /* a walk: 300 times as much */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -463,6 +530,7 @@ int main(void)
 		T(test_dsacks_of_a_duplicating_network_say_nothing),
 		T(test_common_case_asks_nothing_of_the_queue),
 		T(test_short_cuts_find_what_a_long_look_finds),
+		T(test_repeated_blocks_cost_no_walk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,11 +6,11 @@
  * copy sent again is in flight. RACK judges by time: what was sent well before something that has
  * arrived is lost. Pieces sent once lie in the queue in order of time, so rack_hint need only move
  * on; pieces sent again are in a queue of their own (struct sl_tcp_board), whose entries are stale
- * when the piece has arrived or was sent again since. The last ACK's blocks are remembered, so that
- * of a block that grows only what is new is walked. Thus an ACK costs what it tells, not the
- * window. */
-#include <string.h>
-
+ * when the piece has arrived or was sent again since. A SACKED piece stays SACKED until it leaves
+ * the queue or the receiver reneges, so each knows a run of SACKED pieces that begins with it, and
+ * a walk that has passed several runs joins them (as the paths of a union-find). Whatever blocks a
+ * peer repeats, it marks each piece once; passing marked ones costs a logarithm of the window,
+ * taken over many ACKs. */
 #include "base/heap.h"
 #include "tcp/loss/tcp_loss.h"
 #include "tcp/loss/tcp_rack.h"
@@ -30,11 +30,9 @@ struct sl_tcp_rtx {
 	uint32_t sent_us; /* low bits of the piece's */
 };
 
-/* State kept while something is missing. Without memory for it, blocks are walked in full, and
- * only the RTO finds lost retransmissions. */
+/* State kept while something was sent again. Without memory for it, only the RTO finds lost
+ * retransmissions. */
 struct sl_tcp_board {
-	struct sl_tcp_block seen[SL_TCP_MAX_SACK]; /* of the last ACK: their pieces are marked */
-	uint32_t nseen;
 	uint32_t size, head, tail; /* of rtx, a ring; size is a power of two */
 	struct sl_tcp_rtx rtx[];
 };
@@ -75,6 +73,22 @@ static uint32_t elapsed_us(const struct sl_tcp *c, uint64_t since_us)
 static bool before(uint32_t a, uint32_t b)
 {
 	return (int32_t)(a - b) < 0;
+}
+
+/* The first piece from i on that is not SACKED, or tx_nxt. */
+static uint32_t past_sacked(const struct sl_tcp *c, uint32_t i)
+{
+	uint32_t end = i, next;
+
+	while (end != c->tx_nxt && sl_tcp_piece(c, end)->marks & SL_TXS_SACKED)
+		end += sl_tcp_piece(c, end)->run;
+	for (; i != end; i = next) {
+		struct sl_txseg *p = sl_tcp_piece(c, i);
+
+		next = i + p->run;
+		p->run = end - i;
+	}
+	return end;
 }
 
 /* Marks --------------------------------------------------------------------------------------- */
@@ -135,8 +149,6 @@ void sl_tcp_mark_all_lost(struct sl_tcp *c)
 			continue;
 		sl_tcp_mark_lost(c, i);
 	}
-	if (reneged && sl_tcp_board(c))
-		c->trouble->board->nseen = 0;
 	c->loss_hint = c->rack_hint = c->tx_una;
 }
 
@@ -147,11 +159,15 @@ uint32_t sl_tcp_loss_next(struct sl_tcp *c)
 		return UINT32_MAX;
 	if (before(c->loss_hint, c->tx_una))
 		c->loss_hint = c->tx_una;
-	for (; before(c->loss_hint, c->tx_nxt); c->loss_hint++) {
+	while (before(c->loss_hint, c->tx_nxt)) {
 		uint8_t marks = sl_tcp_piece(c, c->loss_hint)->marks;
 
 		if ((marks & (SL_TXS_LOST | SL_TXS_RETX | SL_TXS_SACKED)) == SL_TXS_LOST)
 			return c->loss_hint;
+		if (marks & SL_TXS_SACKED)
+			c->loss_hint = past_sacked(c, c->loss_hint);
+		else
+			c->loss_hint++;
 	}
 	return UINT32_MAX;
 }
@@ -187,8 +203,6 @@ static bool board_grow(struct sl_tcp *c)
 
 	if (!b)
 		return false;
-	memcpy(b->seen, old->seen, sizeof(b->seen));
-	b->nseen = old->nseen;
 	while (old->head != old->tail)
 		b->rtx[b->tail++] = *rtx_at(old, old->head++);
 	sl_free(old);
@@ -332,6 +346,7 @@ static void sacked(struct sl_tcp *c, struct sl_txseg *p, struct sl_tcp_ack *a)
 	arrived(c, p, a);
 	clear_lost(c, p);
 	p->marks |= SL_TXS_SACKED;
+	p->run = 1;
 	c->sacked_out++;
 	a->sacked_segs++;
 	/* Its own report may have been lost: of the flight that recovery began with, this may be
@@ -377,20 +392,6 @@ void sl_tcp_loss_cum(struct sl_tcp *c, uint32_t to, struct sl_tcp_ack *a)
 
 /* Blocks -------------------------------------------------------------------------------------- */
 
-/* The end of a block of the last ACK that contains all of [seq, end), or seq. */
-static uint32_t seen_until(const struct sl_tcp *c, uint32_t seq, uint32_t end)
-{
-	const struct sl_tcp_board *board = sl_tcp_board(c);
-
-	for (uint32_t k = 0; board && k < board->nseen; k++) {
-		const struct sl_tcp_block *b = &board->seen[k];
-
-		if (sl_seq_ge(seq, b->start) && sl_seq_le(end, b->end))
-			return b->end;
-	}
-	return seq;
-}
-
 /* Marks the pieces that lie in b as a whole. */
 static void take_block(struct sl_tcp *c, const struct sl_tcp_block *b, struct sl_tcp_ack *a)
 {
@@ -398,16 +399,14 @@ static void take_block(struct sl_tcp *c, const struct sl_tcp_block *b, struct sl
 
 	while (i != c->tx_nxt) {
 		struct sl_txseg *p = sl_tcp_piece(c, i);
-		uint32_t end = piece_end(p), seen = seen_until(c, p->seq, end);
 
 		if (!sl_seq_lt(p->seq, b->end))
 			break;
-		if (seen != p->seq) {
-			i = find_piece(c, seen);
+		if (p->marks & SL_TXS_SACKED) {
+			i = past_sacked(c, i);
 			continue;
 		}
-		if (sl_seq_ge(p->seq, b->start) && sl_seq_le(end, b->end) &&
-		    !(p->marks & SL_TXS_SACKED))
+		if (sl_seq_ge(p->seq, b->start) && sl_seq_le(piece_end(p), b->end))
 			sacked(c, p, a);
 		i++;
 	}
@@ -469,8 +468,7 @@ static void take_dsack(struct sl_tcp *c, const struct sl_tcp_block *b, struct sl
 
 void sl_tcp_loss_sack(struct sl_tcp *c, const struct sl_tcp_seg *seg, struct sl_tcp_ack *a)
 {
-	uint8_t n = 0, k = 0;
-	struct sl_tcp_block taken[SL_TCP_MAX_SACK];
+	uint8_t k = 0;
 
 	a->ts = c->ts_ok && seg->opts & SL_TCPO_TS && seg->tsecr;
 	a->tsecr = seg->tsecr;
@@ -490,12 +488,7 @@ void sl_tcp_loss_sack(struct sl_tcp *c, const struct sl_tcp_seg *seg, struct sl_
 		if (sl_seq_lt(b.start, a->prior_una)) /* of an ACK from the past */
 			b.start = a->prior_una;
 		take_block(c, &b, a);
-		taken[n++] = b;
 	}
-	if (!n || !board_of(c))
-		return;
-	memcpy(c->trouble->board->seen, taken, n * sizeof(taken[0]));
-	c->trouble->board->nseen = n;
 }
 
 /* Detection ----------------------------------------------------------------------------------- */
@@ -529,10 +522,11 @@ static bool judge_originals(struct sl_tcp *c, uint64_t patience)
 
 	if (before(c->rack_hint, c->tx_una))
 		c->rack_hint = c->tx_una;
-	for (uint32_t i = c->rack_hint; i != c->tx_nxt; i++) {
+	for (uint32_t i = c->rack_hint, next; i != c->tx_nxt; i = next) {
 		const struct sl_txseg *p = sl_tcp_piece(c, i);
 		bool judged = p->marks & (SL_TXS_SACKED | SL_TXS_LOST | SL_TXS_RETX);
 
+		next = p->marks & SL_TXS_SACKED ? past_sacked(c, i) : i + 1;
 		if (!judged && was_overtaken(c, p)) {
 			judged = elapsed_us(c, p->sent_us) >= patience;
 			if (judged)
@@ -544,7 +538,7 @@ static bool judge_originals(struct sl_tcp *c, uint64_t patience)
 			break;
 		in_order &= judged;
 		if (in_order)
-			c->rack_hint = i + 1;
+			c->rack_hint = next;
 	}
 	return later;
 }
