@@ -144,32 +144,46 @@ static unsigned post_one(struct sl_xsk *x, const struct sl_tx_desc *d)
 	return 1;
 }
 
-static unsigned gso_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
+static SL_APART unsigned post_many(struct sl_xsk *x, const struct sl_tx_desc *descs, unsigned n)
 {
-	struct sl_xsk *x = sl_container_of(tx, struct sl_xsk, tx);
 	unsigned done = 0;
 
-	/* Most packets are not part of a run: they go to the ring without further cost. */
-	if (sl_likely(n == 1 && !descs->hdr && !x->gso->n))
-		return sl_xsk_tx_ops.post(tx, descs, 1);
 	while (done < n && post_one(x, &descs[done]))
 		done++;
 	return done;
 }
 
-static int gso_kick(struct sl_tx *tx)
+/* Most packets are not part of a run: they go to the ring without further cost, by a jump. */
+static unsigned gso_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
 {
 	struct sl_xsk *x = sl_container_of(tx, struct sl_xsk, tx);
+
+	if (sl_likely(n == 1 && !descs->hdr && !x->gso->n))
+		return sl_xsk_tx_ops.post(tx, descs, 1);
+	return post_many(x, descs, n);
+}
+
+static SL_APART int kick_run(struct sl_xsk *x)
+{
+	struct sl_tx *tx = &x->tx;
 	struct sl_gso *g = x->gso;
 
-	if (sl_likely(!g->n && !g->rest_ns))
-		return sl_xsk_tx_ops.kick(tx);
 	if (g->n)
 		end_run(x);
 	if (g->rest_ns && sl_now_ns() > g->rest_ns)
 		g->rest_ns = 0;
 	tx->posted = 0;
 	return sl_xsk_tx_is_empty(x) ? 0 : sl_xsk_tx_ops.kick(tx);
+}
+
+static int gso_kick(struct sl_tx *tx)
+{
+	struct sl_xsk *x = sl_container_of(tx, struct sl_xsk, tx);
+	const struct sl_gso *g = x->gso;
+
+	if (sl_likely(!g->n && !g->rest_ns))
+		return sl_xsk_tx_ops.kick(tx);
+	return kick_run(x);
 }
 
 static unsigned gso_reap(struct sl_tx *tx, struct sl_frames *cache)

@@ -385,11 +385,13 @@ const struct sl_rx_ops sl_xsk_rx_ops = {
 static unsigned xsk_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
 {
 	struct sl_xsk *x = sl_container_of(tx, struct sl_xsk, tx);
-	uint32_t idx, room = xsk_prod_nb_free(&x->tx_ring, n);
+	uint32_t idx = x->tx_ring.cached_prod, room = xsk_prod_nb_free(&x->tx_ring, n);
 
 	n = sl_min(n, room);
-	if (n == 0 || xsk_ring_prod__reserve(&x->tx_ring, n, &idx) != n)
+	if (sl_unlikely(n == 0))
 		return 0;
+	/* As xsk_ring_prod__reserve(), which would look for the room once more. */
+	x->tx_ring.cached_prod = idx + n;
 	for (unsigned i = 0; i < n; i++) {
 		struct xdp_desc *d = xsk_ring_prod__tx_desc(&x->tx_ring, idx + i);
 
@@ -409,26 +411,39 @@ static unsigned xsk_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsig
 	return n;
 }
 
-/* The kernel sends at most 32 frames a call in copy mode (TX_BATCH_SIZE) and says EAGAIN when
- * more are waiting. */
+#define KICK_FRAMES 32 /* that the kernel sends in a call, in copy mode (TX_BATCH_SIZE) */
+#define KICK_CALLS  64
+
+static inline long kick_once(const struct sl_xsk *x)
+{
+	return sl_sys_sendto(x->fd, NULL, 0, MSG_DONTWAIT, NULL, 0);
+}
+
+/* The first call has said so (EAGAIN: more are waiting). */
+static SL_APART int kick_on(struct sl_xsk *x, long ret)
+{
+	struct sl_tx *tx = &x->tx;
+
+	for (int i = 1; ret == -EAGAIN && tx->posted > KICK_FRAMES && i < KICK_CALLS; i++) {
+		tx->posted -= KICK_FRAMES;
+		ret = kick_once(x);
+	}
+	tx->posted = 0;
+	/* ENOBUFS and EBUSY: the queue is full, frames stay on the ring. */
+	return ret == -EBUSY || ret == -ENOBUFS ? -EAGAIN : (int)sl_min(ret, 0l);
+}
+
 static int xsk_kick(struct sl_tx *tx)
 {
 	struct sl_xsk *x = sl_container_of(tx, struct sl_xsk, tx);
 	long ret = 0;
 
-	if (!xsk_ring_prod__needs_wakeup(&x->tx_ring)) {
-		tx->posted = 0;
-		return 0;
-	}
-	for (int i = 0; i < 64; i++) {
-		ret = sl_sys_sendto(x->fd, NULL, 0, MSG_DONTWAIT, NULL, 0);
-		if (ret != -EAGAIN || tx->posted <= 32)
-			break;
-		tx->posted -= 32;
-	}
+	if (xsk_ring_prod__needs_wakeup(&x->tx_ring))
+		ret = kick_once(x);
+	if (sl_unlikely(ret < 0))
+		return kick_on(x, ret);
 	tx->posted = 0;
-	/* ENOBUFS and EBUSY: the queue is full, frames stay on the ring. */
-	return ret == -EBUSY || ret == -ENOBUFS ? -EAGAIN : (int)sl_min(ret, 0l);
+	return 0;
 }
 
 bool sl_xsk_tx_is_empty(const struct sl_xsk *x)

@@ -31,7 +31,7 @@ void sl_leg_swap(struct sl_lane *lane, const struct sl_tx *from, struct sl_tx *t
 }
 
 /* Makes the leg send by AF_XDP after its NIC queue failed. Lane held. */
-static void leave_verbs(struct sl_leg *leg)
+static SL_COLD void leave_verbs(struct sl_leg *leg)
 {
 	struct sl_lane *lane = leg->lane;
 	struct sl_tx *failed = leg->tx, *tx = NULL;
