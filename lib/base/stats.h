@@ -12,6 +12,7 @@
 #define SL_STATS_VERSION 3
 #define SL_STATS_LANES   128
 #define SL_STATS_PORTS   32
+#define SL_STATS_TAPS    4
 
 #define SL_STAT(block, name, unit, help) SL_STAT_##block##_(name)
 #define SL_STAT_sock_(name)              uint64_t name;
@@ -87,6 +88,9 @@ struct sl_stats {
 	uint32_t zero_done;
 	uint32_t move_want; /* raised by sluice flow, when sockets' move_want were written */
 	uint32_t move_done;
+	/* Written by sluice capture: a request in the socket sluice.<pid>.<number>.tap beside this
+	 * file (sock/proc/capture.c). 0: none; the process takes it and writes 0. */
+	uint32_t tap_want[SL_STATS_TAPS];
 #include "base/stats.def"
 	struct sl_lane_stats lane[SL_STATS_LANES];
 	struct sl_port_stats port[SL_STATS_PORTS];

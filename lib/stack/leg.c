@@ -9,6 +9,7 @@
 #include "stack/leg.h"
 #include "stack/pace.h"
 #include "stack/port.h"
+#include "stack/tap.h"
 
 /* Posts packets that did not leave to AF_XDP. */
 static void move_unsent(struct sl_lane *lane, struct sl_tx *from, struct sl_tx *to)
@@ -28,6 +29,7 @@ void sl_leg_swap(struct sl_lane *lane, const struct sl_tx *from, struct sl_tx *t
 	for (uint32_t i = 0; i < lane->nlegs; i++)
 		if (lane->leg[i]->tx == from)
 			lane->leg[i]->tx = to;
+	sl_lane_tap(lane);
 }
 
 /* Makes the leg send by AF_XDP after its NIC queue failed. Lane held. */

@@ -14,6 +14,7 @@
 #include "stack/lane.h"
 #include "stack/leg.h"
 #include "stack/port.h"
+#include "stack/tap.h"
 
 static struct sl_port_stats no_stats;
 struct sl_port sl_port_nowhere = {.stats = &no_stats, .retired = true};
@@ -167,10 +168,11 @@ static void add_leg(struct sl_lane *lane, struct sl_leg *leg)
 	for (uint32_t q = 0; q < leg->nqueues; q++)
 		leg->xsk[q].rx.ops->refill(&leg->xsk[q].rx, &lane->frames);
 	sl_store_release(&lane->leg[place], leg);
-	if (place < lane->nlegs)
-		return;
-	sl_store_release(&lane->nlegs, place + 1);
-	lane->stats->nlegs = lane->nlegs;
+	if (place == lane->nlegs) {
+		sl_store_release(&lane->nlegs, place + 1);
+		lane->stats->nlegs = lane->nlegs;
+	}
+	sl_lane_tap(lane);
 }
 
 static unsigned none_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
@@ -219,6 +221,7 @@ static void close_leg(struct sl_lane *lane, struct sl_leg *leg)
 {
 	uint32_t nqueues = leg->nqueues;
 
+	sl_leg_untap(leg);
 	if (leg->verbs)
 		leg->verbs->ops->close(leg->verbs, &lane->frames);
 	else if (nqueues)

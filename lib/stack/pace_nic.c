@@ -19,6 +19,7 @@
 #include "net/rtnl.h"
 #include "stack/due.h"
 #include "stack/pace_int.h"
+#include "stack/tap.h"
 
 /* SL_WAY_TO_NIC: a packet that comes at most this late counts as punctual. */
 #define SLACK_NS (2 * SL_WHEEL_TICK_US * 1000ull)
@@ -294,6 +295,7 @@ static void take_queue(struct sl_pacer *p, struct sl_tx *tx, const struct sl_pac
 	p->holds = false;
 	p->way = SL_WAY_TO_NIC;
 	sl_list_add_tail(&lane->pace->nics, &p->nic_node);
+	sl_lane_tap(lane);
 	sl_pacer_run(p);
 }
 

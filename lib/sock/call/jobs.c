@@ -12,6 +12,7 @@
 #include "sock/listen/listen.h"
 #include "sock/move/heirs.h"
 #include "sock/move/move.h"
+#include "sock/proc/capture.h"
 #include "sock/proc/keeper.h"
 #include "sock/stream/errq_tcp.h"
 #include "sock/stream/stream.h"
@@ -75,6 +76,7 @@ static const struct sl_job jobs[] = {
 	{"peers that take nothing", SL_JOB_SECOND, NULL, sl_stuck_look, sl_stuck_due_ns},
 	{"counters of streams", SL_JOB_SECOND, sl_tcp_stat, NULL, NULL},
 	{"sluice flow", SL_JOB_READER, sl_flow_serve, NULL, NULL},
+	{"sluice capture", SL_JOB_READER, sl_capture_serve, NULL, sl_capture_due_ns},
 	{"sockets that were given", SL_JOB_ROUND, NULL, sl_given_look, sl_given_due_ns},
 	{"letters of children", SL_JOB_ROUND, NULL, sl_mail_wake, sl_mail_due_ns},
 	{"connections without a number", SL_JOB_ROUND, NULL, sl_heirs_look, sl_heirs_due_ns},

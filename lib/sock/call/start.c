@@ -31,6 +31,7 @@
 #include "sock/move/heirs.h"
 #include "sock/move/move.h"
 #include "sock/poll/sets.h"
+#include "sock/proc/capture.h"
 #include "sock/proc/fdtab.h"
 #include "sock/proc/keeper.h"
 #include "sock/core/stranger.h"
@@ -422,6 +423,7 @@ void sl_alone_end(void)
 /* Each room forgets in a child what is the parent's: descriptors, threads and memory. */
 static void (*const in_child_parts[])(void) = {
 	sl_stack_child, /* first: the others find no lane any more */
+	sl_capture_child,
 	sl_broker_child,
 	sl_net_child,
 	sl_keeper_child,

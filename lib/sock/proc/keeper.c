@@ -87,7 +87,7 @@ static uint64_t jobs_due_us(uint64_t now_ns, bool quiet, uint64_t until_us)
 
 /* Descriptors ---------------------------------------------------------------------------------- */
 
-#define FDS_MAX 8
+#define FDS_MAX 12
 static struct {
 	int fd; /* -1: unused */
 	void (*on_event)(uint32_t events);

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which backends of which lanes have taps in front of them (tap.c). */
+#ifndef SL_STACK_TAP_H
+#define SL_STACK_TAP_H
+
+#include "base/base.h"
+
+struct sl_lane;
+struct sl_leg;
+
+/* Makes the lane's backends as sl_taps_on() says: tapped or not. Lane held. Call when a leg has
+ * got another queue. */
+void sl_lane_tap(struct sl_lane *lane);
+/* Takes the taps off a leg that is closed. Lane held. */
+void sl_leg_untap(struct sl_leg *leg);
+
+#endif
