@@ -123,7 +123,7 @@ $(BUILD)/libsluice-preload.so: $(PRELOAD_OBJ) preload/preload.map | $(BUILD)/lib
 		-Wl,-soname,libsluice-preload.so -Wl,-Bsymbolic-functions -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN' -lpthread -ldl
 $(BUILD)/sluice: $(TOOL_OBJ) $(DEATH_OBJ) $(BUILD)/libsluice.a
 	$(call say,LD )
-	$(Q)$(CC) -o $@ $(TOOL_OBJ) $(DEATH_OBJ) $(BUILD)/libsluice.a $(ALL_LDFLAGS) $(LIBS)
+	$(Q)$(CC) -o $@ $(TOOL_OBJ) $(DEATH_OBJ) $(BUILD)/libsluice.a $(ALL_LDFLAGS) $(LIBS) -lpcap
 $(BUILD)/sluiced: $(DAEMON_OBJ) $(BUILD)/libsluice.a
 	$(call say,LD )
 	$(Q)$(CC) -o $@ $(DAEMON_OBJ) $(BUILD)/libsluice.a $(ALL_LDFLAGS) $(LIBS) $(DAEMON_LIBS)
@@ -132,12 +132,12 @@ $(DAEMON_OBJ): | $(SKEL)
 include tests/tests.mk
 
 # Dependencies, installation, cleaning ---------------------------------------------------------
-DEPS_BUILD := build-essential clang llvm libbpf-dev libxdp-dev libmnl-dev libseccomp-dev bpftool pkg-config linux-libc-dev
+DEPS_BUILD := build-essential clang llvm libbpf-dev libxdp-dev libmnl-dev libseccomp-dev libpcap-dev bpftool pkg-config linux-libc-dev
 DEPS_TEST := libcmocka-dev iproute2 ethtool sockperf iperf3 socat python3 netcat-openbsd \
 	bind9-dnsutils unbound dnsperf nodejs libclang-rt-dev valgrind clang-format clang-tidy cppcheck \
 	procps gnuplot-nox redis-server nginx-light wrk curl libpython3.11-testsuite \
 	libibverbs-dev rdma-core ibverbs-providers ibverbs-utils \
-	memcached git openssh-server rsync openssl apache2-bin apache2-utils strace systemd binutils
+	memcached git openssh-server rsync openssl tshark apache2-bin apache2-utils strace systemd binutils
 # Only the programs of the servers are wanted: no server is started when its package is installed.
 NO_START := /usr/sbin/policy-rc.d
 .PHONY: deps

@@ -32,7 +32,7 @@ ONE = {"tcp/listen": "tcp", "tcp/loss": "tcp"}
 # Rooms that see less than all to their left, or stand outside of lib. `top` is lib/sluice.h.
 SEES = {
     "preload": "base top",
-    "tools": "base io ctl bpf top tools/death",
+    "tools": "base wire io ctl bpf top tools/death",
     "tools/death": "base wire tcp ctl sock/repair",
     "tools/sluiced": "base base/share wire net ctl bpf top sock/repair tools/death",
 }
