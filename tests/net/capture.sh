@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# sluice capture: all packets of an offloaded program are in the file or in the drop counts, with right checksums, in
+# both directions, by filter; two captures at a time; the tool and the program are killed. Embedded, and by a daemon.
+. "$(dirname "$0")/lib.sh"
+TOOL=$BUILD/sluice
+[ -x "$TOOL" ] && [ -e "$PRELOAD" ] || skip "the tools are not built"
+need python3 iperf3 sockperf
+net_up
+MODE=capture
+
+capture() { b "$TOOL" capture -k "$SLUICE_STATS_SHMEM_DIR" "$@"; }
+read_it() { python3 "$TESTS/net/capture_read.py" "$1" >"$TMP/sum" || { fail "$1 is no pcapng"; echo '{}' >"$TMP/sum"; }; }
+sum() { python3 -c 'import json, sys; s = json.load(open(sys.argv[1])); print(int(eval(sys.argv[2], {}, s)))' "$TMP/sum" "$1"; }
+holds() { [ "$(sum "$1")" = 1 ] || { cat "$TMP/sum"; return 1; }; }
+stat_of() { # counter of the lanes of the program
+	b "$TOOL" stat --json -k "$SLUICE_STATS_SHMEM_DIR" -p "$SERVER" | python3 -c '
+import json, sys
+print(sum(l[sys.argv[1]] for l in json.load(sys.stdin)["lanes"]))' "$1"
+}
+begin() { # log, options: a capture in the background that has begun; CAPTURE is its process
+	local log=$1
+	shift
+	bg b "$TOOL" capture -k "$SLUICE_STATS_SHMEM_DIR" "$@" 2>"$log"
+	CAPTURE=$BG
+	wait_line "$log" "programs"
+}
+finish() { kill -INT "$1"; wait_end "$1" 20; }
+
+# UDP ------------------------------------------------------------------------------------------
+bg sb sockperf server -i "$B4" -p 5001 >"$TMP/server" 2>&1
+SERVER=$BG
+wait_udp b 5001
+begin "$TMP/log1" -w "$TMP/all" -p "$SERVER"
+FIRST=$CAPTURE
+begin "$TMP/log2" -w "$TMP/in" -p "$SERVER" --in udp port 5001
+SECOND=$CAPTURE
+R0=$(stat_of rx_pkts) T0=$(stat_of tx_pkts)
+a sockperf ping-pong -i "$B4" -p 5001 -t 1 --mps=2000 >"$TMP/client" 2>&1 || fail "sockperf client"
+ok "the first capture ends" finish "$FIRST"
+ok "the second ends" finish "$SECOND"
+R=$(($(stat_of rx_pkts) - R0)) T=$(($(stat_of tx_pkts) - T0))
+read_it "$TMP/all"
+ok "there were packets" test "$R" -gt 500 -a "$T" -gt 500
+ok "all received ones are in the file or lost ($R)" holds "rx + isb_drop >= $R and rx <= $R"
+ok "all sent ones ($T)" holds "tx + isb_drop >= $T and tx <= $T"
+ok "nothing was lost at this rate" holds "isb_drop == 0"
+ok "checksums are right" holds "bad == 0"
+ok "they name program and socket" holds "named == n"
+ok "interface and statistics" holds "ifs == 1 and isb == 1"
+read_it "$TMP/in"
+ok "the other capture has one direction" holds "rx == $R and tx == 0"
+
+# TCP, through a pipe that is read while it runs ---------------------------------------------------
+stop "$SERVER"
+bg sb iperf3 -s -p 5201 >"$TMP/server" 2>&1
+SERVER=$BG
+wait_tcp b 5201
+begin "$TMP/log1" -w "$TMP/tcp" -p "$SERVER" -B 64
+FIRST=$CAPTURE
+begin "$TMP/log2" -w "$TMP/syn" -p "$SERVER" "tcp[tcpflags] & tcp-syn != 0"
+SECOND=$CAPTURE
+a timeout 60 iperf3 -c "$B4" -p 5201 -n 20M >"$TMP/client" 2>&1 || fail "iperf3 to the program"
+a timeout 60 iperf3 -c "$B4" -p 5201 -n 20M -R >"$TMP/client" 2>&1 || fail "iperf3 from the program"
+ok "the first capture of TCP ends" finish "$FIRST"
+ok "the second, too" finish "$SECOND"
+read_it "$TMP/tcp"
+ok "TCP in both directions" holds "rx > 0 and tx > 0"
+ok "20 MB each, or the drop count says so" holds "isb_drop > 0 or (rx_bytes > 20e6 and tx_bytes > 20e6)"
+ok "TCP's checksums are right" holds "bad == 0"
+read_it "$TMP/syn"
+ok "a filter of TCP's flags" holds "0 < n <= 8 and rx * tx > 0"
+if command -v tshark >/dev/null; then
+	begin "$TMP/log1" -w "$TMP/pipe" -p "$SERVER" -c 20
+	a timeout 60 iperf3 -c "$B4" -p 5201 -n 1M >"$TMP/client" 2>&1
+	wait_end "$CAPTURE" 20
+	same "tshark reads it" 20 "$(tshark -r - <"$TMP/pipe" 2>/dev/null | wc -l)"
+fi
+
+# Ends -----------------------------------------------------------------------------------------
+maps() { grep -c 'memfd:sluice capture' "/proc/$SERVER/maps"; }
+has_maps() { [ "$(maps)" = "$1" ]; }
+begin "$TMP/log1" -w /dev/null -p "$SERVER"
+ok "the program writes to a ring" has_maps 1
+kill -9 "$CAPTURE"
+wait "$CAPTURE" 2>/dev/null
+ok "which goes when the tool is killed" wait_until 10 has_maps 0
+a timeout 60 iperf3 -c "$B4" -p 5201 -n 1M >"$TMP/client" 2>&1
+ok "the program goes on" test $? = 0
+begin "$TMP/log1" -w "$TMP/killed" -p "$SERVER"
+a timeout 60 iperf3 -c "$B4" -p 5201 -n 1M >"$TMP/client" 2>&1
+kill -9 "$SERVER"
+wait "$SERVER" 2>/dev/null
+ok "the capture ends when the program is killed" wait_end "$CAPTURE" 20
+read_it "$TMP/killed"
+ok "and has what there was" holds "n > 100 and isb == 1"
+ok "nothing is left in the directory" not compgen -G "$SLUICE_STATS_SHMEM_DIR/*.tap"
+
+# Usage ----------------------------------------------------------------------------------------
+refused() { capture "$@" >/dev/null 2>&1; [ $? = 2 ]; }
+ok "a wrong filter is refused" refused -w /dev/null "port port"
+ok "a flow that is none, too" refused -w /dev/null --flow here
+ok "a program that is not there is an error" not capture -w /dev/null -p 1 2>/dev/null
+ok "extcap lists the interface" eval 'capture --extcap-interfaces | grep -q "^interface {value=sluice}"'
+ok "and its link type" eval 'capture --extcap-dlts --extcap-interface sluice | grep -q "number=1"'
+done_testing

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""capture_read.py FILE: reads pcapng, checks its form and the packets' checksums, and prints counts as JSON."""
+import json
+import struct
+import sys
+
+
+def options(b, at, end):
+    found = {}
+    while at + 4 <= end:
+        code, n = struct.unpack_from("<HH", b, at)
+        if code == 0:
+            break
+        found[code] = b[at + 4:at + 4 + n]
+        at += 4 + (n + 3) // 4 * 4
+    return found
+
+
+def fold(data):
+    data += b"\0" * (len(data) % 2)
+    s = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while s >> 16:
+        s = (s & 0xffff) + (s >> 16)
+    return s
+
+
+def checksum_ok(p):
+    at = 12
+    while p[at:at + 2] in (b"\x81\x00", b"\x88\xa8"):
+        at += 4
+    v6 = p[at:at + 2] == b"\x86\xdd"
+    ip = at + 2
+    if v6:
+        l4, proto, addrs = ip + 40, p[ip + 6], p[ip + 8:ip + 40]
+        end = l4 + struct.unpack_from("!H", p, ip + 4)[0]
+    else:
+        l4, proto, addrs = ip + (p[ip] & 15) * 4, p[ip + 9], p[ip + 12:ip + 20]
+        end = ip + struct.unpack_from("!H", p, ip + 2)[0]
+        if fold(p[ip:l4]) != 0xffff:
+            return False
+    return end <= len(p) and fold(addrs + struct.pack("!HH", proto, end - l4) + p[l4:end]) == 0xffff
+
+
+with open(sys.argv[1], "rb") as f:
+    b = f.read()
+at = n = rx = tx = bad = named = drops = isb_drop = ifs = isb = 0
+payload = {1: 0, 2: 0}
+while at < len(b):
+    kind, size = struct.unpack_from("<II", b, at)
+    assert size % 4 == 0 and size >= 12 and struct.unpack_from("<I", b, at + size - 4)[0] == size, (at, size)
+    if kind == 1:
+        ifs += 1
+        assert options(b, at + 16, at + size - 4)[9] == b"\x09"
+    if kind == 6:
+        iface, _, _, cap, wire = struct.unpack_from("<IIIII", b, at + 8)
+        assert iface < ifs and cap <= wire
+        p = b[at + 28:at + 28 + cap]
+        o = options(b, at + 28 + (cap + 3) // 4 * 4, at + size - 4)
+        way = struct.unpack("<I", o[2])[0] & 3
+        n += 1
+        rx += way == 1
+        tx += way == 2
+        payload[way] += wire
+        named += b"] fd " in o.get(1, b"")
+        drops += struct.unpack("<Q", o[4])[0] if 4 in o else 0
+        bad += cap == wire and not checksum_ok(p)
+    if kind == 5:
+        isb += 1
+        isb_drop += struct.unpack("<Q", options(b, at + 20, at + size - 4)[5])[0]
+    at += size
+print(json.dumps(dict(n=n, rx=rx, tx=tx, bad=bad, named=named, drops=drops, isb_drop=isb_drop, ifs=ifs, isb=isb,
+                      rx_bytes=payload[1], tx_bytes=payload[2])))
