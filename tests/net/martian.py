@@ -15,20 +15,12 @@ import socket
 import struct
 import sys
 
+from inetsum import checksum
 from netlib import say
 
 UDP_ANY, UDP_BOUND, UDP_GROUP, TCP = 9000, 9001, 9002, 9003
 GROUP4, GROUP6 = "239.1.2.3", "ff15::123"
 UNICAST, BROADCAST, MULTICAST = "unicast", "broadcast", "multicast"
-
-
-def csum(data):
-    if len(data) & 1:
-        data += b"\0"
-    s = sum(struct.unpack("!%dH" % (len(data) // 2), data))
-    while s >> 16:
-        s = (s & 0xFFFF) + (s >> 16)
-    return ~s & 0xFFFF
 
 
 def packed(addr):
@@ -45,14 +37,14 @@ def udp(src, dst, dport, text, sport=53, length=None, no_csum=False):
     """A UDP header and text, with the checksum for these (packed) addresses."""
     length = 8 + len(text) if length is None else length
     u = struct.pack("!HHHH", sport, dport, length, 0) + text
-    c = csum(pseudo(src, dst, 17, length) + u) or 0xFFFF
+    c = checksum(pseudo(src, dst, 17, length) + u) or 0xFFFF
     return u[:6] + struct.pack("!H", 0 if no_csum else c) + u[8:]
 
 
 def tcp(src, dst, sport, flags=2, doff=None, opts=b"", reserved=0, urg=0, window=1000):
     doff = 5 + len(opts) // 4 if doff is None else doff
     t = struct.pack("!HHIIBBHHH", sport, TCP, 1000, 0, doff << 4 | reserved, flags, window, 0, urg) + opts
-    return t[:16] + struct.pack("!H", csum(pseudo(src, dst, 6, len(t)) + t)) + t[18:]
+    return t[:16] + struct.pack("!H", checksum(pseudo(src, dst, 6, len(t)) + t)) + t[18:]
 
 
 def ip4(src, dst, kind, l4, opts=b"", **over):
@@ -61,7 +53,7 @@ def ip4(src, dst, kind, l4, opts=b"", **over):
     f.update(over)
     h = struct.pack("!BBHHHBBH", f["ver"] << 4 | f["ihl"], f["tos"], f["len"] & 0xFFFF, f["id"], f["frag"], f["ttl"],
                     f["proto"], 0) + src + dst + opts
-    c = csum(h) if f["csum"] is None else f["csum"]
+    c = checksum(h) if f["csum"] is None else f["csum"]
     return h[:10] + struct.pack("!H", c) + h[12:] + l4
 
 
@@ -219,7 +211,7 @@ def spoil(rng, head, packet):
     if p[0] >> 4 == 4 and rng.random() < 0.7 and (p[0] & 15) * 4 <= len(p):
         n = max((p[0] & 15) * 4, 20)
         p[10:12] = b"\0\0"
-        p[10:12] = struct.pack("!H", csum(bytes(p[:n])))
+        p[10:12] = struct.pack("!H", checksum(bytes(p[:n])))
     return bytes(p)
 
 
@@ -236,7 +228,7 @@ def refit(p):
         return p
     length = struct.unpack("!H", p[l3 + 4:l3 + 6])[0] if proto == 17 else len(p) - l3
     l4 = p[l3:l3 + at] + b"\0\0" + p[l3 + at + 2:]
-    c = csum(pseudo(src, dst, proto, length) + l4[:length])
+    c = checksum(pseudo(src, dst, proto, length) + l4[:length])
     return p[:l3 + at] + struct.pack("!H", c) + p[l3 + at + 2:]
 
 

@@ -10,6 +10,8 @@ import socket
 import struct
 import sys
 
+from inetsum import checksum
+
 SOL_PACKET, PACKET_RX_RING = 263, 5
 
 
@@ -30,12 +32,6 @@ def lent_socket(pid):
             pass
         os.close(got)
     sys.exit("no packet socket")
-
-
-def checksum(b):
-    n = sum(struct.unpack(f"!{len(b) // 2}H", b))
-    n = (n >> 16) + (n & 0xFFFF)
-    return ~(n + (n >> 16)) & 0xFFFF
 
 
 def frame(mac, src, dst, port):

@@ -17,6 +17,8 @@ import socket
 import struct
 import time
 
+from inetsum import checksum, csum_of
+
 FLAGS = {"F": 1, "S": 2, "R": 4, "P": 8, ".": 16, "U": 32, "E": 64, "W": 128}
 WAIT = 10.0
 MASK = 0xFFFFFFFF
@@ -25,15 +27,6 @@ TFO_KIND = 34
 
 class Wrong(Exception):
     """The subject sent an unexpected segment, or did not send an expected one."""
-
-
-def csum_of(data):
-    if len(data) & 1:
-        data += b"\0"
-    s = sum(struct.unpack("!%dH" % (len(data) // 2), data))
-    while s >> 16:
-        s = (s & 0xFFFF) + (s >> 16)
-    return s
 
 
 def byte_at(seq):
@@ -145,7 +138,7 @@ class Net:
             self.ip_id = (self.ip_id + 1) & 0xFFFF
             ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + n, self.ip_id, 0x4000, 64, 6, 0)
             ip += self.src + self.dst
-            ip = ip[:10] + struct.pack("!H", ~csum_of(ip) & 0xFFFF) + ip[12:]
+            ip = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:]
         return self.eth + ip + tcp
 
     def send(self, frame):

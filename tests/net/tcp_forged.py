@@ -22,7 +22,7 @@ def fragments(net, frame, ident):
         for off, part, more in (0, tcp[:PART], 0x2000), (PART, tcp[PART:], 0):
             ip = head[:2] + struct.pack("!HHH", 20 + len(part), ident & 0xFFFF, off // 8 | more) + head[8:10]
             ip += b"\0\0" + head[12:]
-            yield net.eth + ip[:10] + struct.pack("!H", ~csum_of(ip) & 0xFFFF) + ip[12:] + part
+            yield net.eth + ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:] + part
 
 
 def main():
