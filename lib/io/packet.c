@@ -72,7 +72,7 @@ static uint32_t frame_get(struct sl_frames *c)
 	return f;
 }
 
-/* Writes the record in front of the packet, in the form of steer.bpf.c. */
+/* Writes the record in front of the packet, in the form of bpf/meta.h. */
 static void put_meta(uint32_t frame, const struct place *pl, uint16_t l3)
 {
 	uint8_t *at = sl_frame_ptr(frame) + OFF;

@@ -54,8 +54,8 @@ again() { # replaces the daemon by a new one
 }
 export SLUICE_DAEMON=$SOCKET
 
-# What members must only read, root's cannot write either: of what daemon is there, and of the one after it. (A device is
-# let go a moment after its process.)
+# Members must only read these files, and root's programs cannot write them either: those of the daemon that is there,
+# and those of the next one. (A device is let go a moment after its process.)
 looks() { # whom
 	b $1 "$BIN/hostile" "$SOCKET" "$DEV_B" look >"$TMP/look" 2>&1
 	same "${1:-root}: what the daemon alone writes can be read only" \

@@ -74,7 +74,7 @@ say("unknown option", attempt(s.setsockopt, socket.SOL_SOCKET, 9999, 1),
     attempt(s.getsockopt, IP, 9999))
 say("of another protocol", attempt(s.setsockopt, socket.IPPROTO_TCP, socket.TCP_NODELAY, 1))
 
-# What is known of a socket that has received, and what waits in its queue.
+# Socket options that tell about a socket that has received, and about its queue.
 mem = struct.unpack("9I", s.getsockopt(socket.SOL_SOCKET, 55, 36))
 say("SO_INCOMING_CPU", s.getsockopt(socket.SOL_SOCKET, 49) >= 0, "SO_MEMINFO", mem[0], mem[1], mem[3])
 s.sendto(b"comes back", to)

@@ -212,7 +212,7 @@ say("set before, read after", s.getsockopt(TCP, socket.TCP_MAXSEG), f.getsockopt
 s.close()
 
 
-# What is known of a socket with bytes in its queue; TCP_ZEROCOPY_RECEIVE maps them or says how many to read.
+# Options that tell about a socket with bytes in its queue; TCP_ZEROCOPY_RECEIVE maps them or says how many to read.
 s, f = pair(own, peer, far, 7008)
 f.send(b"some bytes")
 settles(s, "IN")

@@ -23,7 +23,7 @@ static void test_bytes(void **state)
 	assert_int_equal(sl_iov_bytes(v, 3), GIB * 3 + 4);
 }
 
-/* Lengths of which the sum fits in no word are still too long, and negative ones are refused before
+/* Lengths whose sum fits in no word are still too long, and negative ones are refused before
  * addresses are looked at. */
 static void test_odd(void **state)
 {

@@ -4,7 +4,7 @@
  * Theory of operation: in the kernel the processes share one queue, and the first to accept gets a
  * connection. Here each process has a queue of its own, on its own lane. The endpoint's claim is a
  * group: the steering program sends a SYN to one of its targets by the flow's hash, as the kernel
- * does for SO_REUSEPORT, and all later segments to the target that had the SYN (bpf/steer.bpf.c),
+ * does for SO_REUSEPORT, and all later segments to the target that had the SYN (bpf/group.bpf.h),
  * so that members come and go without harm to connections. The kernel's queue remains common to
  * all: connections that are not steered (loopback, other devices, no member present) wait there,
  * and every process accepts from both queues.

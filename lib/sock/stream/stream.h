@@ -108,8 +108,8 @@ void sl_tcp_opt_apply(struct sl_sock *sk, struct sl_tconn *c);
 void sl_tcp_opt_listener(struct sl_sock *sk, struct sl_tlisten *l);
 /* Reads the kernel socket's present options, for the next connection that is ours. */
 void sl_tcp_opt_adopt(struct sl_sock *sk);
-/* What an accepted socket inherits from its listener, in two steps. Its fields: with the lane held,
- * before the connection finds it. Then the options that its shadow must have, too: without a lane.
+/* An accepted socket inherits from its listener in two steps: first its fields, with the lane held,
+ * before the connection finds it; then the options that its shadow must have, too, without a lane.
  */
 void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from);
 void sl_tcp_opt_inherit_shadow(struct sl_sock *child, const struct sl_sock *from);

@@ -439,7 +439,7 @@ void sl_tcp_opt_listener(struct sl_sock *sk, struct sl_tlisten *l)
 	}
 }
 
-/* What an accepted socket inherits from its listener --------------------------------------------
+/* Inheritance of an accepted socket from its listener --------------------------------------------
  *
  * The whole list is in this section, in three parts:
  * 1. Fields of struct sl_sock: sl_tcp_opt_inherit(). Calls on the socket look at them.
