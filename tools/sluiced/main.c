@@ -424,7 +424,7 @@ static void loop(void)
 
 static void usage(FILE *to)
 {
-	fputs("usage: sluiced [--socket PATH] [--policy FILE]\n\n"
+	fputs("usage: sluiced [--socket PATH] [--policy FILE] [--watchdog N] [--no-sandbox]\n\n"
 	      "  --socket PATH  where programs find it (" SL_LEASE_PATH ")\n"
 	      "  --policy FILE  who may have what (" POLICY_PATH ")\n"
 	      "  --watchdog N   ends when it stands still for N seconds (20)\n"
