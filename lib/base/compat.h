@@ -93,4 +93,7 @@
 #define MADV_COLLAPSE 25
 #endif
 
+/* Attach types of bpf(2): an enum in linux/bpf.h, which the preprocessor cannot ask for. */
+#define TCX_INGRESS 46 /* BPF_TCX_INGRESS, Linux 6.6 */
+
 #endif

@@ -25,11 +25,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/compat.h"
 #include "base/sys.h"
 #include "ctl/kern/netlink.h"
 
-#define THERE       "rx"
-#define TCX_INGRESS 46 /* BPF_TCX_INGRESS, which older headers do not have */
+#define THERE "rx"
 
 struct bpf_attach {
 	uint32_t ifindex, prog_fd, type, flags, replace_fd, relative_fd;

@@ -7,12 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "base/compat.h"
 #include "base/sys.h"
 #include "ctl/device/libs.h"
 #include "ctl/steer/load.h"
 #include "steer_skb.skel.h"
-
-#define TCX_INGRESS 46 /* BPF_TCX_INGRESS, which older headers do not have */
 
 static struct bpf_object *load(void)
 {
