@@ -447,6 +447,10 @@ static bool syn_sent_check_ack(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 	    (sl_seq_gt(seg->ack, c->iss) && sl_seq_le(seg->ack, c->snd_nxt)))
 		return true;
 	sl_tcp_reset_reply(c->host, &c->node.key, seg, a->from);
+	/* The peer may be in TIME_WAIT of a connection that another program had from this port. The
+	 * reset ends that, and the next SYN is welcome (tcp_rcv_synsent_state_process()). */
+	if (!(seg->flags & SL_TCP_RST))
+		sl_tcp_timer_on_stale_ack(c);
 	return false;
 }
 

@@ -25,6 +25,7 @@
 #include "tcp/tcp_trouble.h"
 #include "tcp/tcp_tw.h"
 
+#define SYN_AGAIN_US   8000    /* TCP_TIMEOUT_MIN of Linux: 2 ticks of 250 Hz */
 #define TLP_MARGIN_US  2000u   /* the peer's jiffies */
 #define RESOURCE_US    500000u /* nothing could be sent: try again */
 #define MTU_PROBE_FROM 3u      /* time-outs: tcp_retries1 */
@@ -257,6 +258,14 @@ void sl_tcp_timer_on_syn(struct sl_tcp *c)
 	if (!c->stuck_since_us)
 		c->stuck_since_us = c->host->now_us;
 	arm_rto(c);
+	sl_tcp_timer_rearm(c);
+}
+
+void sl_tcp_timer_on_stale_ack(struct sl_tcp *c)
+{
+	if (c->retries)
+		return;
+	c->rto_at = not_beyond_user_timeout(c, c->host->now_us + SYN_AGAIN_US);
 	sl_tcp_timer_rearm(c);
 }
 

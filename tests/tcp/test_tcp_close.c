@@ -466,6 +466,27 @@ static void time_wait_connect(struct t *t)
 	out(t, "S 0:0(0)");
 }
 
+/* The peer has TIME_WAIT of another program's connection from our port: its ACK is reset, and the
+ * SYN is sent again at once, not after a second. A second such answer waits for the timer. */
+static void time_wait_of_peer(struct t *t)
+{
+	t_connect(t);
+	out(t, "S 0:0(0)");
+	pass(t, 1000);
+	in(t, ". 5000:5000(0) ack 70000 win 1000");
+	out(t, "R 70000:70000(0)");
+	pass(t, 20000);
+	out(t, "S 0:0(0)");
+	in(t, ". 5000:5000(0) ack 70000 win 1000");
+	out(t, "R 70000:70000(0)");
+	quiet(t, SIM_SECOND / 2);
+	pass(t, SIM_SECOND);
+	out(t, "S 0:0(0)");
+	in(t, "S. 0:0(0) ack 1 win 5000 <mss 1000>");
+	out(t, ". 1:1(0) ack 1");
+	state(t, SL_TCP_ESTABLISHED);
+}
+
 /* Shut down before the handshake was complete (a server's answer in a hurry). */
 static void shutdown_early(struct t *t)
 {
@@ -576,5 +597,6 @@ const struct script scripts[] = {
 	SCRIPT(shutdown_read),
 	SCRIPT(write_after_shutdown),
 	SCRIPT(fin_again),
+	SCRIPT(time_wait_of_peer),
 	{NULL, NULL},
 };
