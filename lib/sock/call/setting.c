@@ -68,6 +68,8 @@ int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 		err = sl_sys_setsockopt(fd, level, name, val, len);
 	if (err == -ENOTCONN && tcp && sl_tcp_opt_leave(sk))
 		err = sl_sys_setsockopt(fd, level, name, val, len);
+	if (err == 0 && sk && sl_unlikely(sl_reuseprog_is_option(level, name)))
+		sl_reuseprog_set(sk, name);
 	if (err < 0 || !sk || (level == SOL_SOCKET && sl_sock_set_timeout(sk, name, val, len)) ||
 	    sk->state == SL_STATE_KERNEL)
 		return err;

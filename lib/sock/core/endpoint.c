@@ -7,6 +7,7 @@
 #include "ctl/kern/diag.h"
 #include "sock/core/endpoint.h"
 #include "sock/core/life.h"
+#include "sock/core/option.h"
 #include "sock/core/sock.h"
 #include "sock/core/udp_sock.h"
 #include "stack/port.h"
@@ -154,6 +155,8 @@ enum sl_reason sl_sock_claim_listener(struct sl_sock *sk)
 {
 	if (sl_addr_is_loopback(&sk->local))
 		return SL_REASON_LOCAL;
+	if (sl_reuseprog_has(sk))
+		return SL_REASON_OPTION;
 	if (!sk->heir && sl_sock_is_shared(sk))
 		return SL_REASON_SHARED;
 	return sl_sock_claim_endpoints(sk);

@@ -23,6 +23,18 @@ void sl_sock_want_with(struct sl_sock *sk, uint16_t bit, bool on); /* a bit of s
 /* SO_RCVTIMEO, SO_SNDTIMEO. False: another option. */
 bool sl_sock_set_timeout(struct sl_sock *sk, int name, const void *val, socklen_t len);
 void sl_sock_read_reuse(struct sl_sock *sk); /* SO_REUSEADDR, SO_REUSEPORT */
+/* core/reuseprog.c; without locks */
+static inline bool sl_reuseprog_is_option(int level, int name)
+{
+	return level == SOL_SOCKET &&
+	       (name == SO_ATTACH_REUSEPORT_CBPF || name == SO_ATTACH_REUSEPORT_EBPF ||
+		name == SO_DETACH_REUSEPORT_BPF);
+}
+/* The kernel has done that option on sk: all sockets of its group follow, to the kernel if it has a
+ * program now. They may be handed back here, so no `slow` may be held. */
+void sl_reuseprog_set(struct sl_sock *sk, int name);
+/* True: the group that the bound socket is in has a program, as far as this process knows. */
+bool sl_reuseprog_has(struct sl_sock *sk);
 /* SO_TIMESTAMP*, _NS*, ING*. False: an offloaded socket cannot do it. */
 bool sl_sock_set_stamps(struct sl_sock *sk, int name, int v);
 

@@ -10,6 +10,7 @@
 #include "base/sys.h"
 #include "sock/core/endpoint.h"
 #include "sock/core/life.h"
+#include "sock/core/option.h"
 #include "sock/core/sock.h"
 #include "sock/core/udp_sock.h"
 #include "sock/dgram/dgram.h"
@@ -65,6 +66,8 @@ static enum sl_reason decide(struct sl_sock *sk)
 	if (sl_addr_is_loopback(&sk->local) ||
 	    (sl_udp_sk(sk)->udp.connected && sl_addr_is_local(&sl_udp_sk(sk)->udp.remote)))
 		return SL_REASON_LOCAL;
+	if (sl_reuseprog_has(sk))
+		return SL_REASON_OPTION;
 	if (sl_sock_is_shared(sk))
 		return SL_REASON_SHARED;
 	return reclaim(sk);
