@@ -258,8 +258,9 @@ static int why_failed(int err, const char *ifname, const char **why)
 	if (err == -EPERM || err == -EACCES) {
 		sl_why(why,
 		       "%s: no permission to load and attach an XDP program (needs CAP_BPF, "
-		       "CAP_NET_ADMIN, CAP_NET_RAW); remedy: run as root or give the program "
-		       "these capabilities",
+		       "CAP_NET_ADMIN, CAP_NET_RAW); remedy: start sluiced(8), which serves "
+		       "programs without privileges, run as root, or give the program these "
+		       "capabilities",
 		       ifname);
 		return -EPERM;
 	}
