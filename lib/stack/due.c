@@ -10,8 +10,9 @@
 #include "net/rtnl.h"
 #include "stack/due.h"
 
-#define AWAIT_US 1000    /* longest that the keeper leaves a hardware stamp unread */
-#define WATCH_US 1000000 /* longest that it leaves a queue with packets under way unchecked */
+#define AWAIT_US  1000    /* longest that the keeper leaves a hardware stamp unread */
+#define EXPECT_US 100     /* longest that it leaves unseen what a connection waits for */
+#define WATCH_US  1000000 /* longest that it leaves a queue with packets under way unchecked */
 
 static uint64_t asleep_until_us; /* end of the keeper's sleep; 0: awake */
 
@@ -37,6 +38,14 @@ void sl_lane_watch(struct sl_lane *lane)
 	sl_store(&lane->watched, true);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (sl_now_ns() / 1000 + WATCH_US < sl_load(&asleep_until_us))
+		sl_rtnl_wake();
+}
+
+void sl_lane_expect(const struct sl_lane *lane)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (!sl_load(&lane->attended) && !sl_load(&lane->sleepers) &&
+	    sl_now_ns() / 1000 + EXPECT_US < sl_load(&asleep_until_us))
 		sl_rtnl_wake();
 }
 
@@ -67,6 +76,8 @@ static void nearest(struct sl_lane *lane, void *arg)
 
 	if (lane->turned && !sl_lane_is_paced(lane) && !sl_load(&lane->stamps))
 		next_us = sl_max(next_us, n->turned_us);
+	if (sl_load(&lane->expects) && !lane->attended && !sl_load(&lane->sleepers))
+		next_us = 0;
 	if (sl_load(&lane->watched))
 		next_us = sl_min(next_us, n->watch_us);
 	n->next_us = sl_min(n->next_us, next_us);

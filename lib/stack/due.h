@@ -22,6 +22,16 @@ static inline bool sl_lane_is_paced(const struct sl_lane *lane)
 void sl_lane_await(struct sl_lane *lane);
 /* Sets lane->watched: the keeper must check a send queue with packets under way. Lane held. */
 void sl_lane_watch(struct sl_lane *lane);
+/* Wakes the keeper if lane->expects and no thread would see the peer's next segment come: the
+ * keeper then watches the lane's descriptors. Lane held or not. */
+void sl_lane_expect(const struct sl_lane *lane);
+/* Call when a thread that made the lane's turns goes on to something else. Lane not held. */
+static inline void sl_lane_left(const struct sl_lane *lane)
+{
+	if (sl_unlikely(sl_load(&lane->expects) && !sl_load(&lane->attended)))
+		sl_lane_expect(lane);
+}
+
 /* Called by the keeper before it sleeps, at least until least_us and at most until until_us.
  * Returns when it must wake to run timers; arming a nearer timer wakes it earlier. For lanes that
  * other threads turn (they run TCP timers themselves) it does not wake before turned_us. It checks

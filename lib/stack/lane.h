@@ -60,7 +60,9 @@ struct sl_lane {
 	uint32_t followers; /* threads that sleep and let others receive; atomic */
 	uint32_t users;     /* sockets on the lane */
 	uint32_t stamps;    /* hardware transmit stamps that a caller waits for */
-	bool keeper_asleep; /* the keeper sleeps on the lane's descriptors */
+	uint32_t sleepers;  /* threads that sleep on the lane's descriptors; atomic */
+	bool expects;       /* a connection must answer the peer's next segment at once */
+	bool attended;      /* the keeper watches the descriptors, or comes soon; the keeper's */
 	bool watched;       /* a send queue has packets under way: the keeper must check it */
 	/* Senders that wait for room. on_room() is called for them after a turn that reaped
 	 * completions. */

@@ -65,4 +65,15 @@ static inline void sl_lane_unfollow(struct sl_lane *lane)
 	__atomic_fetch_sub(&lane->followers, 1, __ATOMIC_RELAXED);
 }
 
+/* A thread that is about to sleep on the lane's descriptors, or has done so: the keeper leaves the
+ * lane to it. */
+static inline void sl_lane_asleep(struct sl_lane *lane)
+{
+	__atomic_fetch_add(&lane->sleepers, 1, __ATOMIC_RELAXED);
+}
+static inline void sl_lane_awake(struct sl_lane *lane)
+{
+	__atomic_fetch_sub(&lane->sleepers, 1, __ATOMIC_RELAXED);
+}
+
 #endif

@@ -119,6 +119,20 @@ uint64_t sl_lane_hold_late_us(const struct sl_lane *lane)
 	return lane->burst.n >= SL_BURST_LEAST ? SL_HOLD_US : PAIR_LATE_US;
 }
 
+/* The keeper's own turns need no wake-up: it looks at lane->expects before it sleeps. */
+static void expect(struct sl_lane *lane)
+{
+	bool expects = lane->tcp->nexpect;
+
+	if (lane->expects == expects) {
+		sl_lane_left(lane);
+		return;
+	}
+	sl_store(&lane->expects, expects);
+	if (expects)
+		sl_lane_expect(lane);
+}
+
 void sl_lane_tcp_done(struct sl_lane *lane)
 {
 	struct sl_tcp_host *h = lane->tcp;
@@ -127,6 +141,8 @@ void sl_lane_tcp_done(struct sl_lane *lane)
 	sl_tcp_flush(h);
 	if (sl_unlikely(h->paced))
 		late_us = start_paced(lane);
+	if (sl_unlikely(h->nexpect || lane->expects))
+		expect(lane);
 	next_us = sl_wheel_soonest_us(&h->wheel);
 	if (sl_unlikely(!kick(lane) || !sl_list_empty(&h->room)))
 		next_us = sl_min(next_us, h->now_us + RETRY_US);

@@ -50,6 +50,8 @@ static void unhook(struct sl_tcp *c)
 	sl_tcp_timer_stop(c);
 	sl_timer_cancel(&c->host->wheel, &c->timer);
 	sl_list_del(&c->out_node);
+	if (c->expects)
+		sl_tcp_expect(c, false);
 	if (c->node.hashed)
 		sl_tcp_table_del(c->host, &c->node);
 	sl_tcp_snd_free(c);

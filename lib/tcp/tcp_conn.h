@@ -63,6 +63,7 @@ struct sl_tcp {
 	 * and cwnd_usage_seq stand here to fill gaps; lib/tcp writes them.) */
 	bool nodelay : 1, cork : 1, keepalive : 1;
 	bool counted : 1;   /* among the orphans (tcp_mem.c) */
+	bool expects : 1;   /* counted in host->nexpect (tcp_out.c) */
 	bool oobinline : 1; /* SO_OOBINLINE: the urgent byte stays in the stream */
 	bool rcvbuf_locked : 1, sndbuf_locked : 1; /* set by the program: no auto-tuning */
 	uint8_t quickack_user;                     /* 0: not set, 1: off, 2: on (TCP_QUICKACK) */

@@ -47,6 +47,8 @@ struct sl_tcp_host {
 	bool hold;           /* the next sl_tcp_flush() may hold short pieces back */
 	bool paced; /* a connection waits for its rate, so timers must be punctual. The reader
 		       clears it */
+	uint32_t nexpect; /* connections that must answer the peer's next segment at once: they hold
+			     data back, or miss some */
 	struct sl_list trains; /* connections that hold an ACK back: sl_tcp_end_trains() */
 	uint64_t train_us;     /* arrival of the last segment whose ACK was held back */
 	uint8_t key[16];       /* secret: ISN, cookies, time stamp offset (RFC 6528, 7323 5.4) */

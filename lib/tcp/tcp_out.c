@@ -379,6 +379,19 @@ static void send_new(struct sl_tcp *c)
 	}
 }
 
+void sl_tcp_expect(struct sl_tcp *c, bool expects)
+{
+	c->host->nexpect += expects ? 1 : -1u;
+	c->expects = expects;
+}
+
+/* True: a segment of the peer is likely to let c send more, or needs an answer at once: Nagle's
+ * rule, a window or a cork holds data back, or data after a hole have come. */
+static bool expects(const struct sl_tcp *c)
+{
+	return c->tx_nxt != c->tx_tail || c->noo;
+}
+
 void sl_tcp_output(struct sl_tcp *c)
 {
 	if (may_send(c)) {
@@ -394,6 +407,8 @@ void sl_tcp_output(struct sl_tcp *c)
 		sl_tcp_write_space(c);
 	if (c->ack_now)
 		sl_tcp_send_ack(c);
+	if (sl_unlikely(expects(c) != c->expects))
+		sl_tcp_expect(c, !c->expects);
 }
 
 /* The tail loss probe's new data: one segment, whatever the congestion window and Nagle say (RFC

@@ -12,6 +12,8 @@ uint32_t sl_tcp_frame_bytes(const struct sl_tcp *c, uint32_t payload);
 /* Inside lib/tcp ------------------------------------------------------------------------------- */
 
 void sl_tcp_want_out(struct sl_tcp *c); /* puts c on host->out */
+/* Counts c among those that must answer the peer at once (host->nexpect), or no longer. */
+void sl_tcp_expect(struct sl_tcp *c, bool expects);
 /* True: the only unsent piece is held back by Nagle's algorithm, and still will be with `more`
  * additional bytes. */
 bool sl_tcp_stays_held(const struct sl_tcp *c, size_t more);

@@ -194,6 +194,8 @@ bool sl_tcp_repair_freeze(struct sl_tcp *c)
 		return false;
 	sl_tcp_timer_stop(c);
 	sl_list_del(&c->out_node);
+	if (c->expects)
+		sl_tcp_expect(c, false);
 	c->thin = false;
 	c->frozen = true;
 	return true;

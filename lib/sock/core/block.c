@@ -12,6 +12,7 @@
 #include "sock/proc/sig.h"
 #include "sock/core/spin.h"
 #include "sock/core/sock.h"
+#include "stack/due.h"
 #include "stack/lane_tcp.h"
 #include "stack/lead.h"
 
@@ -26,6 +27,7 @@ struct waiter {
 	struct sl_bell *bell;
 	struct sl_lane *lane;
 	bool follows;
+	bool sleeps; /* on the lane's descriptors */
 };
 
 static void on_event(struct sl_watch *w, uint32_t events)
@@ -39,6 +41,8 @@ static void wake_up(void *arg)
 
 	if (w->follows)
 		sl_lane_unfollow(w->lane);
+	if (w->sleeps)
+		sl_lane_awake(w->lane);
 	sl_watch_del(&w->watch);
 	sl_bell_done(w->bell);
 }
@@ -100,6 +104,9 @@ static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
 	if (r == -EAGAIN && sl_load(&w.watch.sk) && sl_load(&s->sk->lane) == w.lane &&
 	    sl_bell_sleep(w.bell)) {
 		w.lane->stats->sleeps++;
+		w.sleeps = !w.follows;
+		if (w.sleeps)
+			sl_lane_asleep(w.lane);
 		r = sl_sys_ppoll_cancel(fds, n, until(s->deadline, most_ns, &ts), NULL);
 		if (r > 0 && fds[0].revents)
 			__atomic_fetch_or(&s->sk->os, SL_OS_IN, __ATOMIC_RELEASE);
@@ -189,6 +196,7 @@ static ssize_t block(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attemp
 		r = doze(&s, attempt, arg);
 		if (r != -EAGAIN && r != -EINTR) {
 			sl_lane_lead(sl_load(&sk->lane));
+			sl_lane_left(sl_load(&sk->lane));
 			return r;
 		}
 		if (sl_call_over(&s) == -EBADF)
@@ -197,6 +205,7 @@ static ssize_t block(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attemp
 			return -EINTR;
 		if (deadline_ns && sl_now_ns() >= deadline_ns) {
 			r = attempt(arg);
+			sl_lane_left(sl_load(&sk->lane));
 			return r == -EAGAIN ? -ETIMEDOUT : r;
 		}
 	}

@@ -32,6 +32,7 @@
 #include "sock/core/udp_sock.h"
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
+#include "stack/due.h"
 #include "stack/lane_tcp.h"
 #include "stack/lead.h"
 
@@ -62,6 +63,7 @@ int sl_wait_begin(struct sl_wait *w, const struct timespec *timeout, const sigse
 	w->nlanes = 0;
 	w->os_later = false;
 	w->bell = NULL;
+	w->sleeps = false;
 	w->sig_ran = sl_sig_ran;
 	w->masked = sigmask != NULL;
 	return sigmask ? (int)sl_sys(SYS_rt_sigprocmask, SIG_SETMASK, sigmask, &w->old_mask, 8) : 0;
@@ -252,6 +254,9 @@ static void sleep_over(struct sl_wait **wp)
 	for (unsigned i = 0; i < w->nlanes; i++)
 		if (w->follows[i])
 			sl_lane_unfollow(w->lane[i]);
+		else if (w->sleeps)
+			sl_lane_awake(w->lane[i]);
+	w->sleeps = false;
 	sl_bell_done(w->bell);
 }
 
@@ -298,6 +303,10 @@ static int doze(struct sl_wait *w, bool *os)
 	*os = false;
 	if (!sl_bell_sleep(w->bell))
 		return 0;
+	for (unsigned i = 0; i < w->nlanes; i++)
+		if (!w->follows[i])
+			sl_lane_asleep(w->lane[i]);
+	w->sleeps = true;
 	r = sl_sys_ppoll_cancel(w->fds, n, ts, NULL);
 	*os = r < 0 || (r > 0 && has_revents(w));
 	return sl_min(r, 0);
@@ -377,5 +386,7 @@ int sl_wait_run(struct sl_wait *w)
 		sl_wait_count(&sl_stats->select_timeouts, 1);
 	else if (r < 0)
 		sl_wait_count(&sl_stats->select_errors, 1);
+	for (unsigned i = 0; i < w->nlanes; i++)
+		sl_lane_left(w->lane[i]);
 	return r;
 }

@@ -54,6 +54,7 @@ struct sl_wait {
 	struct sl_lane *lane[SL_STATS_LANES];
 	uint32_t loads[SL_STATS_LANES]; /* for sl_lane_is_led() */
 	bool follows[SL_STATS_LANES];   /* left to others in this sleep */
+	bool sleeps;                    /* on the descriptors of the others */
 };
 
 /* timeout: NULL waits for ever; sigmask may be NULL. 0, or -EINVAL for a bad time. Fill ops, arg,

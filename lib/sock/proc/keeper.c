@@ -8,8 +8,11 @@
  * takes the core from a thread (with twelve processes on two cores the looks were one context
  * switch in twelve). When nothing has happened for a second the keeper sleeps on the lanes'
  * descriptors, without a tick. While a lane is busy it does not: the sender's core would have to
- * wake it for every packet. In any case the keeper wakes when paced packets are due, or timers of
- * TCP that no thread's turn has run. */
+ * wake it for every packet. It does so, too, while a program is away from its calls: from a lane
+ * that threads seldom turn, or whose connections must answer the next segment at once
+ * (lane->expects), unless a thread sleeps on the descriptors. If a packet then wakes it in vain,
+ * since a thread was faster, it leaves the descriptors alone for a while. In any case the keeper
+ * wakes when paced packets are due, or timers of TCP that no thread's turn has run. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -42,7 +45,8 @@
 #define OFTEN     16       /* turns in a tick: its owners come by themselves */
 #define OFTEN_NS  10000000 /* its timers */
 #define STRETCH   4        /* ticks that all such lanes are left to their owners */
-#define LEAST_NS  50000    /* between two rounds for timers of TCP and of paced packets */
+#define SHY_NS    1000000ull
+#define LEAST_NS  50000 /* between two rounds for timers of TCP and of paced packets */
 
 static int epfd = -1;     /* holds the descriptors of sl_keeper_watch_fd() */
 static int stats_fd = -1; /* tells when a process wrote to the file of the counters */
@@ -160,10 +164,18 @@ static void serve_events(void)
 
 /* Lanes ---------------------------------------------------------------------------------------- */
 
-static uint32_t seen[SL_MAX_LANES];   /* turns, when we last looked */
-static uint32_t judged[SL_MAX_LANES]; /* loads, when it was judged last */
-static uint32_t stretched = 1;        /* ticks until the next look */
-static uint64_t looked_ns;
+static uint32_t seen[SL_MAX_LANES];         /* turns, when we last looked */
+static uint32_t judged[SL_MAX_LANES];       /* loads, when it was judged last */
+static uint64_t shy_until_ns[SL_MAX_LANES]; /* until then its descriptors are left alone */
+static uint64_t shy_ns[SL_MAX_LANES];       /* how long that was the last time */
+static bool seldom[SL_MAX_LANES];           /* threads hardly turn it */
+static uint32_t rated[SL_MAX_LANES];        /* turns, when that was judged last */
+static struct {
+	uint32_t from, n; /* its descriptors in the keeper's sleep */
+	bool woke;        /* one of them ended the sleep */
+} slept_on[SL_MAX_LANES];
+static uint32_t stretched = 1; /* ticks until the next look */
+static uint64_t looked_ns, rated_ns;
 static bool not_shown; /* something has moved since sl_tcp_stat() */
 
 struct look {
@@ -173,9 +185,14 @@ struct look {
 	uint32_t pkts;              /* taken by the keeper */
 	bool judge;                 /* decide now which lanes are hot */
 	bool paced;                 /* packets wait for their time */
-	bool bursting; /* a program writes without end: what is held back is to go soon */
-	bool moved;    /* a turn changed something that the counters must show */
-	bool rare;     /* a lane moved that its owners seldom turn: it may need the keeper soon */
+	bool bursting;    /* a program writes without end: what is held back is to go soon */
+	bool moved;       /* a turn changed something that the counters must show */
+	bool rate;        /* judge now which lanes threads seldom turn */
+	uint64_t rate_ns; /* since this was done last */
+	bool quiet;
+	bool woken;         /* by descriptors */
+	uint64_t attend_ns; /* when a lane that was left alone must be looked at */
+	bool rare; /* a lane moved that its owners seldom turn: it may need the keeper soon */
 	uint32_t nfds;
 	struct pollfd *fds;
 	uint32_t max;
@@ -201,6 +218,17 @@ static void judge(struct sl_lane *lane)
 	judged[lane->id] = loads;
 }
 
+/* A packet has woken the keeper, and a thread was faster, or was woken, too: leaves the lane's
+ * descriptors alone, longer each time if threads turn the lane often. */
+static void be_shy(const struct sl_lane *lane, const struct look *l, bool often)
+{
+	uint64_t *ns = &shy_ns[lane->id];
+
+	*ns = sl_min(*ns * 2, l->tick_ns);
+	*ns = often ? sl_max(*ns, SHY_NS) : LEAST_NS;
+	shy_until_ns[lane->id] = l->now_us * 1000 + *ns;
+}
+
 static void look_at_lane(struct sl_lane *lane, void *arg)
 {
 	struct look *l = arg;
@@ -213,6 +241,12 @@ static void look_at_lane(struct sl_lane *lane, void *arg)
 	l->paced |= sl_lane_is_paced(lane);
 	sl_lane_ask_aged(lane);
 	lane->turned = turns != seen[lane->id];
+	if (l->rate) {
+		seldom[lane->id] = (turns - rated[lane->id]) * l->tick_ns < OFTEN * l->rate_ns;
+		rated[lane->id] = turns;
+	}
+	if (slept_on[lane->id].woke && (lane->turned || sl_load(&lane->sleepers)))
+		be_shy(lane, l, !seldom[lane->id]);
 	if (lane->turned) {
 		l->busy++;
 		l->rare |= (turns - seen[lane->id]) * l->tick_ns < OFTEN * l->since_ns;
@@ -225,6 +259,10 @@ static void look_at_lane(struct sl_lane *lane, void *arg)
 		got += n;
 		lane->stats->keeper_turns++;
 	}
+	if (got)
+		shy_ns[lane->id] = 0;
+	else if (slept_on[lane->id].woke)
+		be_shy(lane, l, true); /* another thread has the lane, or the device has failed */
 	if (got || n < 0) {
 		l->busy++;
 		l->rare = true;
@@ -237,11 +275,45 @@ static void look_at_lane(struct sl_lane *lane, void *arg)
 	seen[lane->id] = sl_load(&lane->turns);
 }
 
-static void add_fds(struct sl_lane *lane, void *arg)
+static void add_fds(struct sl_lane *lane, struct look *l)
+{
+	uint32_t n =
+		sl_min(sl_lane_fds(lane, l->fds + l->nfds, l->max - l->nfds), l->max - l->nfds);
+
+	for (uint32_t i = 0; i < n && !l->quiet; i++) /* (senders that wait have their timer) */
+		l->fds[l->nfds + i].events &= POLLIN;
+	slept_on[lane->id].from = l->nfds;
+	slept_on[lane->id].n = n;
+	l->nfds += n;
+}
+
+static void note_woken(struct sl_lane *lane, void *arg)
+{
+	const struct look *l = arg;
+	bool woke = false;
+
+	for (uint32_t i = 0; i < slept_on[lane->id].n && l->woken; i++)
+		woke |= l->fds[slept_on[lane->id].from + i].revents != 0;
+	slept_on[lane->id].woke = woke;
+}
+
+/* Decides whether the lane's descriptors are in the coming sleep. (lane->attended is written before
+ * the fence of sl_lanes_sleep().) */
+static void attend(struct sl_lane *lane, void *arg)
 {
 	struct look *l = arg;
+	bool expects = sl_load(&lane->expects), shy = l->now_us * 1000 < shy_until_ns[lane->id];
+	bool watch = l->quiet || (!shy && !sl_load(&lane->sleepers) && l->pkts <= BUSY_PKTS &&
+				  (expects || seldom[lane->id]));
+	bool attended = watch || shy || !l->tick_ns;
 
-	l->nfds += sl_min(sl_lane_fds(lane, l->fds + l->nfds, l->max - l->nfds), l->max - l->nfds);
+	slept_on[lane->id].n = 0;
+	if (watch && l->tick_ns)
+		add_fds(lane, l);
+	else if (shy && l->tick_ns)
+		l->attend_ns = sl_min(l->attend_ns, shy_until_ns[lane->id]);
+	if (lane->attended != attended)
+		sl_store(&lane->attended, attended);
 }
 
 /* How long the keeper sleeps: until the next tick (none when all is quiet), but at most until TCP
@@ -259,6 +331,9 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, bo
 	look_us = sl_max(look_us, house_us);
 	until_us = sl_min(until_us, look_us);
 	until_us = jobs_due_us(now, quiet, until_us);
+	until_us = sl_min(until_us, l->attend_ns / 1000);
+	if (l->attend_ns < now + least_ns)
+		least_ns = LEAST_NS;
 	if (l->bursting)
 		until_us = now / 1000;
 	until_us = sl_lanes_sleep(until_us, (now + least_ns) / 1000,
@@ -302,6 +377,8 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 	struct look l = {.now_us = now / 1000,
 			 .tick_ns = tick,
 			 .since_ns = now - looked_ns,
+			 .attend_ns = UINT64_MAX,
+			 .rate_ns = now - rated_ns,
 			 .fds = fds,
 			 .max = sl_array_len(fds)};
 	struct timespec ts, *left;
@@ -309,6 +386,8 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 	long n;
 
 	l.judge = is_time_to_judge(now);
+	l.rate = l.rate_ns >= SHY_NS;
+	rated_ns = l.rate ? now : rated_ns;
 	sl_lane_for_each(look_at_lane, &l);
 	if (l.busy)
 		*last_busy = now;
@@ -326,12 +405,14 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 	}
 	quiet = now - *last_busy > QUIET_NS || tick == 0;
 	fds[l.nfds++] = (struct pollfd){.fd = epfd, .events = POLLIN};
-	if (quiet && tick)
-		sl_lane_for_each(add_fds, &l);
+	l.quiet = quiet;
+	sl_lane_for_each(attend, &l);
 	left = sleep_time(&ts, &l, quiet);
 	n = sl_sys_ppoll(fds, l.nfds, left);
 	sl_lanes_awake();
 	run_jobs(SL_JOB_WOKEN, sl_now_ns());
+	l.woken = n > 0;
+	sl_lane_for_each(note_woken, &l);
 	if (n > 0) {
 		if (fds[0].revents)
 			serve_events();
@@ -358,6 +439,8 @@ static void reset(void)
 {
 	memset(seen, 0, sizeof(seen));
 	memset(judged, 0, sizeof(judged));
+	memset(rated, 0, sizeof(rated));
+	memset(slept_on, 0, sizeof(slept_on));
 	stretched = 1;
 	not_shown = ending = running = false;
 	tid = 0;
