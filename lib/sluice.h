@@ -45,8 +45,7 @@ struct mmsghdr; /* <sys/socket.h> has it with _GNU_SOURCE only */
  * look-up, no lock. */
 bool sl_is_ours(int fd);
 
-/* True for a descriptor that the library made for itself. The program does not know it, for the
- * program it is closed, and code that closes or replaces numbers for it must leave it alone. */
+/* True: the library made it for itself. For the program it is closed, and must stay alone. */
 bool sl_is_private(int fd);
 /* The library's lowest own descriptor from first on; UINT32_MAX: there is none. */
 unsigned sl_next_private(unsigned first);
@@ -249,10 +248,10 @@ void sl_alone_end(void);
  * that it begins there are the kernel's. Async-signal-safe. */
 void sl_netns_begin(void);
 
-/* Call in a signal handler, or before one runs, on its thread: a call that polls then ends with
- * -EINTR like one that sleeps. restart: the handler was installed with SA_RESTART.
- * Async-signal-safe. */
-void sl_signal_seen(bool restart);
+/* Call first in a signal handler, on its thread: a call that polls then ends with -EINTR like one
+ * that sleeps. restart: it was installed with SA_RESTART. True: return at once, the signal comes
+ * again when the interrupted call holds no lock. info NULL: never true. Async-signal-safe. */
+bool sl_signal_seen(int sig, void *info, void *context, bool restart);
 
 /* For a handler of SIGSEGV and SIGBUS, on the thread that faulted; context: the handler's third
  * argument. True: a call of this library was using an address where the program has no memory; when

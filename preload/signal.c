@@ -8,6 +8,10 @@
  * Handlers installed past these functions are not counted: a call that polls then ends when it goes
  * to sleep at the latest.
  *
+ * A signal that interrupts the library while its thread holds a lock comes a little later
+ * (base/held.h), so a handler may leave by siglongjmp(3) whatever it has interrupted. So that it
+ * can come twice, SA_RESETHAND is done here, when the handler runs.
+ *
  * SIGSEGV and SIGBUS get on_fault(), from the time when the library is loaded, also if the program
  * has no handler: a bad address that the program gave to a call is then EFAULT (base/guard.h). Any
  * other fault is the program's: its handler runs, or it dies of the signal as it would have. A
@@ -15,6 +19,8 @@
 #include "real.h"
 
 #include <sys/syscall.h>
+
+#define OURS ((int)(SA_SIGINFO | SA_RESETHAND)) /* flags that the kernel has differently */
 
 typedef void (*handler_fn)(int, siginfo_t *, void *);
 
@@ -31,14 +37,24 @@ static uint64_t interrupts; /* signals that siginterrupt(3) made interrupting */
 /* Frame of the innermost on_signal() of this thread. NULL: none runs, or siglongjmp(3) left it. */
 static __thread const char *handler_frame;
 
+static void reset(int sig)
+{
+	const struct sigaction dfl = {.sa_handler = SIG_DFL};
+
+	REAL(sigaction)(sig, &dfl, NULL);
+}
+
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
 	handler_fn fn = __atomic_load_n(&want[sig].fn, __ATOMIC_ACQUIRE);
 	const char *outer = handler_frame;
+	int flags = sl_load(&want[sig].flags);
 
+	if (lib_is_there() && lib.signal_seen(sig, info, context, flags & SA_RESTART))
+		return;
+	if (flags & SA_RESETHAND)
+		reset(sig);
 	handler_frame = __builtin_frame_address(0);
-	if (lib_is_there())
-		lib.signal_seen(sl_load(&want[sig].flags) & SA_RESTART);
 	/* Handlers with one argument ignore the other two. */
 	if (fn)
 		fn(sig, info, context);
@@ -69,9 +85,7 @@ bool sl_in_signal(void)
  * signal that another process has sent is sent again. */
 static void die_of(int sig, siginfo_t *info)
 {
-	const struct sigaction dfl = {.sa_handler = SIG_DFL};
-
-	REAL(sigaction)(sig, &dfl, NULL);
+	reset(sig);
 	if (info->si_code <= 0)
 		sl_raw(SYS_rt_tgsigqueueinfo, getpid(), sl_raw(SYS_gettid), sig, info);
 }
@@ -116,7 +130,7 @@ static int current(int sig, struct sigaction *old)
 		*old = *default_of(sig);
 	} else if (old->sa_sigaction == on_fault || old->sa_sigaction == on_signal) {
 		old->sa_sigaction = fn;
-		old->sa_flags = (old->sa_flags & ~SA_SIGINFO) | (want[sig].flags & SA_SIGINFO);
+		old->sa_flags = (old->sa_flags & ~OURS) | (want[sig].flags & OURS);
 	}
 	return r;
 }
@@ -147,7 +161,8 @@ static int install(int sig, const struct sigaction *act, struct sigaction *old)
 		sl_store(&want[sig].flags, act->sa_flags);
 		__atomic_store_n(&want[sig].fn, act->sa_sigaction, __ATOMIC_RELEASE);
 		ours.sa_sigaction = is_fault(sig) ? on_fault : on_signal;
-		ours.sa_flags |= is_fault(sig) ? SA_SIGINFO : 0;
+		ours.sa_flags &= ~(int)SA_RESETHAND;
+		ours.sa_flags |= SA_SIGINFO;
 	} else if (act->sa_handler == SIG_DFL && is_fault(sig)) {
 		*default_of(sig) = *act;
 		__atomic_store_n(&want[sig].fn, NULL, __ATOMIC_RELEASE);

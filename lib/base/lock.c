@@ -1,8 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Slow half of the lane lock: bounded spin, then futex sleep (Drepper, "Futexes Are Tricky", 2). */
+/* Slow half of the lane lock: bounded spin, then futex sleep (Drepper, "Futexes Are Tricky", 2);
+ * and signals that come when no lock is held (held.h).
+ *
+ * Theory of operation of the latter: the handler in front of the program's sends the signal to its
+ * own thread once more, with all that came with it, and returns with the signal blocked. The end of
+ * the outermost section unblocks it, and the kernel delivers it as if it had come then: mask,
+ * alternate stack and data are the program's. A sleep inside a section must end, too. The kernel
+ * ends it with EINTR; if the signal comes just before the sleep begins, the handler sets its
+ * time-out to zero, which the kernel has not read yet. */
 #include "base/lock.h"
 
 #include <linux/futex.h>
+#include <signal.h>
+#include <sys/ucontext.h>
 
 #include "base/sys.h"
 
@@ -52,4 +62,74 @@ void sl_lock_slow(struct sl_lock *l)
 void sl_unlock_slow(struct sl_lock *l)
 {
 	sl_sys(SYS_futex, &l->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* Signals that are put off ----------------------------------------------------------------------
+ */
+
+static __thread uint64_t waiting __attribute__((tls_model("initial-exec"))); /* as a signal mask */
+
+/* All signals are blocked between the two writes, since the handler of another one may jump. */
+static void deliver(void)
+{
+	uint64_t all = ~0ull, mask;
+
+	sl_sys(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
+	mask &= ~waiting;
+	waiting = 0;
+	sl_held = 0;
+	sl_sys(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, 8);
+}
+
+void sl_held_over(uint32_t held)
+{
+	if (held == SL_HELD_SIGNALS)
+		deliver();
+	else if (held !=
+		 UINT32_MAX) /* (a handler past us has ended sections that it interrupted) */
+		sl_held = held;
+}
+
+/* The instruction itself has raised it: it would do so again at once. */
+static bool is_fault(int sig, const siginfo_t *info)
+{
+	switch (sig) {
+	case SIGSEGV:
+	case SIGBUS:
+	case SIGFPE:
+	case SIGILL:
+	case SIGTRAP:
+	case SIGSYS:
+		return info->si_code > 0;
+	default:
+		return false;
+	}
+}
+
+bool sl_held_defer(int sig, void *info, void *context)
+{
+	uint64_t bit = 1ull << (sig - 1), mask;
+	ucontext_t *c = context;
+
+	if (sl_likely(!(sl_held & ~SL_HELD_SIGNALS)) || is_fault(sig, info))
+		return false;
+	sl_sys(SYS_rt_sigprocmask, SIG_BLOCK, &bit, &mask, 8); /* (SA_NODEFER) */
+	if (sl_sys(SYS_rt_tgsigqueueinfo, sl_sys(SYS_getpid), sl_tid(), sig, info) < 0) {
+		sl_sys(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, 8);
+		return false;
+	}
+	sigaddset(&c->uc_sigmask, sig);
+	waiting |= bit;
+	sl_held |= SL_HELD_SIGNALS;
+	if (sl_held_sleep)
+		*sl_held_sleep = (struct timespec){0, 0};
+	return true;
+}
+
+void sl_held_child(void)
+{
+	sl_held_sleep = NULL;
+	if (sl_held & SL_HELD_SIGNALS)
+		deliver();
+	sl_held = 0;
 }

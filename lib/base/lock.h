@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The lock of a lane: spins briefly, then sleeps on a futex. The lock knows its owner: a signal
  * handler that calls into the library while its own thread holds the lock gets false (and uses the
- * kernel) instead of a deadlock. */
+ * kernel) instead of a deadlock. The program's handlers that the preload library wraps are put off
+ * meanwhile (held.h): a jump out of one leaves no lock held. */
 #ifndef SL_LOCK_H
 #define SL_LOCK_H
 
 #include "base/base.h"
+#include "base/held.h"
 
 /* The word holds the owner's thread id, so a signal handler never finds the lock taken without an
  * owner. */
@@ -31,11 +33,14 @@ static inline bool sl_lock(struct sl_lock *l)
 {
 	uint32_t word = 0, me = sl_tid();
 
+	sl_hold();
 	if (sl_likely(__atomic_compare_exchange_n(&l->word, &word, me, false, __ATOMIC_ACQUIRE,
 						  __ATOMIC_RELAXED)))
 		return true;
-	if ((word & ~SL_LOCK_SLEEPERS) == me)
+	if ((word & ~SL_LOCK_SLEEPERS) == me) {
+		sl_release();
 		return false;
+	}
 	sl_lock_slow(l);
 	return true;
 }
@@ -45,14 +50,19 @@ static inline bool sl_trylock(struct sl_lock *l)
 {
 	uint32_t word = 0;
 
-	return __atomic_compare_exchange_n(&l->word, &word, sl_tid(), false, __ATOMIC_ACQUIRE,
-					   __ATOMIC_RELAXED);
+	sl_hold();
+	if (sl_likely(__atomic_compare_exchange_n(&l->word, &word, sl_tid(), false,
+						  __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
+		return true;
+	sl_release();
+	return false;
 }
 
 static inline void sl_unlock(struct sl_lock *l)
 {
 	if (sl_unlikely(__atomic_exchange_n(&l->word, 0, __ATOMIC_RELEASE) & SL_LOCK_SLEEPERS))
 		sl_unlock_slow(l);
+	sl_release();
 }
 
 #endif

@@ -68,6 +68,7 @@ SL_APART bool sl_rlock_slow(struct sl_rlock *l, uint32_t me)
 
 bool sl_rlock_try(struct sl_rlock *l, uint8_t me)
 {
+	sl_hold();
 	for (int yield = 0; yield <= YIELDS; yield++) {
 		for (int i = 0; i < SPINS; i++) {
 			if (take(l, sl_rlock_me(me)))
@@ -76,6 +77,7 @@ bool sl_rlock_try(struct sl_rlock *l, uint8_t me)
 		}
 		sl_sys(SYS_sched_yield);
 	}
+	sl_release();
 	return false;
 }
 
@@ -88,10 +90,12 @@ bool sl_rlock_inherit(struct sl_rlock *l, uint8_t me, uint8_t dead)
 {
 	uint32_t word = sl_load(&l->word);
 
+	sl_hold();
 	for (int i = 0; i < INHERIT_TRIES && word && sl_rlock_named(word) == dead; i++)
 		if (__atomic_compare_exchange_n(&l->word, &word,
 						sl_rlock_me(me) | (word & SL_RLOCK_SLEEPERS), false,
 						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return true;
+	sl_release();
 	return false;
 }

@@ -50,8 +50,12 @@ static inline bool sl_rtrylock(struct sl_rlock *l, uint8_t member)
 {
 	uint32_t word = 0;
 
-	return __atomic_compare_exchange_n(&l->word, &word, sl_rlock_me(member), false,
-					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+	sl_hold();
+	if (sl_likely(__atomic_compare_exchange_n(&l->word, &word, sl_rlock_me(member), false,
+						  __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
+		return true;
+	sl_release();
+	return false;
 }
 
 /* Takes the lock. False: this thread holds it already (we are in a signal handler), or its holder
@@ -60,16 +64,21 @@ static inline bool sl_rlock(struct sl_rlock *l, uint8_t member)
 {
 	uint32_t word = 0, me = sl_rlock_me(member);
 
+	sl_hold();
 	if (sl_likely(__atomic_compare_exchange_n(&l->word, &word, me, false, __ATOMIC_ACQUIRE,
 						  __ATOMIC_RELAXED)))
 		return true;
-	return (word & ~SL_RLOCK_SLEEPERS) != me && sl_rlock_slow(l, me);
+	if ((word & ~SL_RLOCK_SLEEPERS) != me && sl_rlock_slow(l, me))
+		return true;
+	sl_release();
+	return false;
 }
 
 static inline void sl_runlock(struct sl_rlock *l)
 {
 	if (sl_unlikely(__atomic_exchange_n(&l->word, 0, __ATOMIC_RELEASE) & SL_RLOCK_SLEEPERS))
 		sl_runlock_slow(l);
+	sl_release();
 }
 
 #endif

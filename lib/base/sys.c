@@ -6,6 +6,11 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include "base/held.h"
+
+__thread uint32_t sl_held __attribute__((tls_model("initial-exec")));
+__thread struct timespec *sl_held_sleep __attribute__((tls_model("initial-exec")));
+
 long sl_syscall6(long nr, long a, long b, long c, long d, long e, long f)
 {
 #if defined(__x86_64__)
@@ -132,6 +137,8 @@ int sl_sys_ppoll(struct pollfd *fds, unsigned nfds, struct timespec *left)
 	return (int)(sl_unlikely(r == -EINVAL) ? poll_by_select(fds, nfds, left, NULL, false) : r);
 }
 
+#define FOREVER_S 1000000000 /* thirty years */
+
 int sl_sys_ppoll_cancel(struct pollfd *fds, unsigned nfds, const struct timespec *timeout,
 			const sigset_t *sigmask)
 {
@@ -140,7 +147,16 @@ int sl_sys_ppoll_cancel(struct pollfd *fds, unsigned nfds, const struct timespec
 
 	if (timeout)
 		ts = *timeout;
+	if (sl_held) {
+		left = left ? left : &ts;
+		ts = timeout ? ts : (struct timespec){.tv_sec = FOREVER_S};
+		sl_held_sleep = left;
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		if (sl_held & SL_HELD_SIGNALS)
+			ts = (struct timespec){0, 0};
+	}
 	r = sl_sys_cancel(SYS_ppoll, fds, nfds, left, sigmask, 8);
+	sl_held_sleep = NULL;
 	return (int)(sl_unlikely(r == -EINVAL) ? poll_by_select(fds, nfds, left, sigmask, true)
 					       : r);
 }

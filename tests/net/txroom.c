@@ -74,7 +74,7 @@ static void *let_go(void *arg)
 static void on_alarm(int sig)
 {
 	(void)sig;
-	sl_signal_seen(false);
+	sl_signal_seen(sig, NULL, NULL, false);
 }
 
 static uint64_t us_of(clockid_t id)

@@ -75,8 +75,13 @@ void sl_replace(int fd)
 SL_API
 int sl_close(int fd)
 {
+	int r;
+
+	sl_hold();
 	sl_replace(fd);
-	return sl_sys_close(fd);
+	r = sl_sys_close(fd);
+	sl_release();
+	return r;
 }
 
 SL_API

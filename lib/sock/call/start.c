@@ -210,6 +210,7 @@ void sl_start_part(void (*part)(bool up), bool (*clear)(void))
 {
 	if (starting || forking) /* a signal handler in the midst of it */
 		return;
+	sl_hold();
 	pthread_mutex_lock(&start_lock);
 	starting = true;
 	if (sl_is_lent()) {
@@ -219,6 +220,7 @@ void sl_start_part(void (*part)(bool up), bool (*clear)(void))
 	}
 	starting = false;
 	pthread_mutex_unlock(&start_lock);
+	sl_release();
 }
 
 /* A child is not made in the middle of our start or of an attachment. Forks are counted before they
@@ -227,6 +229,7 @@ static bool held; /* moving is, by a fork */
 
 static void before_fork(void)
 {
+	sl_hold();
 	pthread_mutex_lock(&start_lock);
 	forking = true;
 	held = sl_fork_hold();
@@ -245,6 +248,7 @@ static void after_fork(void)
 		sl_fork_release();
 	forking = false;
 	pthread_mutex_unlock(&start_lock);
+	sl_release();
 }
 
 static void in_child(void)
@@ -347,6 +351,7 @@ int sl_start(void)
 		ret = 0;
 	if (ret < 0 || starting || sl_in_signal())
 		return ret < 0 ? ret : -EAGAIN;
+	sl_hold();
 	pthread_mutex_lock(&start_lock);
 	starting = true;
 	if (sl_up_state == 0)
@@ -355,6 +360,7 @@ int sl_start(void)
 		start_again();
 	starting = false;
 	pthread_mutex_unlock(&start_lock);
+	sl_release();
 	errno = saved;
 	return sl_up_state == 1 ? 0 : sl_up_state;
 }
@@ -399,6 +405,7 @@ bool sl_alone_begin(bool files)
 	sl_fdtab_notice();
 	if (starting || forking || !sl_is_up())
 		return false;
+	sl_hold();
 	pthread_mutex_lock(&start_lock);
 	forking = true; /* a signal handler must not wait for the lock */
 	if (sl_is_up() && sl_keeper_stop()) {
@@ -408,6 +415,7 @@ bool sl_alone_begin(bool files)
 	}
 	forking = false;
 	pthread_mutex_unlock(&start_lock);
+	sl_release();
 	return false;
 }
 
@@ -418,6 +426,7 @@ void sl_alone_end(void)
 		sl_kernel_only("the library's thread cannot be started again");
 	forking = false;
 	pthread_mutex_unlock(&start_lock);
+	sl_release();
 }
 
 /* Each room forgets in a child what is the parent's: descriptors, threads and memory. */

@@ -45,6 +45,7 @@ static void wake_up(void *arg)
 		sl_lane_awake(w->lane);
 	sl_watch_del(&w->watch);
 	sl_bell_done(w->bell);
+	sl_release();
 }
 
 /* The time that is left, most_ns of it. NULL: no limit. (The keeper runs the lane's timers
@@ -70,7 +71,8 @@ static bool is_merged(const struct sl_call *s)
 	return (s->sk->proto != IPPROTO_TCP && !s->sends) || sl_load(&s->sk->lsn);
 }
 
-/* Attempts once more and, on -EAGAIN, sleeps once. The attempt's result; after a sleep -EAGAIN, or
+/* Attempts once more and, on -EAGAIN, sleeps once. A signal ends the sleep, and its handler runs
+ * when the watch is gone from the socket. The attempt's result; after a sleep -EAGAIN, or
  * ppoll(2)'s error (-EINTR). */
 static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
 {
@@ -85,6 +87,7 @@ static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
 	unsigned n = 0;
 	ssize_t r;
 
+	sl_hold();
 	w.follows = sl_lane_is_led(w.lane, &s->loads);
 	if (s->sends)
 		most_ns = SEND_LOOK_NS;

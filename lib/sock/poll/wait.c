@@ -315,6 +315,7 @@ static int doze(struct sl_wait *w, bool *os)
 static void disarm(struct sl_wait **w)
 {
 	(*w)->ops->cancel((*w)->arg);
+	sl_release();
 }
 
 static int sleep_until(struct sl_wait *w)
@@ -323,6 +324,7 @@ static int sleep_until(struct sl_wait *w)
 	bool os = false, over;
 	int slept = 0, r;
 
+	sl_hold();
 	w->bell = sl_bell_get();
 	guard->ops->arm(w->arg, w->bell);
 	for (;;) {

@@ -5,6 +5,7 @@
 
 #include "base/guard.h"
 #include "base/handler.h"
+#include "base/held.h"
 #include "sluice.h"
 
 __thread uint32_t sl_sig_ran __attribute__((tls_model("initial-exec")));
@@ -15,11 +16,12 @@ void sl_signal_asker(bool (*in_handler)(void))
 	sl_store(&sl_handler_ask, in_handler);
 }
 
-void sl_signal_seen(bool restart)
+bool sl_signal_seen(int sig, void *info, void *context, bool restart)
 {
 	sl_sig_ran++;
 	if (!restart)
 		sl_sig_intr++;
+	return info && sl_held_defer(sig, info, context);
 }
 
 bool sl_fault(void *context)

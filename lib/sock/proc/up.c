@@ -52,4 +52,5 @@ void sl_fork_release(void)
 void sl_fork_child_reset(void)
 {
 	memset(&moving, 0, sizeof(moving));
+	sl_held_child();
 }
