@@ -155,13 +155,14 @@ deps:
 MAN_PAGES := $(wildcard tools/*.[157] tools/*/*.8 conf/*.[157] lib/*.[157] preload/*.[157])
 .PHONY: install
 install: all
-	install -d $(DESTDIR)$(PREFIX)/{bin,lib,include,share/man/man1,share/man/man5,share/man/man7,share/man/man8,share/sluice}
+	install -d $(DESTDIR)$(PREFIX)/{bin,lib,include/mellanox,share/man/man1,share/man/man5,share/man/man7,share/man/man8,share/sluice}
 	install -m 755 $(BUILD)/sluice $(BUILD)/sluiced $(DESTDIR)$(PREFIX)/bin/
 	ln -sf sluice $(DESTDIR)$(PREFIX)/bin/vma_stats
 	install -m 755 $(BUILD)/libsluice.so $(DESTDIR)$(PREFIX)/lib/libsluice.so.1
 	ln -sf libsluice.so.1 $(DESTDIR)$(PREFIX)/lib/libsluice.so
 	install -m 755 $(BUILD)/libsluice-preload.so $(DESTDIR)$(PREFIX)/lib/
-	install -m 644 lib/sluice.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 lib/sluice.h lib/sluice_extra.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 lib/compat/vma_extra.h $(DESTDIR)$(PREFIX)/include/mellanox/
 	install -m 644 conf/sluice.conf conf/sluiced.conf $(DESTDIR)$(PREFIX)/share/sluice/
 	install -m 755 conf/connectx-check $(DESTDIR)$(PREFIX)/share/sluice/
 	sed 's,@PREFIX@,$(PREFIX),' conf/sluiced.service >$(DESTDIR)$(PREFIX)/share/sluice/sluiced.service

@@ -24,14 +24,15 @@ import sys
 ORDER = """
 base < base/share < wire < io < net < tcp, udp < stack < sock
 base, base/share, bpf < ctl < stack
-sock: repair < proc < core < dgram, stream < listen < poll < move < call
+sock: repair < proc < core < dgram, stream < listen < poll < move < call < extra
 ctl: kern < rules < device < umem < steer, lease < claim < broker < front
 """.strip().split("\n")
 # Directories that are one room with another: files of a TCP connection's machine.
 ONE = {"tcp/listen": "tcp", "tcp/loss": "tcp"}
 # Rooms that see less than all to their left, or stand outside of lib. `top` is lib/sluice.h.
 SEES = {
-    "preload": "base top",
+    "preload": "base top compat",
+    "compat": "",
     "tools": "base wire io ctl bpf top tools/death",
     "tools/death": "base wire tcp ctl sock/repair",
     "tools/sluiced": "base base/share wire net ctl bpf top sock/repair tools/death",

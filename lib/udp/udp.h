@@ -68,6 +68,15 @@ static inline struct sl_dgram *sl_udp_peek_at(const struct sl_udp *u, uint32_t n
 }
 /* Removes the oldest datagram, which must exist, and drops the reference to its frames. */
 void sl_udp_pop(struct sl_udp *u, struct sl_frames *cache);
+/* Removes the oldest datagram, which must exist, and leaves the reference to its frames to the
+ * caller. They stay charged to this queue until sl_udp_release(). */
+void sl_udp_detach(struct sl_udp *u);
+/* Gives back what sl_udp_detach() left: frame, nmore and truesize of that datagram. */
+void sl_udp_release(struct sl_udp *u, struct sl_frames *cache, uint32_t frame, uint8_t nmore,
+		    uint32_t truesize);
+/* Puts a detached datagram into another queue of the same socket; charges that, too. False: no
+ * memory; it is still the caller's. */
+bool sl_udp_append(struct sl_udp *u, const struct sl_dgram *d);
 /* Empties the queue and frees the ring. */
 void sl_udp_fini(struct sl_udp *u, struct sl_frames *cache);
 

@@ -33,6 +33,7 @@
 #include "sock/call/start.h"
 #include "sock/core/sock.h"
 #include "sock/core/stranger.h"
+#include "sock/core/extra.h"
 #include "sock/core/udp_sock.h"
 #include "sock/stream/tconn.h"
 #include "stack/retire.h"
@@ -232,7 +233,7 @@ static void part_ways(bool up)
 
 static bool has_frames(struct sl_sock *sk, void *arg)
 {
-	return sl_sock_queued(sk) || (sl_sock_is_udp(sk) && sl_load(&sl_udp_sk(sk)->wmem)) ||
+	return sl_sock_queued(sk) || sl_extra_held(sk) || (sl_sock_is_udp(sk) && sl_load(&sl_udp_sk(sk)->wmem)) ||
 	       sl_load(&sk->state) == SL_STATE_OFFLOADED;
 }
 

@@ -23,6 +23,7 @@
 #include "sock/call/jobs.h"
 #include "sock/call/start.h"
 #include "sock/core/endpoint.h"
+#include "sock/core/extra.h"
 #include "sock/core/life.h"
 #include "sock/core/mail.h"
 #include "sock/core/sock.h"
@@ -438,6 +439,7 @@ static void (*const in_child_parts[])(void) = {
 	sl_keeper_child,
 	sl_shadow_close,
 	sl_mail_child, /* the child keeps its end; before the sockets, which are told of it */
+	sl_extra_child, /* before the sockets, whose memory of packets is not there */
 	sl_sock_child, /* before the objects that sockets point to */
 	sl_claims_child,
 	sl_mcast_child,

@@ -8,6 +8,7 @@
 #include "sock/core/mail.h"
 #include "sock/core/sock.h"
 #include "sock/core/sock_ops.h"
+#include "sock/core/extra.h"
 #include "sock/core/udp_sock.h"
 
 static void child_udp(struct sl_sock *sk)

@@ -15,6 +15,7 @@
 #include "base/sys.h"
 #include "net/ipconf.h"
 #include "sock/core/errq.h"
+#include "sock/core/extra.h"
 #include "sock/core/life.h"
 #include "sock/core/sock_ops.h"
 #include "sock/core/udp_sock.h"
@@ -134,6 +135,8 @@ static void leave(struct sl_sock *sk, uint32_t event, bool keep_queue)
 		sl_slot_free(sk->slot);
 	sk->slot = SL_NO_SLOT;
 	sl_sock_notify(sk, event);
+	if (event == SL_READY_GONE)
+		sl_extra_end(sk, lane);
 	sl_sock_ops(sk)->left(sk, lane, keep_queue);
 	if (event == SL_READY_GONE)
 		sl_errq_fini(sk, &lane->frames);
@@ -278,6 +281,7 @@ static void end(struct sl_sock *sk, int fd, bool shared)
 		leave(sk, SL_READY_GONE, false);
 	} else if (sl_sock_lock(sk, &lane)) {
 		sl_sock_notify(sk, SL_READY_GONE);
+		sl_extra_end(sk, lane);
 		if (sl_sock_is_udp(sk))
 			sl_udp_fini(&sl_udp_sk(sk)->udp, &lane->frames);
 		sl_errq_fini(sk, &lane->frames);

@@ -9,6 +9,7 @@
 #include "base/sys.h"
 #include "sock/core/errq.h"
 #include "sock/core/sock.h"
+#include "sock/core/extra.h"
 #include "sock/core/udp_sock.h"
 
 void sl_watch_add(struct sl_sock *sk, struct sl_watch *w)

@@ -149,7 +149,8 @@ static void renew(struct sl_sock *sk)
 	if (!sl_sock_is_udp(sk))
 		return;
 	wipe(us, sizeof(*sk), offsetof(struct sl_udp_sock, wmem));
-	wipe(us, offsetof(struct sl_udp_sock, wmem) + sizeof(us->wmem), sizeof(*us));
+	wipe(us, offsetof(struct sl_udp_sock, wmem) + sizeof(us->wmem),
+	     offsetof(struct sl_udp_sock, extra));
 	sl_list_init(&us->blocked);
 }
 

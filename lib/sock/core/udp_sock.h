@@ -8,6 +8,7 @@
 #include "wire/wire.h"
 
 struct sl_dst;
+struct sl_extra;
 struct sl_leg;
 struct sl_member;
 struct sl_pacer;
@@ -37,7 +38,14 @@ struct sl_udp_sock {
 	uint32_t os_hot;   /* polls of the kernel left: it had data lately */
 	uint32_t os_count; /* empty polls since the kernel was asked */
 	uint8_t os_turn;   /* whether we or the kernel are next when both have data */
-	bool os_first;     /* just claimed: the kernel's datagrams are older than ours */
+	union {
+		struct {
+			bool os_first; /* just claimed: the kernel's datagrams are older than ours
+					*/
+			bool filtered; /* has or had a callback: extra->accepted is read first */
+		};
+		uint16_t rx_odd; /* nearly always 0 */
+	};
 
 	/* send */
 	uint32_t stamps;        /* stamps wanted for each message, SOF_TIMESTAMPING_TX_* */
@@ -67,6 +75,7 @@ struct sl_udp_sock {
 	struct sl_addr mc_src; /* source address that IP_MULTICAST_IF set */
 	uint32_t sndbuf;
 	struct sl_member *members; /* multicast memberships */
+	struct sl_extra *extra;    /* extra.h; stays with the object, NULL: it never had one */
 };
 
 /* The UDP socket whose common part this is; code for both protocols checks proto first. */
@@ -79,11 +88,6 @@ static inline const struct sl_udp_sock *sl_udp_sk_const(const struct sl_sock *sk
 	return (const struct sl_udp_sock *)sk;
 }
 
-/* Datagrams in our own receive queue; the kernel's queue is not counted. */
-static inline uint32_t sl_sock_queued(const struct sl_sock *sk)
-{
-	return sl_sock_is_udp(sk) ? sl_udp_queued(&sl_udp_sk_const(sk)->udp) : 0;
-}
 /* Has the next send make new headers: an option or a route that they hold has changed. Lane held.
  */
 static inline void sl_sock_path_changed(struct sl_sock *sk)

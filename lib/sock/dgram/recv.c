@@ -16,6 +16,7 @@
 #include "sock/core/block.h"
 #include "sock/core/cmsg.h"
 #include "sock/core/errq.h"
+#include "sock/core/extra.h"
 #include "sock/core/iov.h"
 #include "sock/core/mail.h"
 #include "sock/core/sock.h"
@@ -107,7 +108,7 @@ static bool may_follow(const struct sl_dgram *first, const struct sl_dgram *d)
 
 /* UDP_GRO: further datagrams of the same flow and size go into the same buffer, as the kernel's
  * coalescing would have had it; the last one may be shorter. Returns the bytes added. */
-static size_t coalesce(struct sl_sock *sk, struct sl_lane *lane, const struct sl_rx_req *r,
+static size_t coalesce(struct sl_udp *u, struct sl_lane *lane, const struct sl_rx_req *r,
 		       const struct sl_dgram *first, size_t room)
 {
 	size_t total = first->len;
@@ -115,36 +116,36 @@ static size_t coalesce(struct sl_sock *sk, struct sl_lane *lane, const struct sl
 	unsigned n = 1;
 	bool last = false;
 
-	while (!last && n < 64 && (d = sl_udp_peek_at(&sl_udp_sk(sk)->udp, n)) &&
-	       may_follow(first, d) && total + d->len <= room && total + d->len <= 65535 &&
-	       put_payload(r, total, d) >= 0) {
+	while (!last && n < 64 && (d = sl_udp_peek_at(u, n)) && may_follow(first, d) &&
+	       total + d->len <= room && total + d->len <= 65535 && put_payload(r, total, d) >= 0) {
 		total += d->len;
 		n++;
 		last = d->len < first->len;
 	}
 	for (unsigned i = 1; i < n; i++) /* the first is popped by the caller, last */
-		sl_udp_pop(&sl_udp_sk(sk)->udp, &lane->frames);
+		sl_udp_pop(u, &lane->frames);
 	return total - first->len;
 }
 
-/* Takes the oldest datagram into the caller's buffer; lane held, queue not empty. */
-static ssize_t take(struct sl_sock *sk, struct sl_lane *lane, const struct sl_rx_req *r)
+/* Takes the oldest datagram into the caller's buffer; lane held, queue not empty. Inline: u is a
+ * constant offset on the fast path. */
+static inline __attribute__((always_inline)) ssize_t
+take(struct sl_sock *sk, struct sl_udp *u, struct sl_lane *lane, const struct sl_rx_req *r)
 {
-	struct sl_udp_sock *us = sl_udp_sk(sk);
-	struct sl_dgram d = *sl_udp_peek(&us->udp);
+	struct sl_dgram d = *sl_udp_peek(u);
 	ssize_t put = put_payload(r, 0, &d);
 	size_t copied = (size_t)put, full = d.len;
 	bool peek = r->flags & MSG_PEEK, gro = (sk->want & SL_WANT_GRO) && !peek && r->msg;
 
 	if (sl_unlikely(put < 0)) { /* udp_recvmsg(): the datagram is gone all the same */
 		if (!peek)
-			sl_udp_pop(&us->udp, &lane->frames);
+			sl_udp_pop(u, &lane->frames);
 		return put;
 	}
 	if (sl_unlikely(gro)) {
 		/* coalesce() pops from the front: hold the first frame for its headers */
 		sl_frame_ref(d.frame);
-		full += coalesce(sk, lane, r, &d, r->len);
+		full += coalesce(u, lane, r, &d, r->len);
 		copied += full - d.len;
 	}
 	if (r->msg) {
@@ -154,7 +155,7 @@ static ssize_t take(struct sl_sock *sk, struct sl_lane *lane, const struct sl_rx
 		sl_cmsg_put(sk, &d, full > d.len ? d.len : 0, r->msg);
 	}
 	if (sl_likely(!peek))
-		sl_udp_pop(&us->udp, &lane->frames);
+		sl_udp_pop(u, &lane->frames);
 	if (sl_unlikely(gro))
 		sl_frame_put(&lane->frames, d.frame);
 	if (sl_unlikely(put < 0))
@@ -174,7 +175,27 @@ static ssize_t from_queue(struct sl_sock *sk, const struct sl_rx_req *r)
 	if (sl_udp_queued(&sl_udp_sk(sk)->udp) == 0)
 		sl_lane_turn_locked(lane);
 	if (sl_udp_queued(&sl_udp_sk(sk)->udp))
-		n = take(sk, lane, r);
+		n = take(sk, &sl_udp_sk(sk)->udp, lane, r);
+	sl_lane_unlock(lane);
+	return n;
+}
+
+/* Receives what the callback of the socket lets pass. As from_queue(). */
+static SL_APART ssize_t from_accepted(struct sl_sock *sk, const struct sl_rx_req *r)
+{
+	struct sl_udp *u = &sl_udp_sk(sk)->extra->accepted, before;
+	struct sl_lane *lane;
+	ssize_t n = -EAGAIN;
+
+	if (sl_udp_queued(u) == 0)
+		sl_extra_ops->filter(sk);
+	if (!sl_sock_lock(sk, &lane))
+		return -EDEADLK;
+	before = *u;
+	if (sl_udp_queued(u)) {
+		n = take(sk, u, lane, r);
+		sl_extra_uncharge(sk, &before);
+	}
 	sl_lane_unlock(lane);
 	return n;
 }
@@ -218,18 +239,43 @@ static bool os_due(struct sl_sock *sk)
 	       sl_settings.rx_udp_poll_os_ratio > 0;
 }
 
+/* Sockets that are just claimed, or have a callback. -EREMOTE: go on as for any other. */
+static SL_APART ssize_t try_odd(struct sl_sock *sk, int fd, const struct sl_rx_req *r, bool *os)
+{
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+	ssize_t n;
+
+	/* The kernel's queue has datagrams from before the claim: they are older. */
+	if (us->os_first) {
+		n = from_kernel(sk, fd, r);
+		if (n != -EAGAIN)
+			return n;
+		us->os_first = *os = false;
+	}
+	if (!us->filtered)
+		return -EREMOTE;
+	if (*os && (us->os_turn ^= 1)) {
+		n = from_kernel(sk, fd, r);
+		if (n != -EAGAIN)
+			return n;
+		*os = false;
+	}
+	n = from_accepted(sk, r);
+	if (n != -EAGAIN || !*os)
+		return n;
+	return from_kernel(sk, fd, r);
+}
+
 static ssize_t try_once(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 {
 	struct sl_udp_sock *us = sl_udp_sk(sk);
 	bool os = os_due(sk);
 	ssize_t n;
 
-	/* The kernel's queue has datagrams from before the claim: they are older. */
-	if (sl_unlikely(us->os_first)) {
-		n = from_kernel(sk, fd, r);
-		if (n != -EAGAIN)
+	if (sl_unlikely(us->rx_odd)) {
+		n = try_odd(sk, fd, r, &os);
+		if (n != -EREMOTE)
 			return n;
-		us->os_first = os = false;
 	}
 	/* When both have data they take turns, so neither starves. */
 	if (sl_unlikely(os && (us->os_turn ^= 1))) {
@@ -273,8 +319,7 @@ static ssize_t attempt(void *arg)
 		return n;
 	if (sl_unlikely(sl_udp_sk(c->sk)->udp.rx_shut))
 		return end_of_data(c->r);
-	if (sl_unlikely(sl_load(&c->sk->state) == SL_STATE_KERNEL) &&
-	    !sl_udp_queued(&sl_udp_sk(c->sk)->udp))
+	if (sl_unlikely(sl_load(&c->sk->state) == SL_STATE_KERNEL) && !sl_sock_queued(c->sk))
 		return -EREMCHG;
 	return -EAGAIN;
 }
@@ -339,11 +384,25 @@ static ssize_t receive_special(struct sl_sock *sk, int fd, const struct sl_rx_re
 	struct msghdr none = {.msg_iov = sl_unconst(r->iov), .msg_iovlen = r->niov};
 	ssize_t n;
 
-	if (!(r->flags & MSG_ERRQUEUE))
-		return kernel_call(sk, fd, r);
+	if (!(r->flags & MSG_ERRQUEUE)) {
+		n = r->flags & OS_FLAGS || !sl_udp_sk(sk)->filtered ? -EAGAIN
+								    : from_accepted(sk, r);
+		return n == -EAGAIN ? kernel_call(sk, fd, r) : n;
+	}
 	n = sl_errq_recv(sk, fd, r->msg ? r->msg : &none, r->flags);
 	if (n >= 0)
 		sl_sock_path_again(sk);
+	return n;
+}
+
+ssize_t sl_dgram_from_kernel(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
+{
+	ssize_t n = -EAGAIN;
+
+	if (os_due(sk) || sl_udp_sk(sk)->os_first)
+		n = from_kernel(sk, fd, r);
+	if (n == -EAGAIN)
+		sl_udp_sk(sk)->os_first = false;
 	return n;
 }
 

@@ -22,5 +22,8 @@ struct sl_rx_req {
 /* Receives one datagram, ours or the kernel's; waits for it if the socket and the flags say so.
  * Bytes, or -errno as recvmsg(2). No lane held. */
 ssize_t sl_dgram_recv(struct sl_sock *sk, int fd, const struct sl_rx_req *r);
+/* Receives a datagram that the kernel has for the socket, if it is time to look for one. -EAGAIN:
+ * there is none, as far as we know. Never waits. No lane held. */
+ssize_t sl_dgram_from_kernel(struct sl_sock *sk, int fd, const struct sl_rx_req *r);
 
 #endif

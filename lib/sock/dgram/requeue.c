@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/front/broker.h"
+#include "sock/core/extra.h"
 #include "sock/core/sock.h"
 #include "sock/core/udp_sock.h"
 #include "sock/dgram/dgram.h"
@@ -103,21 +104,37 @@ static int send_again(const struct sl_sock *sk, const struct sl_dgram *d, uint8_
 	return sl_broker_inject(sk->fd, bytes, assemble(&p, d, bytes), d->v6 ? d->ifindex : 0);
 }
 
-void sl_sock_requeue(struct sl_sock *sk, struct sl_lane *lane)
+/* Empties the queue; returns how many are lost, the last one by *err. */
+static int requeue_all(const struct sl_sock *sk, struct sl_lane *lane, struct sl_udp *u,
+		       uint8_t *bytes, int *err)
 {
-	struct sl_udp_sock *us = sl_udp_sk(sk);
-	uint8_t *bytes = sl_udp_queued(&us->udp) ? sl_malloc(SL_INJECT_MAX) : NULL;
-	int err = 0, lost = 0;
 	struct sl_dgram *d;
+	int lost = 0;
 
-	while ((d = sl_udp_peek(&us->udp))) {
+	while ((d = sl_udp_peek(u))) {
 		int ret = bytes ? send_again(sk, d, bytes) : -ENOMEM;
 
 		if (ret < 0)
-			err = ret;
+			*err = ret;
 		lost += ret < 0;
-		sl_udp_pop(&us->udp, &lane->frames);
+		sl_udp_pop(u, &lane->frames);
 	}
+	return lost;
+}
+
+void sl_sock_requeue(struct sl_sock *sk, struct sl_lane *lane)
+{
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+	uint8_t *bytes = sl_sock_queued(sk) ? sl_malloc(SL_INJECT_MAX) : NULL;
+	int err = 0, lost = 0;
+
+	if (us->extra) {
+		struct sl_udp before = us->extra->accepted;
+
+		lost = requeue_all(sk, lane, &us->extra->accepted, bytes, &err);
+		sl_extra_uncharge(sk, &before);
+	}
+	lost += requeue_all(sk, lane, &us->udp, bytes, &err);
 	sl_free(bytes);
 	if (lost)
 		sl_debug("sock", "fd %d: %d datagrams lost on the way to the kernel: %s", sk->fd,

@@ -17,6 +17,7 @@
 #include "sock/core/errq.h"
 #include "sock/core/life.h"
 #include "sock/core/option.h"
+#include "sock/core/extra.h"
 #include "sock/core/sock.h"
 #include "sock/core/udp_sock.h"
 #include "sock/dgram/dgram.h"
@@ -281,16 +282,17 @@ int sl_dgram_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen
 /* FIONREAD: the size of the next datagram. -EAGAIN: we have none. */
 static int next_size(struct sl_sock *sk, void *out)
 {
-	struct sl_udp_sock *us = sl_udp_sk(sk);
+	const struct sl_udp_sock *us = sl_udp_sk(sk);
+	const struct sl_udp *u = us->filtered ? &us->extra->accepted : &us->udp;
 	struct sl_lane *lane;
 	int len = -1;
 
 	if (!sl_sock_lock(sk, &lane))
 		return -EAGAIN;
-	if (!sl_udp_queued(&us->udp))
+	if (!sl_udp_queued(u))
 		sl_lane_turn_locked(lane);
-	if (sl_udp_queued(&us->udp))
-		len = sl_udp_peek(&us->udp)->len;
+	if (sl_udp_queued(u))
+		len = sl_udp_peek(u)->len;
 	sl_lane_unlock(lane);
 	return len < 0 ? -EAGAIN : sl_guard_copy(out, &len, sizeof(len));
 }

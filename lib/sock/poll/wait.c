@@ -24,6 +24,7 @@
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/core/endpoint.h"
+#include "sock/core/extra.h"
 #include "sock/core/sock.h"
 #include "sock/core/ready.h"
 #include "sock/listen/listen.h"
@@ -97,7 +98,7 @@ uint32_t sl_sock_ready(const struct sl_sock *sk)
 	if (sk->proto == IPPROTO_TCP)
 		return sl_tcp_sock_ready(sk);
 	ev = sl_unlikely(sl_load(&us->tx_blocked)) ? 0 : EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND;
-	if (sl_udp_queued(&us->udp) || (os & SL_OS_IN))
+	if (sl_extra_queued(sk) || (os & SL_OS_IN))
 		ev |= EPOLLIN | EPOLLRDNORM;
 	if (os & SL_OS_ERR || sl_errq_has(sk))
 		ev |= EPOLLERR | (sk->want & SL_WANT_ERR_PRI ? EPOLLPRI : 0);
@@ -161,6 +162,7 @@ static int round_once(struct sl_wait *w, bool os)
 	for (unsigned i = 0; i < w->nlanes; i++)
 		if (!w->follows[i])
 			sl_lane_turn(w->lane[i]);
+	sl_extra_filter_all();
 	r = w->ops->check(w->arg, os);
 	for (unsigned i = 0; i < w->nlanes && r > 0; i++)
 		sl_lane_lead(w->lane[i]);

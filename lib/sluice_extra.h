@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sluice: packets without a copy, seen by a callback before they are queued, and what a socket's
+ * way is. Beside sluice.h, with its conventions: -errno on failure, any thread, no errno.
+ * sluice-api(7) has a program for each part. Programs written for libvma's extra API find the same
+ * under its names and layouts in compat/vma_extra.h.
+ *
+ * A packet that the program holds counts against its socket's receive buffer, so a program that
+ * never frees stops receiving. Held packets end with the socket's last descriptor, at execve(2) and
+ * with the process. A forked child has none of its parent's; the parent's addresses are no memory
+ * there.
+ */
+#ifndef SLUICE_EXTRA_H
+#define SLUICE_EXTRA_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#pragma GCC visibility push(default)
+
+/* Callback ----------------------------------------------------------------------------------- */
+
+enum sl_verdict {
+	SL_PACKET_DROP, /* the packet is dropped */
+	SL_PACKET_RECV, /* it is queued for the receive calls */
+	SL_PACKET_HOLD, /* the program has it until sl_free_packets(); receive calls never see it */
+};
+
+/* A packet; valid until the callback returns. */
+struct sl_packet_info {
+	size_t size; /* of this structure; later versions add fields at the end */
+	void *id;    /* name for sl_free_packets(); NULL: the packet cannot be held */
+	struct sockaddr *src, *dst; /* sockaddr_in or sockaddr_in6, as sa_family says */
+	size_t payload_bytes;
+	uint32_t queue_pkts, queue_bytes; /* that wait for the receive calls */
+	struct timespec hw_stamp;         /* by the hardware; 0: it gave none */
+	struct timespec sw_stamp; /* CLOCK_REALTIME; 0: the socket asked for no time stamps */
+};
+
+/* Sees each datagram that comes over the bypass. Runs in a thread of the program that is in a call
+ * which receives, polls, selects or waits by epoll, with no lock held: it may make any call, also
+ * on its own socket. One thread at a time runs a socket's callback, in the packets' order.
+ * Datagrams that the kernel has for the socket pass by it. Returns an enum sl_verdict. */
+typedef int sl_recv_fn(int fd, size_t niov, struct iovec *iov, struct sl_packet_info *info,
+		       void *arg);
+
+/* Sets a datagram socket's callback; fn NULL: there is none any more. -EINVAL: no socket of ours;
+ * -EOPNOTSUPP: a stream; -ENOMEM. */
+int sl_recv_callback(int fd, sl_recv_fn *fn, void *arg);
+
+/* Receive without a copy ----------------------------------------------------------------------- */
+
+/* Packets as sl_recv_zcopy() lists them, one behind the other: count, then count packets, each with
+ * its pieces. */
+struct sl_packet {
+	void *id;    /* name for sl_free_packets() */
+	size_t niov; /* pieces */
+	struct iovec iov[];
+} __attribute__((packed));
+struct sl_packets {
+	size_t count;
+	struct sl_packet packet[];
+} __attribute__((packed));
+
+#define SL_ZCOPY_FORCE 0x01000000 /* in: fail rather than copy */
+#define SL_ZCOPY       0x00040000 /* out: buf has a struct sl_packets */
+
+/* Like recvfrom(2), but with SL_ZCOPY in *flags afterwards buf (len bytes) has a struct sl_packets:
+ * a datagram, or as many pieces of a stream as there is room for. Without that flag the data were
+ * copied, as they came by the kernel, or because the program holds as much as its receive buffer
+ * allows. Returns bytes of payload. -ENOBUFS: no room in buf for one packet; -EIO: SL_ZCOPY_FORCE,
+ * and the next data are the kernel's; -EOPNOTSUPP: SL_ZCOPY_FORCE with flags that only a copy
+ * serves; -EINVAL: no socket of ours. */
+ssize_t sl_recv_zcopy(int fd, void *buf, size_t len, int *flags, struct sockaddr *from,
+		      socklen_t *fromlen);
+
+/* Gives packets back; each of the n entries has 16 bytes, of which id counts. -EINVAL: no socket of
+ * ours; -ENOENT: a packet that this socket does not hold (freed before, or never its own); the
+ * others are freed all the same. */
+int sl_free_packets(int fd, const struct sl_packet *packets, size_t n);
+
+/* What is offloaded ---------------------------------------------------------------------------- */
+
+/* Puts a line of sluice.conf(5) at the head of this process's rules. Sockets that have been decided
+ * stay where they are. -EINVAL: the line is wrong (the log says where); -ENOSPC. */
+int sl_conf_add(const char *line);
+/* Whether sockets that the thread makes from now on may be offloaded; over
+ * SLUICE_OFFLOADED_SOCKETS. -ESRCH: no such thread; -ENOSPC: too many threads have their own
+ * setting. */
+int sl_thread_offload(bool offload, pthread_t thread);
+
+/* What a socket's way is ------------------------------------------------------------------------
+ */
+
+/* Descriptors that become readable when packets come for the socket's lane: for poll(2) alone.
+ * Writes at most n, returns how many there are. -EINVAL: no socket of ours; -ENODATA: not
+ * offloaded. */
+int sl_ring_fds(int fd, int *fds, int n);
+/* Descriptor of the ring by which the socket sends. Errors as above. */
+int sl_ring_tx_fd(int fd);
+/* Writes the socket's counters, or with fd 0 those of all sockets, to the log, at that level
+ * (SLUICE_TRACELEVEL's numbers). -EBADF: no socket of ours. */
+int sl_dump_fd(int fd, int level);
+/* The Ethernet, IP and UDP headers of the next datagram of a connected socket, lengths and
+ * checksums 0. *len: room, then the bytes written; buf NULL: only tells the length. -EINVAL: no
+ * socket of ours; -ENOBUFS: too little room; -ENOTCONN: not connected, or not offloaded. */
+int sl_network_header(int fd, void *buf, uint16_t *len);
+/* (sl_send() with MSG_SYN sends nothing, but brings what a datagram of these bytes needs into the
+ * caches. The length, or -EBUSY: the kernel would have to send it.) */
+
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Packets that a program sees without a copy: a socket's part of lib/sluice_extra.h. Sockets that
+ * never used it have none. The functions are sock/extra's. */
+#ifndef SL_EXTRA_H
+#define SL_EXTRA_H
+
+#include "sock/core/udp_sock.h"
+
+struct sl_packet_info;
+
+/* A packet that the program holds. Its bytes stay charged to the socket's receive buffer. */
+struct sl_held {
+	uint64_t id;     /* 0: the entry is free */
+	uint32_t frame;  /* of a free entry: the next free one */
+	uint32_t charge; /* bytes, as struct sl_dgram.truesize */
+	uint8_t nmore;
+	uint8_t refs; /* the program's references; socketxtreme's buffers have more than one */
+};
+
+/* Stays with the socket object, since other threads read it without a lock. The lane's lock
+ * protects it, except where said. */
+struct sl_extra {
+	struct sl_udp accepted; /* datagrams that the callback has let pass, for receive calls */
+	int (*callback)(int fd, size_t niov, struct iovec *iov, struct sl_packet_info *info,
+			void *arg); /* NULL: none */
+	void *arg;
+	int fd;           /* the number given at registration */
+	uint32_t runs;    /* thread ID of the thread that runs the callback, 0: none; atomic */
+	uint32_t listed;  /* place in the list of sockets with a callback + 1; 0: not in it */
+	uint32_t nheld;   /* packets that the program holds; read without a lock, too */
+	uint32_t size;    /* entries of held */
+	uint32_t free;    /* first free entry; size: none */
+	uint64_t next_id; /* high bits of the next packet's name */
+	uint64_t charged; /* TCP: bytes of the packets held */
+	uint64_t user_data;
+	bool has_user_data;
+	struct sl_held *held;
+};
+
+struct sl_extra_ops {
+	/* Shows the callback what came, and sorts it. No lock. */
+	void (*filter)(struct sl_sock *sk);
+	/* The same for all sockets with a callback. No lock. */
+	void (*filter_all)(void);
+	/* The socket ends: gives all frames back. Lane held. */
+	void (*end)(struct sl_sock *sk, struct sl_lane *lane);
+	/* In a child: forgets what is the parent's. */
+	void (*child)(void);
+};
+/* NULL: nothing of it was used in this process. */
+extern const struct sl_extra_ops *sl_extra_ops;
+/* Sockets that have a callback. Atomic. */
+extern uint32_t sl_extra_filters;
+
+/* A stream's, which has no room for it in its own object: from a table. NULL: it has none. */
+struct sl_extra *sl_extra_of_stream(const struct sl_sock *sk);
+static inline struct sl_extra *sl_extra_of(const struct sl_sock *sk)
+{
+	return sl_sock_is_udp(sk) ? sl_udp_sk_const(sk)->extra : sl_extra_of_stream(sk);
+}
+/* Gives the socket its part. Lane held. 0 or -ENOMEM. */
+int sl_extra_attach(struct sl_sock *sk, struct sl_extra *x);
+
+/* Datagrams that receive calls can have: of a socket with a callback those that it let pass. */
+static inline uint32_t sl_extra_queued(const struct sl_sock *sk)
+{
+	const struct sl_udp_sock *us = sl_udp_sk_const(sk);
+
+	return sl_unlikely(us->filtered) ? sl_udp_queued(&us->extra->accepted)
+					 : sl_udp_queued(&us->udp);
+}
+/* Datagrams in our own receive queues, those included that a callback has not seen; the kernel's
+ * queue is not counted. */
+static inline uint32_t sl_sock_queued(const struct sl_sock *sk)
+{
+	const struct sl_udp_sock *us = sl_udp_sk_const(sk);
+
+	if (!sl_sock_is_udp(sk))
+		return 0;
+	return sl_udp_queued(&us->udp) + (us->extra ? sl_udp_queued(&us->extra->accepted) : 0);
+}
+/* Packets of the socket that the program holds. */
+static inline uint32_t sl_extra_held(const struct sl_sock *sk)
+{
+	const struct sl_extra *x = sl_extra_of(sk);
+
+	return x ? sl_load(&x->nheld) : 0;
+}
+/* Call in a thread of the program that polls, after it has turned its lanes. No lock. */
+static inline void sl_extra_filter_all(void)
+{
+	if (sl_unlikely(sl_load(&sl_extra_filters)))
+		sl_extra_ops->filter_all();
+}
+/* The socket ends. Lane held. */
+static inline void sl_extra_end(struct sl_sock *sk, struct sl_lane *lane)
+{
+	if (sl_unlikely(sl_extra_of(sk) != NULL))
+		sl_extra_ops->end(sk, lane);
+}
+/* In a child after fork. */
+void sl_extra_child(void);
+/* Datagrams of accepted have been read, or moved on: gives their charge back. before: a copy of
+ * the queue from before. Lane held. */
+void sl_extra_uncharge(struct sl_sock *sk, const struct sl_udp *before);
+
+#endif

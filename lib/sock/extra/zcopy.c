@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Receives without a copy: the program gets pointers into the frames, and holds them. */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/guard.h"
+#include "base/sys.h"
+#include "sluice.h"
+#include "sluice_extra.h"
+#include "sock/core/block.h"
+#include "sock/core/mail.h"
+#include "sock/dgram/recv.h"
+#include "sock/extra/held.h"
+#include "stack/lane.h"
+
+struct zcopy {
+	struct sl_sock *sk;
+	struct sl_extra *x;
+	int fd;
+	void *buf;
+	size_t len;
+	int flags; /* without SL_ZCOPY_FORCE */
+	bool force, zcopy;
+	struct sockaddr *from;
+	socklen_t *fromlen;
+};
+
+/* Flags that a receive without copy serves itself. */
+#define OUR_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CMSG_CLOEXEC | MSG_TRUNC)
+
+/* What sl_packets is for one packet. */
+struct list {
+	size_t count;
+	void *id;
+	size_t niov;
+	struct iovec iov[SL_RX_BUFS];
+} __attribute__((packed));
+#define LIST_BYTES(niov) (offsetof(struct list, iov) + (niov) * sizeof(struct iovec))
+
+static int put_name(const struct zcopy *z, const struct sl_dgram *d)
+{
+	struct sockaddr_in6 sa;
+	struct sl_addr src;
+	uint16_t port;
+	socklen_t room, len = sizeof(sa);
+
+	sl_dgram_addrs(d, &src, &port, NULL);
+	sl_addr_to_sockaddr(&src, port, d->ifindex, z->sk->family, (struct sockaddr *)&sa, &len);
+	if (sl_guard_copy(&room, z->fromlen, sizeof(room)) ||
+	    sl_guard_copy(z->from, &sa, sl_min(room, len)) ||
+	    sl_guard_copy(z->fromlen, &len, sizeof(len)))
+		return -EFAULT;
+	return 0;
+}
+
+/* Gives the program the oldest datagram of the queue, which is not empty. Lane held. */
+static ssize_t take(struct zcopy *z, struct sl_udp *u)
+{
+	const struct sl_dgram *d = sl_udp_peek(u);
+	struct sl_piece piece[SL_RX_BUFS];
+	struct list l = {.count = 1, .niov = 1};
+	ssize_t n = d->len;
+
+	if (sl_likely(!d->nmore)) {
+		l.iov[0] = (struct iovec){sl_unconst(sl_dgram_data(d)), d->len};
+	} else {
+		l.niov = sl_dgram_pieces(d, piece);
+		for (size_t i = 0; i < l.niov; i++)
+			l.iov[i] = (struct iovec){sl_unconst(piece[i].data), piece[i].len};
+	}
+	if (sl_unlikely(z->len < LIST_BYTES(l.niov)))
+		return -ENOBUFS;
+	if (z->from && put_name(z, d))
+		return -EFAULT;
+	l.id = (void *)(uintptr_t)sl_held_add(z->x, d->frame, d->nmore, d->truesize);
+	if (sl_unlikely(!l.id))
+		return -ENOMEM;
+	if (sl_guard_copy(z->buf, &l, LIST_BYTES(l.niov))) {
+		sl_held_del(z->x, sl_held_find(z->x, (uint64_t)(uintptr_t)l.id));
+		return -EFAULT;
+	}
+	if (sl_unlikely(u != &sl_udp_sk(z->sk)->udp)) {
+		/* In the queue of the socket it has stayed charged, as detached. */
+		u->charged -= d->truesize;
+		u->more -= d->nmore + 1u;
+	}
+	sl_udp_detach(u);
+	z->zcopy = true;
+	return n;
+}
+
+static ssize_t take_ours(struct zcopy *z)
+{
+	struct sl_udp_sock *us = sl_udp_sk(z->sk);
+	struct sl_udp *u = &us->udp;
+	struct sl_lane *lane;
+	ssize_t n = -EAGAIN;
+
+	if (sl_unlikely(us->filtered)) {
+		u = &z->x->accepted;
+		if (!sl_udp_queued(u))
+			sl_filter_run(z->sk);
+	}
+	if (sl_unlikely(!sl_sock_lock(z->sk, &lane)))
+		return -EDEADLK;
+	if (!sl_udp_queued(u) && u == &us->udp)
+		sl_lane_turn_locked(lane);
+	if (sl_udp_queued(u))
+		n = take(z, u);
+	sl_lane_unlock(lane);
+	return n;
+}
+
+/* What the kernel has for the socket is copied. */
+static ssize_t copy_kernels(const struct zcopy *z)
+{
+	struct iovec iov = {z->buf, z->len};
+	struct msghdr msg = {.msg_name = z->from, .msg_iov = &iov, .msg_iovlen = 1};
+	struct sl_rx_req r = {&iov, 1, &msg, z->flags, z->len};
+	ssize_t n;
+
+	if (z->from && sl_guard_copy(&msg.msg_namelen, z->fromlen, sizeof(socklen_t)))
+		return -EFAULT;
+	n = sl_dgram_from_kernel(z->sk, z->fd, &r);
+	if (n >= 0 && z->from && sl_guard_copy(z->fromlen, &msg.msg_namelen, sizeof(socklen_t)))
+		return -EFAULT;
+	return n;
+}
+
+/* True: the kernel has a datagram, which SL_ZCOPY_FORCE does not want copied. */
+static bool kernel_has(const struct zcopy *z)
+{
+	return sl_load(&z->sk->os) &&
+	       sl_sys_recvfrom(z->fd, NULL, 0, MSG_PEEK | MSG_DONTWAIT, NULL, NULL) >= 0;
+}
+
+static ssize_t attempt(void *arg)
+{
+	struct zcopy *z = arg;
+	struct sl_udp_sock *us = sl_udp_sk(z->sk);
+	bool kernel_first = us->os_first || (sl_load(&z->sk->os) && (us->os_turn ^= 1));
+	ssize_t n;
+
+	if (sl_unlikely(kernel_first) && !z->force) {
+		n = copy_kernels(z);
+		if (n != -EAGAIN)
+			return n;
+	}
+	n = take_ours(z);
+	if (sl_likely(n != -EAGAIN))
+		return n;
+	n = z->force ? (kernel_has(z) ? -EIO : -EAGAIN) : copy_kernels(z);
+	if (n != -EAGAIN)
+		return n;
+	if (us->udp.rx_shut)
+		return 0;
+	return sl_load(&z->sk->state) == SL_STATE_KERNEL && !sl_sock_queued(z->sk) ? -EREMCHG
+										   : -EAGAIN;
+}
+
+static ssize_t receive(struct zcopy *z)
+{
+	uint64_t wait_ns = z->sk->rcvtimeo_ns;
+	ssize_t n = attempt(z);
+
+	if (n == -EAGAIN && !z->sk->nonblock && !(z->flags & MSG_DONTWAIT))
+		n = sl_sock_block(z->sk, z->fd, wait_ns ? sl_now_ns() + wait_ns : 0, attempt, z);
+	if (n == -EREMCHG)
+		n = z->force ? -EIO
+			     : sl_recvfrom(z->fd, z->buf, z->len, z->flags, z->from, z->fromlen);
+	return n == -ETIMEDOUT || n == -EDEADLK ? -EAGAIN : n;
+}
+
+SL_API
+ssize_t sl_recv_zcopy(int fd, void *buf, size_t len, int *flags, struct sockaddr *from,
+		      socklen_t *fromlen)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	int in = flags ? *flags : 0;
+	struct zcopy z = {
+		.sk = sk,
+		.fd = fd,
+		.buf = buf,
+		.len = len,
+		.flags = in & ~(SL_ZCOPY_FORCE | SL_ZCOPY),
+		.force = in & SL_ZCOPY_FORCE,
+		.from = from,
+		.fromlen = fromlen,
+	};
+	ssize_t n;
+
+	if (!sk)
+		return -EINVAL;
+	if (flags)
+		*flags = 0;
+	if ((z.flags & ~OUR_FLAGS) || !sl_sock_is_udp(sk) || !(z.x = sl_extra_get(sk)))
+		return z.force ? -EOPNOTSUPP : sl_recvfrom(fd, buf, len, z.flags, from, fromlen);
+	sl_sock_part(sk);
+	n = receive(&z);
+	if (sl_likely(z.zcopy) && flags)
+		*flags = SL_ZCOPY;
+	if (sl_likely(n >= 0))
+		sk->stats->rx_poll_hit++;
+	else if (n == -EAGAIN)
+		sk->stats->rx_eagain++;
+	return n;
+}
+
+SL_API
+int sl_free_packets(int fd, const struct sl_packet *packets, size_t n)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	struct sl_extra *x = sk ? sl_extra_of(sk) : NULL;
+	struct sl_lane *lane;
+	int err = 0;
+
+	if (!sk)
+		return -EINVAL;
+	if (!x)
+		return n ? -ENOENT : 0;
+	if (sl_guard_touch(packets, n * sizeof(*packets)))
+		return -EFAULT;
+	if (!sl_sock_lock(sk, &lane))
+		return -EBUSY;
+	for (size_t i = 0; i < n; i++) {
+		struct sl_held *h = sl_held_find(x, (uint64_t)(uintptr_t)packets[i].id);
+
+		if (sl_likely(h != NULL))
+			sl_held_put(sk, lane, h);
+		else
+			err = -ENOENT;
+	}
+	sl_lane_unlock(lane);
+	return err;
+}
