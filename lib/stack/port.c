@@ -419,15 +419,20 @@ enum sl_rule_action sl_port_decide(const struct sl_port *port, uint32_t role,
 				   const struct sl_addr *first, uint16_t first_port,
 				   const struct sl_addr *second, uint16_t second_port)
 {
-	unsigned n = SL_MAX_RULES;
+	unsigned n = SL_MAX_RULES, nadded;
 	const struct sl_rule *rules = port ? port->info.rules : NULL, *hit;
 	enum sl_rule_action action;
+	const struct sl_rule_ask ask = {role, first, first_port, second, second_port};
+	const struct sl_rule *added = sl_rules_added(&nadded);
 
+	if (added) {
+		action = sl_rule_decide(added, nadded, &ask, &hit);
+		if (hit || action == SL_RULE_NONE)
+			return action;
+	}
 	if (!rules)
 		rules = sl_rules(&n);
-	action = sl_rule_decide(rules, n,
-				&(struct sl_rule_ask){role, first, first_port, second, second_port},
-				&hit);
+	action = sl_rule_decide(rules, n, &ask, &hit);
 	if (hit && port && port->info.rules_rw)
 		__atomic_fetch_add(&port->info.rules_rw[hit - rules].hits, 1, __ATOMIC_RELAXED);
 	return action;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/sys.h"
@@ -119,6 +120,39 @@ const struct sl_rule *sl_rules(unsigned *n)
 {
 	*n = loaded.n;
 	return loaded.rules;
+}
+
+/* Filled from the end, so that an array that a reader has found stays as it is. */
+static struct sl_rule added[SL_MAX_RULES];
+static unsigned nadded; /* atomic */
+static struct sl_lock adding;
+
+int sl_rules_add(const char *line, struct sl_conf_error *err)
+{
+	size_t len = strnlen(line, SL_RULE_TEXT_MAX + 1);
+	struct sl_rule rule;
+	int ret = -ENOSPC;
+
+	while (len && (line[len - 1] == '\n' || line[len - 1] == '\r'))
+		len--;
+	memset(&rule, 0, sizeof(rule));
+	if (sl_conf_rule(line, len, &rule, err))
+		return -EINVAL;
+	if (!sl_lock(&adding))
+		return -EBUSY;
+	if (nadded < SL_MAX_RULES) {
+		added[SL_MAX_RULES - nadded - 1] = rule;
+		sl_store_release(&nadded, nadded + 1);
+		ret = 0;
+	}
+	sl_unlock(&adding);
+	return ret;
+}
+
+const struct sl_rule *sl_rules_added(unsigned *n)
+{
+	*n = sl_load_acquire(&nadded);
+	return *n ? &added[SL_MAX_RULES - *n] : NULL;
 }
 
 const char *sl_rules_file(void)

@@ -7,6 +7,7 @@
 #include "base/settings.h"
 #include "base/sys.h"
 #include "sluice.h"
+#include "sock/call/choice.h"
 #include "sock/call/only.h"
 #include "sock/call/start.h"
 #include "sock/core/life.h"
@@ -47,7 +48,7 @@ int sl_socket(int domain, int type, int protocol)
 		return fd;
 	if (sl_start() < 0 || (proto == IPPROTO_TCP && !sl_settings.tcp))
 		return fd;
-	if (!sl_settings.offloaded_sockets || sl_is_kernel_only() || !sl_sock_same_netns(fd)) {
+	if (!sl_thread_may_offload() || sl_is_kernel_only() || !sl_sock_same_netns(fd)) {
 		sl_stats->not_offloaded++;
 		return fd;
 	}
