@@ -229,6 +229,42 @@ static bool memory_is_there(const struct sl_tx_req *r)
 							   sizeof(struct sockaddr_storage)));
 }
 
+/* MSG_SYN, libvma's dummy send: goes the way of a send, without its last step, so that the next one
+ * finds code, path and a frame in the caches. The kernel ignores that flag and would send. */
+static SL_COLD ssize_t warm(struct sl_sock *sk, const struct sl_tx_req *given)
+{
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+	struct sl_tx_req r = *given;
+	struct sl_lane *lane;
+	ssize_t n = -EBUSY;
+	uint32_t frame;
+
+	r.flags &= ~MSG_SYN;
+	if (wants_kernel(sk, &r) || !memory_is_there(&r) || !sl_sock_lock(sk, &lane))
+		return n;
+	if (lane != &sl_limbo && sk->state == SL_STATE_OFFLOADED &&
+	    (sl_send_is_same(&us->path, &r) || sl_send_find(sk, &r, &us->path) == 0)) {
+		if (!sl_path_is_fresh(&us->path, sl_now_ns()))
+			sl_send_make_path(sk, lane, &us->path,
+					  &(struct sl_tx_ctl){.tos = -1, .ttl = -1}, sl_now_ns());
+		frame = us->path.leg && r.len <= us->path.max_payload ? sl_lane_frame(lane)
+								      : SL_NO_FRAME;
+		if (frame != SL_NO_FRAME) {
+			uint8_t *at = sl_frame_ptr(frame) + SL_SEND_ROOM;
+
+			for (size_t i = 0; i < r.niov; at += r.iov[i++].iov_len)
+				if (sl_guard_copy(at, r.iov[i].iov_base, r.iov[i].iov_len))
+					break;
+			sl_build_udp(&us->path.hdr, sl_frame_ptr(frame) + SL_SEND_ROOM,
+				     (uint16_t)r.len, us->ip_id, 0);
+			sl_frame_put(&lane->frames, frame);
+			n = (ssize_t)r.len;
+		}
+	}
+	sl_lane_unlock(lane);
+	return n;
+}
+
 static ssize_t try_once(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
 			struct sl_lane **lane_out)
 {
@@ -240,6 +276,8 @@ static ssize_t try_once(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
 	if (sl_unlikely(sk->state != SL_STATE_OFFLOADED))
 		first_send(sk, r->flags);
 	if (sl_unlikely(wants_kernel(sk, r) || !memory_is_there(r))) {
+		if (r->flags & MSG_SYN)
+			return warm(sk, r);
 		/* Without UDP_CORK the first send without MSG_MORE finishes the datagram. */
 		sl_udp_sk(sk)->more = r->flags & MSG_MORE;
 		return send_by_kernel(sk, fd, r);
