@@ -27,7 +27,6 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Entry points of -D_FORTIFY_SOURCE, which no header declares. room: bytes the buffer has. */
@@ -92,6 +91,7 @@ int io_uring_register(unsigned fd, unsigned op, const void *arg, unsigned n);
 
 #include "base/base.h"
 #include "sluice.h"
+#include "sluice_extra.h"
 
 enum sl_call {
 #define SL_CALL(result, name, params, raw) SL_CALL_##name,

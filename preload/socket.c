@@ -2,6 +2,7 @@
 /* Calls on sockets: make, name, connect, query and set options. (socketpair(2) makes kernel sockets
  * only, so it is not wrapped.) */
 #include "real.h"
+#include "vma_api.h"
 
 #include <linux/netlink.h>
 #include <sys/syscall.h>
@@ -118,8 +119,11 @@ int getpeername(int fd, struct sockaddr *addr, socklen_t *len)
 
 int getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 {
-	if (!ours(fd))
+	if (!ours(fd)) {
+		if (sl_unlikely(fd == -1) && sl_vma_api(level, name, val, len))
+			return 0;
 		return REAL(getsockopt)(fd, level, name, val, len);
+	}
 	return (int)done(lib.getsockopt(fd, level, name, val, len));
 }
 
@@ -127,6 +131,8 @@ int setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 {
 	if (!ours(fd))
 		return REAL(setsockopt)(fd, level, name, val, len);
+	if (sl_unlikely(level == SOL_SOCKET && name >= SL_VMA_FIRST && name <= SL_VMA_LAST))
+		return (int)done(sl_vma_setsockopt(fd, name));
 	return (int)done(lib.setsockopt(fd, level, name, val, len));
 }
 

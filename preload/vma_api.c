@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* libvma's extra API on top of sluice_extra.h: turns -errno into errno, and pairs the layouts. */
+#include "vma_api.h"
+
+#include "compat/vma_extra.h"
+#include "real.h"
+
+/* The callback's structure and the lists of packets are the library's own: field by field the same.
+ */
+#define SAME(a, x, b, y) _Static_assert(offsetof(a, x) == offsetof(b, y), #x)
+SAME(struct vma_info_t, struct_sz, struct sl_packet_info, size);
+SAME(struct vma_info_t, packet_id, struct sl_packet_info, id);
+SAME(struct vma_info_t, src, struct sl_packet_info, src);
+SAME(struct vma_info_t, dst, struct sl_packet_info, dst);
+SAME(struct vma_info_t, payload_sz, struct sl_packet_info, payload_bytes);
+SAME(struct vma_info_t, socket_ready_queue_pkt_count, struct sl_packet_info, queue_pkts);
+SAME(struct vma_info_t, socket_ready_queue_byte_count, struct sl_packet_info, queue_bytes);
+SAME(struct vma_info_t, hw_timestamp, struct sl_packet_info, hw_stamp);
+SAME(struct vma_info_t, sw_timestamp, struct sl_packet_info, sw_stamp);
+_Static_assert(sizeof(struct vma_info_t) == sizeof(struct sl_packet_info), "info");
+SAME(struct vma_packet_t, iov, struct sl_packet, iov);
+SAME(struct vma_packets_t, pkts, struct sl_packets, packet);
+_Static_assert(VMA_PACKET_DROP == (int)SL_PACKET_DROP && VMA_PACKET_RECV == (int)SL_PACKET_RECV &&
+		       VMA_PACKET_HOLD == (int)SL_PACKET_HOLD,
+	       "verdicts");
+_Static_assert(MSG_VMA_ZCOPY == SL_ZCOPY && MSG_VMA_ZCOPY_FORCE == SL_ZCOPY_FORCE, "flags");
+
+static int register_recv_callback(int s, vma_recv_callback_t callback, void *context)
+{
+	return (int)done(ours(s) ? lib.recv_callback(s, (sl_recv_fn *)callback, context) : -EINVAL);
+}
+
+static int recvfrom_zcopy(int s, void *buf, size_t len, int *flags, struct sockaddr *from,
+			  socklen_t *fromlen)
+{
+	if (!ours_point(s))
+		return (int)done(-EINVAL);
+	return (int)done(lib.recv_zcopy(s, buf, len, flags, from, fromlen));
+}
+
+static int free_packets(int s, struct vma_packet_t *pkts, size_t count)
+{
+	return (int)done(ours(s) ? lib.free_packets(s, (const struct sl_packet *)pkts, count)
+				 : -EINVAL);
+}
+
+static int add_conf_rule(char *line)
+{
+	return (int)done(sl_lib_load() ? lib.conf_add(line) : -EAGAIN);
+}
+
+static int thread_offload(int offload, pthread_t tid)
+{
+	return (int)done(sl_lib_load() ? lib.thread_offload(offload != 0, tid) : -EAGAIN);
+}
+
+static int get_socket_rings_num(int fd)
+{
+	int n = ours(fd) ? lib.ring_fds(fd, NULL, 0) : -EINVAL;
+
+	return (int)done(n == -ENODATA ? 0 : n);
+}
+
+static int get_socket_rings_fds(int fd, int *fds, int n)
+{
+	int have = ours(fd) && fds ? lib.ring_fds(fd, fds, n) : -EINVAL;
+
+	return (int)done(have > n ? n : have);
+}
+
+/* All destinations of a socket leave by its lane's ring. */
+static int get_socket_tx_ring_fd(int fd, struct sockaddr *to, socklen_t tolen)
+{
+	(void)to;
+	(void)tolen;
+	return (int)done(ours(fd) ? lib.ring_tx_fd(fd) : -EINVAL);
+}
+
+static int dump_fd_stats(int fd, int level)
+{
+	return (int)done(fd <= 0 || ours(fd) ? (lib_is_there() ? lib.dump_fd(fd, level) : 0)
+					     : -EBADF);
+}
+
+static int get_socket_network_header(int fd, void *ptr, uint16_t *len)
+{
+	return (int)done(ours(fd) ? lib.network_header(fd, ptr, len) : -EINVAL);
+}
+
+/* What only libvma's own rings can do. */
+#define ABSENT(name, ...)                                                                          \
+	static int name(__VA_ARGS__)                                                               \
+	{                                                                                          \
+		return (int)done(-EOPNOTSUPP);                                                     \
+	}
+ABSENT(socketxtreme_poll, int fd, struct vma_completion_t *c, unsigned n, int flags)
+ABSENT(socketxtreme_free_vma_packets, struct vma_packet_desc_t *packets, int num)
+ABSENT(socketxtreme_ref_vma_buff, struct vma_buff_t *buff)
+ABSENT(socketxtreme_free_vma_buff, struct vma_buff_t *buff)
+ABSENT(vma_add_ring_profile, struct vma_ring_type_attr *profile, int *key)
+ABSENT(get_ring_direct_descriptors, int fd, struct vma_mlx_hw_device_data *data)
+ABSENT(register_memory_on_ring, int fd, void *addr, size_t length, uint32_t *key)
+ABSENT(deregister_memory_on_ring, int fd, void *addr, size_t length)
+ABSENT(vma_modify_ring, struct vma_modify_ring_attr *attr)
+ABSENT(api_ioctl, void *cmsg, size_t len)
+
+static struct vma_api_t api = {
+	.register_recv_callback = register_recv_callback,
+	.recvfrom_zcopy = recvfrom_zcopy,
+	.free_packets = free_packets,
+	.add_conf_rule = add_conf_rule,
+	.thread_offload = thread_offload,
+	.socketxtreme_poll = socketxtreme_poll,
+	.get_socket_rings_num = get_socket_rings_num,
+	.get_socket_rings_fds = get_socket_rings_fds,
+	.get_socket_tx_ring_fd = get_socket_tx_ring_fd,
+	.socketxtreme_free_vma_packets = socketxtreme_free_vma_packets,
+	.socketxtreme_ref_vma_buff = socketxtreme_ref_vma_buff,
+	.socketxtreme_free_vma_buff = socketxtreme_free_vma_buff,
+	.dump_fd_stats = dump_fd_stats,
+	.vma_add_ring_profile = vma_add_ring_profile,
+	.get_socket_network_header = get_socket_network_header,
+	.get_ring_direct_descriptors = get_ring_direct_descriptors,
+	.register_memory_on_ring = register_memory_on_ring,
+	.deregister_memory_on_ring = deregister_memory_on_ring,
+	.vma_modify_ring = vma_modify_ring,
+	.vma_extra_supported_mask =
+		VMA_EXTRA_API_REGISTER_RECV_CALLBACK | VMA_EXTRA_API_RECVFROM_ZCOPY |
+		VMA_EXTRA_API_FREE_PACKETS | VMA_EXTRA_API_ADD_CONF_RULE |
+		VMA_EXTRA_API_THREAD_OFFLOAD | VMA_EXTRA_API_GET_SOCKET_RINGS_NUM |
+		VMA_EXTRA_API_GET_SOCKET_RINGS_FDS | VMA_EXTRA_API_GET_SOCKET_TX_RING_FD |
+		VMA_EXTRA_API_DUMP_FD_STATS | VMA_EXTRA_API_GET_SOCKET_NETWORK_HEADER,
+	.ioctl = api_ioctl,
+};
+
+bool sl_vma_api(int level, int name, void *val, socklen_t *len)
+{
+	struct vma_api_t *p = &api;
+
+	if (level != SOL_SOCKET || name != SO_VMA_GET_API || !val || !len || *len < sizeof(p) ||
+	    sl_in_vfork || !sl_lib_load())
+		return false;
+	memcpy(val, &p, sizeof(p));
+	*len = sizeof(p);
+	return true;
+}
+
+int sl_vma_setsockopt(int fd, int name)
+{
+	switch (name) {
+	case SO_VMA_SHUTDOWN_RX:
+		return lib.shutdown(fd, SHUT_RD);
+	case SO_VMA_USER_DATA:
+	case SO_VMA_RING_ALLOC_LOGIC:
+	case SO_VMA_RING_USER_MEMORY:
+	case SO_VMA_FLOW_TAG:
+		return -EOPNOTSUPP;
+	}
+	return -ENOPROTOOPT;
+}

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A program for libvma's extra API, written from the facts of its binary interface alone: nothing
+ * of ours is included. `vma_api PEER PORT OWN [CASE...]`; the peer is tests/preload/peer. */
+#include "../preload/t.h"
+#include <pthread.h>
+
+enum { DROP, RECV, HOLD };
+#define FORCE 0x01000000
+#define ZCOPY 0x00040000
+#define GET   2800
+#define REAL  0x50ffu /* bits 0-7, 12, 14 */
+
+struct packet {
+	void *id;
+	size_t n;
+	struct iovec iov[1];
+} __attribute__((packed));
+
+struct info {
+	size_t size;
+	void *id;
+	struct sockaddr_in *src, *dst;
+	size_t payload;
+	uint32_t pkts, bytes;
+	struct timespec hw, sw;
+} __attribute__((packed));
+
+static struct {
+	int (*callback)(int, int (*)(int, size_t, struct iovec *, struct info *, void *), void *);
+	int (*zcopy)(int, void *, size_t, int *, struct sockaddr *, socklen_t *);
+	int (*free)(int, void *, size_t);
+	int (*rule)(char *);
+	int (*offload)(int, pthread_t);
+	int (*xtreme)(int, void *, unsigned, int);
+	int (*rings)(int);
+	int (*ring_fds)(int, int *, int);
+	int (*tx_ring)(int, struct sockaddr *, socklen_t);
+	int (*xfree)(void *, int);
+	int (*ref)(void *);
+	int (*unref)(void *);
+	int (*dump)(int, int);
+	int (*profile)(void *, int *);
+	int (*header)(int, void *, uint16_t *);
+	int (*direct)(int, void *);
+	int (*reg)(int, void *, size_t, uint32_t *);
+	int (*dereg)(int, void *, size_t);
+	int (*modify)(void *);
+	uint64_t mask;
+	int (*ioctl)(void *, size_t);
+} __attribute__((packed)) * api;
+
+static char big[65536];
+
+static struct {
+	size_t count;
+	struct packet p;
+	struct iovec more[31];
+} __attribute__((packed)) list;
+
+/* Receives one datagram without a copy. */
+static void *zread(int fd, int len, int number)
+{
+	int flags = FORCE, n;
+	size_t all = 0;
+
+	memset(&list, 0, sizeof(list));
+	n = api->zcopy(fd, &list, sizeof(list), &flags, NULL, NULL);
+	CHECK(n == len);
+	CHECK(flags == ZCOPY && list.count == 1 && list.p.n >= 1);
+	CHECK(atoi(list.p.iov[0].iov_base) == number);
+	for (size_t i = 0; i < list.p.n; i++)
+		all += (&list.p.iov[0])[i].iov_len;
+	CHECK((int)all == len);
+	return list.p.id;
+}
+
+static int give(int fd, void *id)
+{
+	struct {
+		void *id;
+		size_t n;
+	} p = {id, 1};
+
+	return api->free(fd, &p, 1);
+}
+
+static int fresh(void)
+{
+	int fd = udp();
+
+	ask(fd, 1, 10, 0, 0); /* offloaded, and the path is there */
+	CHECK(recv(fd, big, sizeof(big), 0) == 10);
+	return fd;
+}
+
+static void structure(void)
+{
+	int pair[2], key;
+	uint32_t k32;
+	socklen_t len = 4;
+	void *p;
+
+	CHECK(getsockopt(-1, SOL_SOCKET, GET, &p, &len) < 0); /* too short for a pointer */
+	printf("mask %lx\n", (unsigned long)api->mask);
+	CHECK(api->mask == REAL);
+	CHECK(api->xtreme(1, big, 1, 0) < 0 && errno == EOPNOTSUPP);
+	CHECK(api->xfree(big, 1) < 0 && errno == EOPNOTSUPP);
+	CHECK(api->ref(big) < 0 && errno == EOPNOTSUPP);
+	CHECK(api->unref(big) < 0 && errno == EOPNOTSUPP);
+	CHECK(api->profile(big, &key) < 0 && errno == EOPNOTSUPP);
+	CHECK(api->direct(1, big) < 0 && errno == EOPNOTSUPP);
+	CHECK(api->reg(1, big, 1, &k32) < 0 && errno == EOPNOTSUPP);
+	CHECK(api->dereg(1, big, 1) < 0 && errno == EOPNOTSUPP);
+	CHECK(api->modify(big) < 0 && errno == EOPNOTSUPP);
+	CHECK(api->ioctl(big, 1) < 0 && errno == EOPNOTSUPP);
+	CHECK(pipe(pair) == 0);
+	CHECK(api->callback(pair[0], NULL, NULL) < 0 && errno == EINVAL);
+	CHECK(api->zcopy(pair[0], big, 100, &key, NULL, NULL) < 0 && errno == EINVAL);
+	CHECK(api->free(pair[0], big, 1) < 0 && errno == EINVAL);
+	CHECK(api->rings(pair[0]) < 0 && errno == EINVAL);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+static void zcopy(void)
+{
+	int fd = fresh(), other = fresh(), flags = FORCE | MSG_DONTWAIT;
+	struct sockaddr_storage from;
+	socklen_t len = sizeof(from);
+	void *id[3];
+
+	CHECK(api->zcopy(fd, &list, sizeof(list), &flags, NULL, NULL) < 0 && errno == EAGAIN);
+	ask(fd, 3, 700, 5, 0);
+	for (int i = 0; i < 3; i++)
+		id[i] = zread(fd, 700, i);
+	CHECK(id[0] != id[1] && id[1] != id[2]);
+	CHECK(give(other, id[0]) < 0 && errno == ENOENT);
+	CHECK(give(fd, id[1]) == 0);
+	CHECK(give(fd, id[1]) < 0 && errno == ENOENT); /* twice */
+	CHECK(give(fd, NULL) < 0 && errno == ENOENT);
+	CHECK(give(fd, big) < 0 && errno == ENOENT); /* forged */
+	for (unsigned long i = 0; i < 64; i++)
+		CHECK(give(fd, (void *)((unsigned long)id[0] ^ (1ul << i))) < 0 && errno == ENOENT);
+	CHECK(give(fd, id[0]) == 0 && give(fd, id[2]) == 0);
+	/* The datagram stays when there is no room for it, and the name is told. */
+	ask(fd, 1, 33, 0, 0);
+	wait_in(fd);
+	flags = 0;
+	CHECK(api->zcopy(fd, &list, 39, &flags, NULL, NULL) < 0 && errno == ENOBUFS);
+	CHECK(api->zcopy(fd, &list, 40, &flags, (struct sockaddr *)&from, &len) == 33);
+	CHECK(flags == ZCOPY && len == t_len && memcmp(&from, &t_peer, 8) == 0);
+	CHECK(give(fd, list.p.id) == 0);
+	CHECK(close(fd) == 0);
+	CHECK(give(fd, id[0]) < 0 && errno == EINVAL);
+	close(other);
+}
+
+/* What is held counts against the receive buffer, and close gives it back. */
+static void bounded(void)
+{
+	int fd = fresh(), room = 20000, flags, held = 0;
+
+	CHECK(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room)) == 0);
+	for (int round = 0; round < 5; round++) {
+		ask(fd, 100, 1000, 0, 0);
+		sleep_ms(100);
+		for (flags = FORCE | MSG_DONTWAIT;
+		     api->zcopy(fd, &list, sizeof(list), &flags, NULL, NULL) == 1000;
+		     flags = FORCE | MSG_DONTWAIT)
+			held++;
+	}
+	CHECK(held > 10 && held < 60);
+	close(fd);
+	/* Many times the packet memory, if it did not come back. */
+	for (int round = 0; round < 40; round++) {
+		fd = udp();
+		ask(fd, 50, 1000, 0, 0);
+		for (int i = 0; i < 50; i++)
+			zread(fd, 1000, i);
+		close(fd);
+	}
+}
+
+static struct seen {
+	int n, drop, recv, hold;
+	pthread_t by;
+	void *id[64];
+	int fd;
+} seen;
+
+static int look(int fd, size_t n, struct iovec *iov, struct info *info, void *arg)
+{
+	struct seen *s = arg;
+	int number = atoi(iov[0].iov_base), type;
+	socklen_t len = sizeof(type);
+
+	if (info->payload == 4) /* what it has sent itself came back */
+		return DROP;
+	CHECK(fd == s->fd && n == 1 && iov[0].iov_len == info->payload);
+	CHECK(info->size == sizeof(*info) && info->payload == 200);
+	CHECK(memcmp(info->src, &t_peer, 8) == 0 && info->dst->sin_family == t_own.ss_family);
+	CHECK(pthread_equal(pthread_self(), s->by));
+	CHECK(getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_DGRAM);
+	CHECK(send(fd, "echo", 4, 0) == 4 || errno == EAGAIN); /* calls are allowed */
+	s->n++;
+	if (number % 3 == 0) {
+		s->drop++;
+		return DROP;
+	}
+	if (number % 3 == 1) {
+		s->recv++;
+		return RECV;
+	}
+	s->id[s->hold++] = info->id;
+	return HOLD;
+}
+
+static int only_drop(int fd, size_t n, struct iovec *iov, struct info *info, void *arg)
+{
+	++*(int *)arg;
+	return DROP;
+}
+
+static void sort(void)
+{
+	int fd = fresh(), got = 0;
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	seen = (struct seen){.by = pthread_self(), .fd = fd};
+	nonblock(fd);
+	ask(fd, 30, 200, 0, 0);
+	sleep_ms(150); /* the keeper has them, and calls nothing */
+	CHECK(api->callback(fd, look, &seen) == 0 && seen.n == 0);
+	while (seen.n < 30) {
+		if (poll(&p, 1, 2000) != 1)
+			break;
+		while (recv(fd, big, sizeof(big), 0) == 200) {
+			CHECK(atoi(big) == got * 3 + 1);
+			got++;
+		}
+	}
+	printf("seen %d drop %d recv %d hold %d got %d\n", seen.n, seen.drop, seen.recv, seen.hold,
+	       got);
+	CHECK(seen.n == 30 && seen.drop == 10 && seen.hold == 10 && got == 10);
+	for (int i = 0; i < 10; i++)
+		CHECK(give(fd, seen.id[i]) == 0);
+	CHECK(api->callback(fd, NULL, NULL) == 0);
+	sleep_ms(50);
+	drain(fd);
+	ask(fd, 2, 200, 0, 0);
+	CHECK(poll(&p, 1, 2000) == 1 && recv(fd, big, sizeof(big), 0) > 0 && seen.n == 30);
+	close(fd);
+}
+
+/* Packets that the callback drops wake no reader. */
+static void quiet(void)
+{
+	int fd = fresh(), n = 0, ep = epoll_create1(0);
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLET, .data.fd = fd};
+
+	CHECK(api->callback(fd, only_drop, &n) == 0);
+	CHECK(epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev) == 0);
+	ask(fd, 8, 200, 20, 5);
+	CHECK(epoll_wait(ep, &ev, 1, 400) == 0);
+	printf("dropped %d\n", n);
+	CHECK(n == 8);
+	/* A blocking call waits on. */
+	struct timeval tv = {0, 300000};
+	CHECK(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)) == 0);
+	ask(fd, 3, 200, 20, 5);
+	CHECK(recv(fd, big, sizeof(big), 0) < 0 && errno == EAGAIN && n == 11);
+	seen = (struct seen){.by = pthread_self(), .fd = fd};
+	CHECK(api->callback(fd, look, &seen) == 0);
+	ask(fd, 2, 200, 20, 5);
+	CHECK(epoll_wait(ep, &ev, 1, 2000) == 1 && ev.data.fd == fd);
+	CHECK(recv(fd, big, sizeof(big), 0) == 200 && atoi(big) == 1);
+	close(ep);
+	close(fd);
+}
+
+/* A child has nothing of it; the parent's goes on. */
+static void child(void)
+{
+	int fd = fresh(), status;
+	void *id;
+	pid_t pid;
+
+	ask(fd, 1, 100, 0, 0);
+	id = zread(fd, 100, 0);
+	pid = fork();
+	if (pid == 0) {
+		CHECK(give(fd, id) < 0 && (errno == EINVAL || errno == ENOENT));
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	CHECK(atoi(list.p.iov[0].iov_base) == 0 && give(fd, id) == 0);
+	close(fd);
+}
+
+static void rings(void)
+{
+	int fd = fresh(), fds[64], n = api->rings(fd);
+	uint16_t len = 0;
+	uint8_t h[256];
+
+	CHECK(n >= 1 && api->ring_fds(fd, fds, 64) == n && fds[0] > 2);
+	CHECK(api->ring_fds(fd, fds, 1) == 1);
+	CHECK(api->tx_ring(fd, (struct sockaddr *)&t_peer, t_len) > 2);
+	CHECK(api->header(fd, NULL, &len) == 0 && len == (t_peer.ss_family == AF_INET ? 42 : 62));
+	len = 10;
+	CHECK(api->header(fd, h, &len) < 0 && errno == ENOBUFS);
+	CHECK(api->header(fd, h, &len) == 0 && h[12] == (len == 42 ? 0x08 : 0x86));
+	CHECK(memcmp(h + len - 6, (char *)&t_peer + 2, 2) == 0); /* the peer's port */
+	CHECK(api->dump(fd, 3) == 0 && api->dump(0, 3) == 0);
+	CHECK(api->dump(1, 3) < 0 && errno == EBADF);
+	close(fd);
+	fd = udp_bound();
+	CHECK(api->header(fd, NULL, &len) < 0 && errno == ENOTCONN);
+	close(fd);
+}
+
+static void dummy(void)
+{
+	int fd = fresh();
+
+	for (int i = 0; i < 5; i++) /* the peer would send it back */
+		CHECK(send(fd, "dummy", 5, MSG_SYN) == 5);
+	CHECK(send(fd, "real", 4, 0) == 4);
+	CHECK(recv(fd, big, sizeof(big), 0) == 4 && memcmp(big, "real", 4) == 0);
+	CHECK(recv(fd, big, sizeof(big), MSG_DONTWAIT) < 0);
+	close(fd);
+}
+
+static bool is_offloaded(void)
+{
+	int fd = udp(), n;
+
+	ask(fd, 1, 10, 0, 0);
+	CHECK(recv(fd, big, sizeof(big), 0) == 10);
+	n = api->rings(fd);
+	close(fd);
+	return n > 0;
+}
+
+static pthread_mutex_t step = PTHREAD_MUTEX_INITIALIZER;
+static void *other(void *arg)
+{
+	pthread_mutex_lock(&step);
+	pthread_mutex_unlock(&step);
+	*(bool *)arg = is_offloaded();
+	return NULL;
+}
+
+static void choice(void)
+{
+	char bad[] = "use nonsense", line[200], host[64];
+	bool theirs = false;
+	pthread_t t;
+
+	CHECK(is_offloaded());
+	pthread_mutex_lock(&step);
+	CHECK(pthread_create(&t, NULL, other, &theirs) == 0);
+	CHECK(api->offload(0, pthread_self()) == 0 && !is_offloaded());
+	pthread_mutex_unlock(&step);
+	pthread_join(t, NULL);
+	CHECK(theirs);
+	pthread_mutex_lock(&step);
+	CHECK(api->offload(1, pthread_self()) == 0 && is_offloaded());
+	CHECK(pthread_create(&t, NULL, other, &theirs) == 0 && api->offload(0, t) == 0);
+	pthread_mutex_unlock(&step);
+	pthread_join(t, NULL);
+	CHECK(!theirs);
+	CHECK(api->rule(bad) < 0 && errno == EINVAL);
+	if (t_peer.ss_family != AF_INET)
+		return;
+	inet_ntop(AF_INET, &((struct sockaddr_in *)&t_peer)->sin_addr, host, sizeof(host));
+	snprintf(line, sizeof(line), "use os udp_connect %s:7000", host);
+	CHECK(api->rule(line) == 0 && !is_offloaded());
+	snprintf(line, sizeof(line), "use vma udp_connect %s:7000\n", host);
+	CHECK(api->rule(line) == 0 && is_offloaded());
+}
+
+int main(int argc, char **argv)
+{
+	static const struct t_case cases[] = {
+		{"structure", structure}, {"zcopy", zcopy}, {"sort", sort},   {"quiet", quiet},
+		{"child", child},         {"rings", rings}, {"dummy", dummy}, {"bounded", bounded},
+		{"choice", choice},       {NULL, NULL},
+	};
+	socklen_t len = sizeof(api);
+
+	if (getsockopt(-1, SOL_SOCKET, GET, &api, &len) < 0 || !api) {
+		printf("no API\n");
+		return 0;
+	}
+	return t_main(argc, argv, cases);
+}

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# A program for libvma's extra API runs unchanged: zero-copy receive, the packet callback, rules, threads, rings.
+. "$(dirname "$0")/lib.sh"
+PEER=$BUILD/tests/preload/peer
+need "$PEER" "$BIN/vma_api"
+net_up
+same "there is no API without the library" "no API" "$(b "$BIN/vma_api" "$A4" 7000 "$B4")"
+MODE=one
+bg a "$PEER" "$A4" 7000
+wait_udp a 7000
+for c in structure zcopy sort quiet child rings dummy bounded choice; do
+	ok "$c" sb timeout 60 "$BIN/vma_api" "$A4" 7000 "$B4" $c
+done
+stop "$BG"
+bg a "$PEER" "$A6" 7000
+wait_udp a 7000
+for c in zcopy rings dummy; do
+	ok "$c, IPv6" sb timeout 60 "$BIN/vma_api" "$A6" 7000 "$B6" $c
+done
+done_testing
