@@ -48,8 +48,8 @@ int sl_rules_load(void);
 /* The loaded rules; valid for ever. */
 const struct sl_rule *sl_rules(unsigned *n);
 /* Puts a line at the head of the rules of this process, before those of the file and of the daemon.
- * Sockets that are decided stay where they are. 0; -EINVAL and *err: the line is wrong; -ENOSPC. Any
- * thread. */
+ * Sockets that are decided stay where they are. 0; -EINVAL and *err: the line is wrong; -ENOSPC.
+ * Any thread. */
 int sl_rules_add(const char *line, struct sl_conf_error *err);
 /* These rules, the newest first. Readers may go on with an old array; it does not change. NULL:
  * there are none. */

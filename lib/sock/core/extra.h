@@ -14,7 +14,6 @@ struct sl_held {
 	uint32_t frame;  /* of a free entry: the next free one */
 	uint32_t charge; /* bytes, as struct sl_dgram.truesize */
 	uint8_t nmore;
-	uint8_t refs; /* the program's references; socketxtreme's buffers have more than one */
 };
 
 /* Stays with the socket object, since other threads read it without a lock. The lane's lock
@@ -30,7 +29,8 @@ struct sl_extra {
 	uint32_t nheld;   /* packets that the program holds; read without a lock, too */
 	uint32_t size;    /* entries of held */
 	uint32_t free;    /* first free entry; size: none */
-	uint64_t next_id; /* high bits of the next packet's name */
+	uint32_t count;   /* of names given, in 24 bits */
+	uint64_t base;    /* high bits of all its names */
 	uint64_t charged; /* TCP: bytes of the packets held */
 	uint64_t user_data;
 	bool has_user_data;

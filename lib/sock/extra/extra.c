@@ -67,7 +67,7 @@ struct sl_extra *sl_extra_get(struct sl_sock *sk)
 	made = sl_calloc(1, sizeof(*made));
 	if (!made)
 		return NULL;
-	made->next_id = new_base();
+	made->base = new_base();
 	sl_store_release(&sl_extra_ops, &ops);
 	if (!sl_sock_lock(sk, &lane)) {
 		sl_free(made);

@@ -134,22 +134,43 @@ static void put_stamps(const struct sl_dgram *d, struct sl_packet_info *info)
 		info->hw_stamp = time_of(sl_hw_time(d->ifindex, sl_hw_stamp(d->frame, d->off)));
 }
 
-static void put_names(const struct sl_sock *sk, const struct sl_dgram *d, struct sockaddr *src,
-		      struct sockaddr *dst)
+/* As they stand in the packet's headers. */
+static void put_names(const struct sl_dgram *d, struct sockaddr_in6 *src, struct sockaddr_in6 *dst)
 {
-	socklen_t len = sizeof(struct sockaddr_in6), len2 = len;
-	int family = d->v6 ? AF_INET6 : AF_INET;
-	struct sl_addr from, to;
-	uint16_t port;
+	const uint8_t *p = sl_frame_ptr(d->frame) + d->off, *ip = p + d->l3, *udp = p + d->l4;
+	struct sockaddr_in *from = (struct sockaddr_in *)src, *to = (struct sockaddr_in *)dst;
 
-	sl_dgram_addrs(d, &from, &port, &to);
-	sl_addr_to_sockaddr(&from, port, d->ifindex, family, src, &len);
-	sl_addr_to_sockaddr(&to, sk->local_port, d->ifindex, family, dst, &len2);
+	if (sl_likely(!d->v6)) {
+		*from = (struct sockaddr_in){.sin_family = AF_INET};
+		*to = (struct sockaddr_in){.sin_family = AF_INET};
+		memcpy(&from->sin_addr, ip + 12, 4);
+		memcpy(&to->sin_addr, ip + 16, 4);
+	} else {
+		*src = (struct sockaddr_in6){.sin6_family = AF_INET6};
+		*dst = (struct sockaddr_in6){.sin6_family = AF_INET6};
+		memcpy(&src->sin6_addr, ip + 8, 16);
+		memcpy(&dst->sin6_addr, ip + 24, 16);
+		if (IN6_IS_ADDR_LINKLOCAL(&src->sin6_addr))
+			src->sin6_scope_id = d->ifindex;
+		if (IN6_IS_ADDR_LINKLOCAL(&dst->sin6_addr))
+			dst->sin6_scope_id = d->ifindex;
+	}
+	memcpy(&from->sin_port, udp, 2); /* sin6_port is at the same place */
+	memcpy(&to->sin_port, udp + 2, 2);
 }
 
-static int ask(const struct sl_sock *sk, const struct registered *as, const struct item *it)
+static SL_APART size_t list_pieces(const struct sl_dgram *d, struct iovec *iov)
 {
 	struct sl_piece piece[SL_RX_BUFS];
+	size_t n = sl_dgram_pieces(d, piece);
+
+	for (size_t i = 0; i < n; i++)
+		iov[i] = (struct iovec){sl_unconst(piece[i].data), piece[i].len};
+	return n;
+}
+
+static int ask(const struct registered *as, const struct item *it)
+{
 	struct iovec iov[SL_RX_BUFS];
 	struct sockaddr_in6 src, dst;
 	uint32_t over = as->pkts * SL_DGRAM_OVERHEAD;
@@ -164,14 +185,10 @@ static int ask(const struct sl_sock *sk, const struct registered *as, const stru
 	};
 	size_t n = 1;
 
-	if (sl_likely(!it->d.nmore)) {
-		iov[0] = (struct iovec){sl_unconst(sl_dgram_data(&it->d)), it->d.len};
-	} else {
-		n = sl_dgram_pieces(&it->d, piece);
-		for (size_t i = 0; i < n; i++)
-			iov[i] = (struct iovec){sl_unconst(piece[i].data), piece[i].len};
-	}
-	put_names(sk, &it->d, info.src, info.dst);
+	iov[0] = (struct iovec){sl_unconst(sl_dgram_data(&it->d)), it->d.len};
+	if (sl_unlikely(it->d.nmore))
+		n = list_pieces(&it->d, iov);
+	put_names(&it->d, &src, &dst);
 	if (it->d.stamp)
 		put_stamps(&it->d, &info);
 	return as->callback(as->fd, n, iov, &info, as->arg);
@@ -235,7 +252,7 @@ static int run_batch(struct sl_sock *sk, struct sl_extra *x)
 	b.n = collect(sk, x, b.item, &as);
 	if (as.callback)
 		for (int i = 0; i < b.n; i++)
-			b.item[i].verdict = ask(sk, &as, &b.item[i]);
+			b.item[i].verdict = ask(&as, &b.item[i]);
 	return b.n;
 }
 

@@ -43,11 +43,11 @@ uint64_t sl_held_add(struct sl_extra *x, uint32_t frame, uint8_t nmore, uint32_t
 		return 0;
 	h = &x->held[i];
 	x->free = h->frame;
-	/* The count wraps within its bits. */
-	x->next_id =
-		(x->next_id & ~(((1ull << COUNT_BITS) - 1) << PLACE_BITS)) |
-		((x->next_id + (1u << PLACE_BITS)) & (((1ull << COUNT_BITS) - 1) << PLACE_BITS));
-	*h = (struct sl_held){x->next_id | i, frame, charge, nmore, 1};
+	x->count = (x->count + 1) & ((1u << COUNT_BITS) - 1);
+	h->id = x->base | (uint64_t)x->count << PLACE_BITS | i;
+	h->frame = frame;
+	h->charge = charge;
+	h->nmore = nmore;
 	sl_store(&x->nheld, x->nheld + 1);
 	return h->id;
 }

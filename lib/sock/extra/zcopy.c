@@ -53,21 +53,26 @@ static int put_name(const struct zcopy *z, const struct sl_dgram *d)
 	return 0;
 }
 
+static SL_APART void list_pieces(const struct sl_dgram *d, struct list *l)
+{
+	struct sl_piece piece[SL_RX_BUFS];
+
+	l->niov = sl_dgram_pieces(d, piece);
+	for (size_t i = 0; i < l->niov; i++)
+		l->iov[i] = (struct iovec){sl_unconst(piece[i].data), piece[i].len};
+}
+
 /* Gives the program the oldest datagram of the queue, which is not empty. Lane held. */
 static ssize_t take(struct zcopy *z, struct sl_udp *u)
 {
 	const struct sl_dgram *d = sl_udp_peek(u);
-	struct sl_piece piece[SL_RX_BUFS];
-	struct list l = {.count = 1, .niov = 1};
 	ssize_t n = d->len;
+	struct list l;
 
-	if (sl_likely(!d->nmore)) {
-		l.iov[0] = (struct iovec){sl_unconst(sl_dgram_data(d)), d->len};
-	} else {
-		l.niov = sl_dgram_pieces(d, piece);
-		for (size_t i = 0; i < l.niov; i++)
-			l.iov[i] = (struct iovec){sl_unconst(piece[i].data), piece[i].len};
-	}
+	l.count = l.niov = 1;
+	l.iov[0] = (struct iovec){sl_unconst(sl_dgram_data(d)), d->len};
+	if (sl_unlikely(d->nmore))
+		list_pieces(d, &l);
 	if (sl_unlikely(z->len < LIST_BYTES(l.niov)))
 		return -ENOBUFS;
 	if (z->from && put_name(z, d))
