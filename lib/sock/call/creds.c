@@ -233,7 +233,8 @@ static void part_ways(bool up)
 
 static bool has_frames(struct sl_sock *sk, void *arg)
 {
-	return sl_sock_queued(sk) || sl_extra_held(sk) || (sl_sock_is_udp(sk) && sl_load(&sl_udp_sk(sk)->wmem)) ||
+	return sl_sock_queued(sk) || sl_extra_held(sk) ||
+	       (sl_sock_is_udp(sk) && sl_load(&sl_udp_sk(sk)->wmem)) ||
 	       sl_load(&sk->state) == SL_STATE_OFFLOADED;
 }
 

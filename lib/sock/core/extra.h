@@ -9,7 +9,7 @@
 struct sl_packet_info;
 
 /* A packet that the program holds. Its bytes stay charged to the socket's receive buffer. */
-struct sl_held {
+struct sl_kept {
 	uint64_t id;     /* 0: the entry is free */
 	uint32_t frame;  /* of a free entry: the next free one */
 	uint32_t charge; /* bytes, as struct sl_dgram.truesize */
@@ -34,7 +34,7 @@ struct sl_extra {
 	uint64_t charged; /* TCP: bytes of the packets held */
 	uint64_t user_data;
 	bool has_user_data;
-	struct sl_held *held;
+	struct sl_kept *held;
 };
 
 struct sl_extra_ops {

@@ -5,14 +5,14 @@
 #include "base/heap.h"
 #include "sluice_extra.h"
 #include "sock/core/life.h"
-#include "sock/extra/held.h"
+#include "sock/extra/kept.h"
 
 static void end(struct sl_sock *sk, struct sl_lane *lane)
 {
 	struct sl_extra *x = sl_extra_of(sk);
 
 	sl_filter_end(x);
-	sl_held_end(sk, lane);
+	sl_kept_end(sk, lane);
 	x->has_user_data = false;
 }
 

@@ -14,7 +14,7 @@
 #include "base/heap.h"
 #include "sluice_extra.h"
 #include "sock/core/ready.h"
-#include "sock/extra/held.h"
+#include "sock/extra/kept.h"
 #include "stack/hwclock.h"
 #include "stack/lane.h"
 
@@ -103,7 +103,7 @@ static int collect(struct sl_sock *sk, struct sl_extra *x, struct item *item, st
 	while (n < BATCH && sl_udp_queued(u)) {
 		const struct sl_dgram *d = sl_udp_peek(u);
 
-		item[n].id = sl_held_add(x, d->frame, d->nmore, d->truesize);
+		item[n].id = sl_kept_add(x, d->frame, d->nmore, d->truesize);
 		if (sl_unlikely(!item[n].id)) { /* no memory for the table */
 			sk->stats->rx_mem_drops++;
 			sl_udp_pop(u, &lane->frames);
@@ -204,16 +204,16 @@ static void sort(struct sl_sock *sk, struct sl_extra *x, const struct item *item
 	if (!sl_sock_lock(sk, &lane))
 		return;
 	for (int i = 0; i < n; i++) {
-		struct sl_held *h = sl_held_find(x, item[i].id);
+		struct sl_kept *h = sl_kept_find(x, item[i].id);
 
 		if (!h || item[i].verdict == SL_PACKET_HOLD)
 			continue;
 		x->accepted.stats = sk->stats;
 		if (item[i].verdict == SL_PACKET_DROP || !sl_udp_append(&x->accepted, &item[i].d)) {
-			sl_held_put(sk, lane, h);
+			sl_kept_put(sk, lane, h);
 			continue;
 		}
-		sl_held_del(x, h);
+		sl_kept_del(x, h);
 		any = true;
 	}
 	if (any)

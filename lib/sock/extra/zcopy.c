@@ -10,7 +10,7 @@
 #include "sock/core/block.h"
 #include "sock/core/mail.h"
 #include "sock/dgram/recv.h"
-#include "sock/extra/held.h"
+#include "sock/extra/kept.h"
 #include "stack/lane.h"
 
 struct zcopy {
@@ -77,11 +77,11 @@ static ssize_t take(struct zcopy *z, struct sl_udp *u)
 		return -ENOBUFS;
 	if (z->from && put_name(z, d))
 		return -EFAULT;
-	l.id = (void *)(uintptr_t)sl_held_add(z->x, d->frame, d->nmore, d->truesize);
+	l.id = (void *)(uintptr_t)sl_kept_add(z->x, d->frame, d->nmore, d->truesize);
 	if (sl_unlikely(!l.id))
 		return -ENOMEM;
 	if (sl_guard_copy(z->buf, &l, LIST_BYTES(l.niov))) {
-		sl_held_del(z->x, sl_held_find(z->x, (uint64_t)(uintptr_t)l.id));
+		sl_kept_del(z->x, sl_kept_find(z->x, (uint64_t)(uintptr_t)l.id));
 		return -EFAULT;
 	}
 	if (sl_unlikely(u != &sl_udp_sk(z->sk)->udp)) {
@@ -228,10 +228,10 @@ int sl_free_packets(int fd, const struct sl_packet *packets, size_t n)
 	if (!sl_sock_lock(sk, &lane))
 		return -EBUSY;
 	for (size_t i = 0; i < n; i++) {
-		struct sl_held *h = sl_held_find(x, (uint64_t)(uintptr_t)packets[i].id);
+		struct sl_kept *h = sl_kept_find(x, (uint64_t)(uintptr_t)packets[i].id);
 
 		if (sl_likely(h != NULL))
-			sl_held_put(sk, lane, h);
+			sl_kept_put(sk, lane, h);
 		else
 			err = -ENOENT;
 	}

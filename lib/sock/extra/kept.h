@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The packets that a program holds of a socket, by names that are looked up and never followed. */
-#ifndef SL_HELD_H
-#define SL_HELD_H
+#ifndef SL_KEPT_H
+#define SL_KEPT_H
 
 #include "sock/core/extra.h"
 
@@ -13,15 +13,15 @@
 struct sl_extra *sl_extra_get(struct sl_sock *sk);
 /* Enters a packet; the table owns its frames from now on. Its name; 0: no memory, or too many. Lane
  * held. */
-uint64_t sl_held_add(struct sl_extra *x, uint32_t frame, uint8_t nmore, uint32_t charge);
+uint64_t sl_kept_add(struct sl_extra *x, uint32_t frame, uint8_t nmore, uint32_t charge);
 /* The packet of that name, or NULL. Any id is safe. Lane held. */
-struct sl_held *sl_held_find(struct sl_extra *x, uint64_t id);
+struct sl_kept *sl_kept_find(struct sl_extra *x, uint64_t id);
 /* Removes an entry; its frames are the caller's. Lane held. */
-void sl_held_del(struct sl_extra *x, struct sl_held *h);
+void sl_kept_del(struct sl_extra *x, struct sl_kept *h);
 /* Removes an entry and gives its frames and its charge back. Lane held. */
-void sl_held_put(struct sl_sock *sk, struct sl_lane *lane, struct sl_held *h);
+void sl_kept_put(struct sl_sock *sk, struct sl_lane *lane, struct sl_kept *h);
 /* Gives all back: the socket ends. Lane held. */
-void sl_held_end(struct sl_sock *sk, struct sl_lane *lane);
+void sl_kept_end(struct sl_sock *sk, struct sl_lane *lane);
 /* filter.c: the callback's part of struct sl_extra_ops. */
 bool sl_filter_list(struct sl_sock *sk, struct sl_extra *x); /* false: no memory; lane held */
 void sl_filter_run(struct sl_sock *sk);

@@ -7,7 +7,7 @@
  * through it. The charge of a held packet stays in its queue's account (sl_udp.charged and
  * sl_udp.more), so the receive buffer and the shares of the packet memory bound what is held
  * together with what is queued. */
-#include "sock/extra/held.h"
+#include "sock/extra/kept.h"
 
 #include "base/heap.h"
 
@@ -20,7 +20,7 @@ _Static_assert(PLACE_BITS + COUNT_BITS == SL_HELD_BITS, "names");
 static bool grow(struct sl_extra *x)
 {
 	uint32_t size = x->size ? x->size * 2 : FIRST;
-	struct sl_held *held;
+	struct sl_kept *held;
 
 	if (size > 1u << PLACE_BITS)
 		return false;
@@ -28,16 +28,16 @@ static bool grow(struct sl_extra *x)
 	if (!held)
 		return false;
 	for (uint32_t i = x->size; i < size; i++)
-		held[i] = (struct sl_held){.frame = i + 1};
+		held[i] = (struct sl_kept){.frame = i + 1};
 	x->held = held;
 	x->size = size; /* x->free is the first of the new ones */
 	return true;
 }
 
-uint64_t sl_held_add(struct sl_extra *x, uint32_t frame, uint8_t nmore, uint32_t charge)
+uint64_t sl_kept_add(struct sl_extra *x, uint32_t frame, uint8_t nmore, uint32_t charge)
 {
 	uint32_t i = x->free;
-	struct sl_held *h;
+	struct sl_kept *h;
 
 	if (sl_unlikely(i == x->size) && !grow(x))
 		return 0;
@@ -52,14 +52,14 @@ uint64_t sl_held_add(struct sl_extra *x, uint32_t frame, uint8_t nmore, uint32_t
 	return h->id;
 }
 
-struct sl_held *sl_held_find(struct sl_extra *x, uint64_t id)
+struct sl_kept *sl_kept_find(struct sl_extra *x, uint64_t id)
 {
 	uint32_t i = PLACE(id);
 
 	return sl_likely(i < x->size && id && x->held[i].id == id) ? &x->held[i] : NULL;
 }
 
-void sl_held_del(struct sl_extra *x, struct sl_held *h)
+void sl_kept_del(struct sl_extra *x, struct sl_kept *h)
 {
 	h->id = 0;
 	h->frame = x->free;
@@ -67,7 +67,7 @@ void sl_held_del(struct sl_extra *x, struct sl_held *h)
 	sl_store(&x->nheld, x->nheld - 1);
 }
 
-void sl_held_put(struct sl_sock *sk, struct sl_lane *lane, struct sl_held *h)
+void sl_kept_put(struct sl_sock *sk, struct sl_lane *lane, struct sl_kept *h)
 {
 	struct sl_extra *x = sl_extra_of(sk);
 
@@ -77,10 +77,10 @@ void sl_held_put(struct sl_sock *sk, struct sl_lane *lane, struct sl_held *h)
 		x->charged -= h->charge;
 		sl_frame_put(&lane->frames, h->frame);
 	}
-	sl_held_del(x, h);
+	sl_kept_del(x, h);
 }
 
-void sl_held_end(struct sl_sock *sk, struct sl_lane *lane)
+void sl_kept_end(struct sl_sock *sk, struct sl_lane *lane)
 {
 	struct sl_extra *x = sl_extra_of(sk);
 
@@ -92,7 +92,7 @@ void sl_held_end(struct sl_sock *sk, struct sl_lane *lane)
 	}
 	for (uint32_t i = 0; i < x->size && x->nheld; i++)
 		if (x->held[i].id)
-			sl_held_put(sk, lane, &x->held[i]);
+			sl_kept_put(sk, lane, &x->held[i]);
 	sl_free(x->held);
 	x->held = NULL;
 	x->size = x->free = 0;
