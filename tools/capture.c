@@ -98,7 +98,7 @@ static void write_packet(struct capture *c, struct sl_capture_source *s,
 	const char *name;
 
 	if (rec->flags & SL_TAP_CSUM || rec->flags & SL_TAP_IN)
-		sl_capture_fix(pkt, cap, rec->flags & SL_TAP_OUT);
+		sl_capture_fix(pkt, cap, rec->flags & SL_TAP_CSUM);
 	if ((c->count && c->written >= (uint64_t)c->count) || !passes(c, pkt, wire, cap))
 		return;
 	name = device_name(s, rec->ifindex);

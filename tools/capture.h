@@ -39,9 +39,9 @@ void sl_capture_look(struct sl_capture_source *s, uint64_t now_ns, uint64_t max_
 void sl_capture_name(struct sl_capture_source *s, const struct sl_tap_rec *rec, const uint8_t *pkt,
 		     char *out, size_t size);
 
-/* Completes the checksums of a packet that its device would have completed (capture_fix.c): sent
- * ones always, received ones that have the pseudo-header's sum alone. */
-void sl_capture_fix(uint8_t *pkt, uint32_t len, bool sent);
+/* Completes the checksums of a packet that nobody has completed (capture_fix.c): always if told
+ * (SL_TAP_CSUM), else if it has the pseudo-header's sum alone. */
+void sl_capture_fix(uint8_t *pkt, uint32_t len, bool told);
 
 /* The pcapng file (capture_pcapng.c). Functions return false when it cannot be written. */
 struct sl_pcapng {

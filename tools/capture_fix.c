@@ -47,7 +47,7 @@ static bool find(const uint8_t *p, uint32_t len, struct where *w)
 	       w->l4 + (w->proto == IPPROTO_TCP ? 20 : 8) <= w->end;
 }
 
-void sl_capture_fix(uint8_t *p, uint32_t len, bool sent)
+void sl_capture_fix(uint8_t *p, uint32_t len, bool told)
 {
 	struct where w;
 	uint32_t n, addrs;
@@ -63,9 +63,9 @@ void sl_capture_fix(uint8_t *p, uint32_t len, bool sent)
 	pseudo = (uint64_t)htobe16(w.proto) + htobe16((uint16_t)n);
 	pseudo = sl_csum_add64(pseudo, sl_csum_add(0, p + w.ip + (w.v6 ? 8 : 12), addrs));
 	bare = (uint16_t)~sl_csum_fold(pseudo);
-	if (!sent && memcmp(field, &bare, 2) != 0)
+	if (!told && memcmp(field, &bare, 2) != 0)
 		return;
-	if (sent && !w.v6) {
+	if (told && !w.v6) {
 		uint16_t ip;
 
 		memset(p + w.ip + 10, 0, 2);

@@ -37,7 +37,7 @@ struct sl_tap_answer {
 
 #define SL_TAP_IN    (1u << 0)
 #define SL_TAP_OUT   (1u << 1)
-#define SL_TAP_CSUM  (1u << 2) /* the device writes the checksums */
+#define SL_TAP_CSUM  (1u << 2) /* the device writes the checksums, or the kernel vouches for them */
 #define SL_TAP_STAMP (1u << 3) /* ts_ns is when the steering program saw the packet */
 #define SL_TAP_PAD   (1u << 7) /* no packet: the rest of the ring up to its end */
 

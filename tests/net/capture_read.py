@@ -41,10 +41,33 @@ def checksum_ok(p):
     return end <= len(p) and fold(addrs + struct.pack("!HH", proto, end - l4) + p[l4:end]) == 0xffff
 
 
+def note(p, flows):
+    """Adds the part of a TCP stream (IPv4) that the segment has."""
+    if p[12:14] != b"\x08\x00" or p[23] != 6:
+        return
+    l4 = 14 + (p[14] & 15) * 4
+    seq, = struct.unpack_from("!I", p, l4 + 4)
+    size = 14 + struct.unpack_from("!H", p, 16)[0] - l4 - (p[l4 + 12] >> 4) * 4 + bool(p[l4 + 13] & 2) + (p[l4 + 13] & 1)
+    first, parts = flows.setdefault(p[26:34] + p[l4:l4 + 4], (seq, []))
+    at = (seq - first + (1 << 31)) % (1 << 32) - (1 << 31)
+    parts.append((at, at + size))
+
+
+def missing(parts):
+    """Bytes between the first and the last that no segment had."""
+    parts = sorted(parts)
+    end, holes = parts[0][1], 0
+    for at, to in parts:
+        holes += max(at - end, 0)
+        end = max(end, to)
+    return holes
+
+
 with open(sys.argv[1], "rb") as f:
     b = f.read()
 at = n = rx = tx = bad = named = drops = isb_drop = ifs = isb = 0
 payload = {1: 0, 2: 0}
+flows = {}
 while at < len(b):
     kind, size = struct.unpack_from("<II", b, at)
     assert size % 4 == 0 and size >= 12 and struct.unpack_from("<I", b, at + size - 4)[0] == size, (at, size)
@@ -61,6 +84,7 @@ while at < len(b):
         rx += way == 1
         tx += way == 2
         payload[way] += wire
+        note(p, flows)
         named += b"] fd " in o.get(1, b"")
         drops += struct.unpack("<Q", o[4])[0] if 4 in o else 0
         bad += cap == wire and not checksum_ok(p)
@@ -69,4 +93,4 @@ while at < len(b):
         isb_drop += struct.unpack("<Q", options(b, at + 20, at + size - 4)[5])[0]
     at += size
 print(json.dumps(dict(n=n, rx=rx, tx=tx, bad=bad, named=named, drops=drops, isb_drop=isb_drop, ifs=ifs, isb=isb,
-                      rx_bytes=payload[1], tx_bytes=payload[2])))
+                      rx_bytes=payload[1], tx_bytes=payload[2], holes=sum(missing(parts) for _, parts in flows.values()))))

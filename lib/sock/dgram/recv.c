@@ -78,7 +78,8 @@ static inline ssize_t put_payload(const struct sl_rx_req *r, size_t skip, const 
 	return scatter(r->iov, r->niov, skip, sl_dgram_data(d), d->len);
 }
 
-static int put_name(const struct sl_sock *sk, const struct sl_dgram *d, struct msghdr *msg)
+static inline __attribute__((always_inline)) int
+put_name(const struct sl_sock *sk, const struct sl_dgram *d, struct msghdr *msg)
 {
 	struct sl_addr src;
 	uint16_t port;
