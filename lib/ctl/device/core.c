@@ -81,9 +81,15 @@ const struct sl_broker_opts *sl_broker_opts(void)
 
 struct sl_broker_opts sl_broker_opts_set(void)
 {
+	static const enum sl_broker_rx rx[] = {
+		[SL_RX_AUTO] = SL_BROKER_RX_AUTO,
+		[SL_RX_XDP] = SL_BROKER_RX_XDP,
+		[SL_RX_PACKET] = SL_BROKER_RX_PACKET,
+	};
+
 	return (struct sl_broker_opts){
 		.xdp = (enum sl_broker_xdp)sl_settings.xdp_mode,
-		.rx = (enum sl_broker_rx)sl_settings.rx_backend,
+		.rx = rx[sl_settings.rx_backend],
 		.zerocopy = (enum sl_broker_zc)sl_settings.zerocopy,
 		.rx_ring = (uint32_t)sl_settings.rx_wre,
 		.tx_ring = (uint32_t)sl_settings.tx_wre,
