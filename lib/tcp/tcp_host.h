@@ -45,8 +45,8 @@ struct sl_tcp_host {
 	struct sl_list room; /* connections whose send() was refused: sl_tcp_on_room() */
 	struct sl_list held; /* connections that hold a short piece back: sl_tcp_flush() */
 	bool hold;           /* the next sl_tcp_flush() may hold short pieces back */
-	bool paced; /* a connection waits for its rate, so timers must be punctual. The reader
-		       clears it */
+	bool paced;       /* a connection waits for its rate, so timers must be punctual. The reader
+			     clears it */
 	uint32_t nexpect; /* connections that must answer the peer's next segment at once: they hold
 			     data back, or miss some */
 	struct sl_list trains; /* connections that hold an ACK back: sl_tcp_end_trains() */
