@@ -35,11 +35,9 @@ struct sl_tap_answer {
 	int32_t err; /* 0 or -errno */
 };
 
-#define SL_TAP_IN  (1u << 0)
-#define SL_TAP_OUT (1u << 1)
-#define SL_TAP_CSUM                                                                                \
-	(1u << 2) /* nobody wrote the checksums: a device does, or the kernel says they are right  \
-		   */
+#define SL_TAP_IN    (1u << 0)
+#define SL_TAP_OUT   (1u << 1)
+#define SL_TAP_CSUM  (1u << 2) /* a device writes the checksums, or has checked them */
 #define SL_TAP_STAMP (1u << 3) /* ts_ns is when the steering program saw the packet */
 #define SL_TAP_PAD   (1u << 7) /* no packet: the rest of the ring up to its end */
 
