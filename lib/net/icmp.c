@@ -17,30 +17,24 @@ void sl_in_register_icmp(enum sl_slot_kind kind, sl_icmp_handler handler)
 	handlers[kind] = handler;
 }
 
-struct meaning {
-	int err;
-	bool hard;
+/* Equal to Linux' icmp_err_convert (net/ipv4/icmp.c) and tab_unreach (net/ipv6/icmp.c). Which of
+ * them are fatal makes no difference: RFC 5927 5.2 asks to treat hard errors of a synchronised
+ * connection as soft, and any error ends one that is not. */
+static const int unreach4[] = {
+	[ICMP_NET_UNREACH] = ENETUNREACH,     [ICMP_HOST_UNREACH] = EHOSTUNREACH,
+	[ICMP_PROT_UNREACH] = ENOPROTOOPT,    [ICMP_PORT_UNREACH] = ECONNREFUSED,
+	[ICMP_FRAG_NEEDED] = EMSGSIZE,        [ICMP_SR_FAILED] = EOPNOTSUPP,
+	[ICMP_NET_UNKNOWN] = ENETUNREACH,     [ICMP_HOST_UNKNOWN] = EHOSTDOWN,
+	[ICMP_HOST_ISOLATED] = ENONET,        [ICMP_NET_ANO] = ENETUNREACH,
+	[ICMP_HOST_ANO] = EHOSTUNREACH,       [ICMP_NET_UNR_TOS] = ENETUNREACH,
+	[ICMP_HOST_UNR_TOS] = EHOSTUNREACH,   [ICMP_PKT_FILTERED] = EHOSTUNREACH,
+	[ICMP_PREC_VIOLATION] = EHOSTUNREACH, [ICMP_PREC_CUTOFF] = EHOSTUNREACH,
 };
-
-/* Equal to Linux' icmp_err_convert (net/ipv4/icmp.c) and tab_unreach (net/ipv6/icmp.c). */
-static const struct meaning unreach4[] = {
-	[ICMP_NET_UNREACH] = {ENETUNREACH, false},    [ICMP_HOST_UNREACH] = {EHOSTUNREACH, false},
-	[ICMP_PROT_UNREACH] = {ENOPROTOOPT, true},    [ICMP_PORT_UNREACH] = {ECONNREFUSED, true},
-	[ICMP_FRAG_NEEDED] = {EMSGSIZE, false},       [ICMP_SR_FAILED] = {EOPNOTSUPP, false},
-	[ICMP_NET_UNKNOWN] = {ENETUNREACH, true},     [ICMP_HOST_UNKNOWN] = {EHOSTDOWN, true},
-	[ICMP_HOST_ISOLATED] = {ENONET, true},        [ICMP_NET_ANO] = {ENETUNREACH, true},
-	[ICMP_HOST_ANO] = {EHOSTUNREACH, true},       [ICMP_NET_UNR_TOS] = {ENETUNREACH, false},
-	[ICMP_HOST_UNR_TOS] = {EHOSTUNREACH, false},  [ICMP_PKT_FILTERED] = {EHOSTUNREACH, true},
-	[ICMP_PREC_VIOLATION] = {EHOSTUNREACH, true}, [ICMP_PREC_CUTOFF] = {EHOSTUNREACH, true},
-};
-static const struct meaning unreach6[] = {
-	[ICMPV6_NOROUTE] = {ENETUNREACH, false},
-	[ICMPV6_ADM_PROHIBITED] = {EACCES, true},
-	[ICMPV6_NOT_NEIGHBOUR] = {EHOSTUNREACH, false},
-	[ICMPV6_ADDR_UNREACH] = {EHOSTUNREACH, false},
-	[ICMPV6_PORT_UNREACH] = {ECONNREFUSED, true},
-	[ICMPV6_POLICY_FAIL] = {EACCES, true},
-	[ICMPV6_REJECT_ROUTE] = {EACCES, true},
+static const int unreach6[] = {
+	[ICMPV6_NOROUTE] = ENETUNREACH,        [ICMPV6_ADM_PROHIBITED] = EACCES,
+	[ICMPV6_NOT_NEIGHBOUR] = EHOSTUNREACH, [ICMPV6_ADDR_UNREACH] = EHOSTUNREACH,
+	[ICMPV6_PORT_UNREACH] = ECONNREFUSED,  [ICMPV6_POLICY_FAIL] = EACCES,
+	[ICMPV6_REJECT_ROUTE] = EACCES,
 };
 
 static uint32_t get_be32(const uint8_t *p)
@@ -56,8 +50,7 @@ static bool says4(struct sl_in_icmp *e, const uint8_t *icmp)
 	}
 	if (e->type != ICMP_DEST_UNREACH || e->code >= sl_array_len(unreach4))
 		return false;
-	e->err = unreach4[e->code].err;
-	e->hard = unreach4[e->code].hard;
+	e->err = unreach4[e->code];
 	if (e->code ==
 	    ICMP_FRAG_NEEDED) /* RFC 1191 4; 0 from a router that does not know the field */
 		e->mtu = sl_max((uint32_t)sl_get_be16(icmp + 6), MIN_PMTU4) - 20;
@@ -78,8 +71,7 @@ static bool says6(struct sl_in_icmp *e, const uint8_t *icmp)
 	case ICMPV6_DEST_UNREACH:
 		if (e->code >= sl_array_len(unreach6))
 			return false;
-		e->err = unreach6[e->code].err;
-		e->hard = unreach6[e->code].hard;
+		e->err = unreach6[e->code];
 		return true;
 	}
 	return false;

@@ -51,7 +51,6 @@ struct sl_in_icmp {
 	uint32_t seq; /* of the segment */
 	uint8_t type, code;
 	bool v6;
-	bool hard;    /* Linux lets the connection fail at once for this error */
 	int err;      /* positive errno (icmp_err_convert, icmpv6_err_convert); 0: no error */
 	uint32_t mtu; /* packet too big: MTU of the next hop less the IP header; else 0 */
 };

@@ -33,7 +33,6 @@ struct sl_tcp_host {
 	struct sl_frames *frames;
 	struct sl_wheel wheel;
 	uint64_t now_us;   /* set by the caller before every call */
-	uint32_t tsval_ms; /* nothing sets or reads it */
 	struct sl_tcp_trouble
 		*spare_trouble; /* used when there is no memory: values written to it are lost */
 	struct sl_tcp_node **bucket; /* power of two; grows */

@@ -44,7 +44,7 @@ static void take_mtu(struct sl_tcp *c, uint32_t mtu)
 	set_path_mss(c, (uint16_t)mss);
 }
 
-void sl_tcp_icmp(struct sl_tcp *c, uint32_t seq, int err, bool hard, uint32_t mtu)
+void sl_tcp_icmp(struct sl_tcp *c, uint32_t seq, int err, uint32_t mtu)
 {
 	/* RFC 5927 4.1: only what is in flight can have been the cause. */
 	if (c->state == SL_TCP_CLOSED || c->frozen || sl_seq_lt(seq, c->snd_una) ||

@@ -9,8 +9,8 @@
 void sl_tcp_route_changed(struct sl_tcp *c);
 /* Handles an ICMP error for a segment of c with sequence number seq: err as Linux maps it
  * (ECONNREFUSED, EHOSTUNREACH, ...); mtu above 0: fragmentation needed, the next hop's MTU less the
- * IP header. hard makes no difference: RFC 5927 5.2 asks to treat hard errors of a synchronised
- * connection as soft. Ignores segments that are not in flight. */
-void sl_tcp_icmp(struct sl_tcp *c, uint32_t seq, int err, bool hard, uint32_t mtu);
+ * IP header. An error ends a connection that is not synchronised, another one keeps it as a soft
+ * error (RFC 5927 5.2). Ignores segments that are not in flight. */
+void sl_tcp_icmp(struct sl_tcp *c, uint32_t seq, int err, uint32_t mtu);
 
 #endif

@@ -32,7 +32,6 @@ struct sl_tcp_params {
 	bool autocorking;
 	bool slow_start_after_idle;
 	bool frto, recovery_rack, tlp;
-	bool tw_reuse;
 	bool rfc1337;             /* a reset does not end TIME_WAIT */
 	uint8_t syncookies;       /* 0, 1, 2 (always) */
 	uint32_t max_syn_backlog; /* requests of a listener, without cookies */

@@ -333,7 +333,7 @@ static void call(struct peer *p, const struct step *st)
 		break;
 	case 4:
 		sl_tcp_icmp(&c->tcp, ack_base(p, st->ack_from) + (uint32_t)(int32_t)st->ack_by,
-			    ECONNREFUSED, st->b & 1, st->len);
+			    ECONNREFUSED, st->len);
 		break;
 	default:
 		set_option(c, st);

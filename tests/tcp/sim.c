@@ -272,7 +272,7 @@ static void on_icmp(struct sim *s, struct sim_host *h, struct sim_icmp *m)
 	struct sl_tcp *c = sl_tcp_find(&h->tcp, &m->key);
 
 	if (c)
-		sl_tcp_icmp(c, m->seq, EMSGSIZE, false, m->mtu);
+		sl_tcp_icmp(c, m->seq, EMSGSIZE, m->mtu);
 	free(m);
 }
 

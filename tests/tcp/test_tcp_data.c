@@ -272,7 +272,7 @@ static void path_mtu(struct t *t)
 	t_open(t);
 	t_write(t, 2000);
 	check(t, skip(t) == 2);
-	sl_tcp_icmp(&t->c->tcp, t->iss + 1, EMSGSIZE, false, 576 - 20);
+	sl_tcp_icmp(&t->c->tcp, t->iss + 1, EMSGSIZE, 576 - 20);
 	t_kick(t);
 	check(t, t->c->tcp.mss == 536);
 	pass(t, SIM_SECOND);
@@ -299,7 +299,7 @@ static void route_mtu(struct t *t)
 	t->h->mtu = was;
 	sl_tcp_route_changed(&t->c->tcp);
 	check(t, t->c->tcp.mss == 1000);
-	sl_tcp_icmp(&t->c->tcp, t->iss + 1, EMSGSIZE, false, 576 - 20);
+	sl_tcp_icmp(&t->c->tcp, t->iss + 1, EMSGSIZE, 576 - 20);
 	t->h->mtu = was + 100;
 	sl_tcp_route_changed(&t->c->tcp);
 	check(t, t->c->tcp.mss == 536);
@@ -311,10 +311,10 @@ static void path_mtu_blind(struct t *t)
 	t_open(t);
 	t_write(t, 1000);
 	skip(t);
-	sl_tcp_icmp(&t->c->tcp, t->iss + 5000, EMSGSIZE, false, 576 - 20);
-	sl_tcp_icmp(&t->c->tcp, t->iss - 5000, EMSGSIZE, false, 576 - 20);
+	sl_tcp_icmp(&t->c->tcp, t->iss + 5000, EMSGSIZE, 576 - 20);
+	sl_tcp_icmp(&t->c->tcp, t->iss - 5000, EMSGSIZE, 576 - 20);
 	check(t, t->c->tcp.mss == 1000);
-	sl_tcp_icmp(&t->c->tcp, t->iss + 1, EMSGSIZE, false, 1);
+	sl_tcp_icmp(&t->c->tcp, t->iss + 1, EMSGSIZE, 1);
 	check(t, t->c->tcp.mss >= 512);
 }
 
@@ -323,7 +323,7 @@ static void icmp_errors(struct t *t)
 {
 	t_open(t);
 	t_write(t, 10);
-	sl_tcp_icmp(&t->c->tcp, t->iss + 1, ECONNREFUSED, true, 0);
+	sl_tcp_icmp(&t->c->tcp, t->iss + 1, ECONNREFUSED, 0);
 	state(t, SL_TCP_ESTABLISHED);
 }
 

@@ -471,9 +471,9 @@ static void test_second_open_of_the_key(void **state)
 /* ICMP. */
 static void test_icmp(void **state)
 {
-	sl_tcp_icmp(c, iss + 77, ECONNREFUSED, true, 0);
+	sl_tcp_icmp(c, iss + 77, ECONNREFUSED, 0);
 	assert_int_equal(c->state, SL_TCP_SYN_SENT);
-	sl_tcp_icmp(c, iss, EHOSTUNREACH, false, 0);
+	sl_tcp_icmp(c, iss, EHOSTUNREACH, 0);
 	assert_int_equal(c->state, SL_TCP_CLOSED);
 	assert_int_equal(c->error, EHOSTUNREACH);
 }
@@ -481,12 +481,12 @@ static void test_icmp(void **state)
 static void test_icmp_is_soft_later(void **state)
 {
 	write_n(100, false);
-	sl_tcp_icmp(c, iss + 1, ECONNREFUSED, true, 0);
+	sl_tcp_icmp(c, iss + 1, ECONNREFUSED, 0);
 	assert_int_equal(c->state, SL_TCP_ESTABLISHED);
 	assert_int_equal(c->soft_error, ECONNREFUSED);
-	sl_tcp_icmp(c, iss + 1, EMSGSIZE, false, 1000 - 20);
+	sl_tcp_icmp(c, iss + 1, EMSGSIZE, 1000 - 20);
 	assert_int_equal(c->mss, 960);
-	sl_tcp_icmp(c, iss + 1, EMSGSIZE, false, 68 - 20);
+	sl_tcp_icmp(c, iss + 1, EMSGSIZE, 68 - 20);
 	assert_int_equal(c->mss, 512);
 }
 

@@ -136,7 +136,7 @@ static void icmp_input(void *obj, const struct sl_in_icmp *e, struct sl_in *in)
 
 	if (!t)
 		return;
-	sl_tcp_icmp(t, e->seq, e->err, e->hard, e->mtu);
+	sl_tcp_icmp(t, e->seq, e->err, e->mtu);
 	if (sl_tconn_of(t)->path) /* perhaps a new path MTU, which makes no other event */
 		sl_dst_outdate(sl_tconn_of(t)->path->d);
 }

@@ -53,7 +53,6 @@ static const struct entry entries[] = {
 	{"tcp_slow_start_after_idle", 0, BOOL, P(slow_start_after_idle), 0, 1, 1},
 	{"tcp_autocorking", 0, BOOL, P(autocorking), 0, 1, 1},
 	{"tcp_frto", 0, BOOL, P(frto), 0, 2, 1},
-	{"tcp_tw_reuse", 0, BOOL, P(tw_reuse), 0, 1, 1}, /* 2 is for loopback, which is not ours */
 	{"tcp_rfc1337", 0, BOOL, P(rfc1337), 0, 1, 1},
 	{"tcp_syncookies", 0, U8, P(syncookies), 0, 2, 1},
 	{"tcp_max_syn_backlog", 0, U32, P(max_syn_backlog), 1, 0x7fffffff, 1},
