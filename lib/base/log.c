@@ -15,10 +15,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include "base/sys.h"
 
 #define LINE_MAX_BYTES 1024
+#define FACILITY       (1 << 3) /* LOG_USER, syslog(3) */
 
 int sl_log_level = SL_LOG_INFO;
 int sl_log_details;
@@ -30,6 +32,7 @@ static struct {
 	int colors; /* wanted */
 	uint64_t start_ns;
 	uint32_t lost; /* lines not written: the reader does not read */
+	bool syslog;   /* fd is connected to /dev/log */
 	char path[300];
 } out = {.fd = -1};
 
@@ -57,15 +60,35 @@ static void expand_path(char *dst, size_t len, const char *pattern)
 		snprintf(dst, len, "%s", pattern);
 }
 
+static int open_syslog(void)
+{
+	static const struct sockaddr_un at = {.sun_family = AF_UNIX, .sun_path = "/dev/log"};
+	int fd = sl_sys_socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err;
+
+	if (fd < 0)
+		return fd;
+	err = sl_sys_connect(fd, &at, sizeof(at));
+	if (!err)
+		return fd;
+	(void)sl_sys_close(fd);
+	return err;
+}
+
 static int open_log(const char *path)
 {
 	struct stat st;
+	bool syslog = !strcmp(path, SL_LOG_SYSLOG);
 	int fd;
 
-	fd = (int)sl_sys(SYS_openat, AT_FDCWD, path,
-			 O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
+	if (syslog)
+		fd = open_syslog();
+	else
+		fd = (int)sl_sys(SYS_openat, AT_FDCWD, path,
+				 O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+				 0640);
 	if (fd < 0)
 		return fd;
+	sl_store(&out.syslog, syslog);
 	fd = sl_fd_keep(fd);
 	if (sl_sys(SYS_fstat, fd, &st) == 0) {
 		out.dev = st.st_dev;
@@ -130,14 +153,32 @@ static bool is_terminal(int fd)
 	return sl_sys_ioctl(fd, TCGETS, &t) == 0;
 }
 
-/* lost: number of lost lines that this line reports; added again if the line is lost, too. */
-static void put_line(int fd, const char *line, size_t len, uint32_t lost)
+static bool write_line(int fd, const char *line, size_t len)
 {
 	struct pollfd p = {.fd = fd, .events = POLLOUT};
 	struct timespec none = {0, 0};
 
-	if (sl_sys(SYS_ppoll, &p, 1, &none, NULL, 8) != 1 || !(p.revents & POLLOUT) ||
-	    sl_write_quietly(fd, line, len) < 0)
+	return sl_sys(SYS_ppoll, &p, 1, &none, NULL, 8) == 1 && p.revents & POLLOUT &&
+	       sl_write_quietly(fd, line, len) >= 0;
+}
+
+/* The daemon of syslog(3) has been started again: fd is connected to the new one, under the same
+ * number, which other threads may be about to use. */
+static bool write_anew(int fd, const char *line, size_t len)
+{
+	int anew = open_log(out.path);
+
+	if (anew < 0)
+		return false;
+	(void)sl_sys(SYS_dup3, anew, fd, O_CLOEXEC);
+	(void)sl_sys_close(anew);
+	return write_line(fd, line, len);
+}
+
+/* lost: number of lost lines that this line reports; added again if the line is lost, too. */
+static void put_line(int fd, const char *line, size_t len, uint32_t lost)
+{
+	if (!write_line(fd, line, len) && !(sl_load(&out.syslog) && write_anew(fd, line, len)))
 		__atomic_add_fetch(&out.lost, lost + 1, __ATOMIC_RELAXED);
 }
 
@@ -152,6 +193,16 @@ static size_t add(char *buf, size_t size, size_t n, const char *fmt, ...)
 	k = vsnprintf(buf + n, size - n, fmt, ap);
 	va_end(ap);
 	return k < 0 ? n : sl_min(n + (size_t)k, size - 1);
+}
+
+/* "<14>sluice[7]: ", as RFC 3164 4.1; the C library's syslog(3) has one state for the whole
+ * program. */
+static size_t add_priority(char *buf, size_t size, enum sl_log_level level)
+{
+	static const uint8_t severity[] = {2, 3, 4, 6, 6, 7, 7};
+
+	return add(buf, size, 0, "<%d>sluice[%ld]: ", FACILITY | severity[level],
+		   sl_sys(SYS_getpid));
 }
 
 /* "Time: 12.345 Pid: 7 Tid: 7 Sluice INFO   : ", as VMA_LOG_DETAILS. */
@@ -197,6 +248,8 @@ void sl_log_write(enum sl_log_level level, const char *room, const char *fmt, ..
 	color = color_of(fd, level);
 	if (color)
 		n = add(line, size, n, "%s", color);
+	else if (sl_load(&out.syslog))
+		n = add_priority(line, size, level);
 	text = n;
 	n += add_head(line + n, size - n, level);
 	lost = __atomic_exchange_n(&out.lost, 0, __ATOMIC_RELAXED);

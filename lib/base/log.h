@@ -18,6 +18,8 @@ enum sl_log_level {
 
 extern int sl_log_level; /* lines above it are not made; may change at run time (sluice stat -l) */
 
+#define SL_LOG_SYSLOG "syslog" /* a file of this name is the socket of syslog(3) */
+
 /* Takes over the settings tracelevel, log_details, log_colors and log_file, and opens the file ("":
  * standard error). Until then: level 3 to standard error. sl_settings_load() calls it; file is read
  * in this call only. */

@@ -107,6 +107,35 @@ static void test_target_holds_for_what_follows(void **state)
 	assert_string_equal(conf.rules[2].program, "");
 }
 
+/* What libvma's own grammar allows. */
+static void test_lines_of_libvma(void **state)
+{
+	static const uint16_t order[] = {1, 3, 2, 4};
+
+	assert_int_equal(parse("use vma tcp_server 10.0.0.1/64:5:1.2.3.4:7\n"
+			       "use os udp_receiver|tcp_client *:1:1.2.3.4:7"),
+			 0);
+	assert_int_equal(conf.n, 2);
+	assert_int_equal(conf.rules[0].first.prefix_len, 128);
+	assert_int_equal(conf.rules[0].second.prefix_len, 0);
+	assert_int_equal(conf.rules[0].second.port_max, 65535);
+	assert_int_equal(conf.rules[1].second.port_max, 7);
+
+	/* Rules for the same programs are tried together. */
+	assert_int_equal(parse("application-id a X\nuse os tcp_server *:1\n"
+			       "application-id b X\nuse os tcp_server *:2\n"
+			       "application-id a X\nuse os tcp_server *:3\n"
+			       "application-id a Y\nuse os tcp_server *:4"),
+			 0);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(conf.rules[i].first.port_min, order[i]);
+
+	assert_int_equal(parse("log destination ystderr\nlog destination yfile /x"), 0);
+	assert_string_equal(conf.log_file, "/x");
+	assert_int_equal(parse("log destination file /x\nlog destination syslog"), 0);
+	assert_string_equal(conf.log_file, "syslog");
+}
+
 static void test_wrong_lines_are_placed_and_skipped(void **state)
 {
 	static const struct {
@@ -124,14 +153,14 @@ static void test_wrong_lines_are_placed_and_skipped(void **state)
 		{"use os tcp_server", 18, "an address", ""},
 		{"use os tcp_server 1.2.3:4", 19, "an address", "1.2.3:4"},
 		{"use os tcp_server 1.2.3.256:4", 19, "an address", "1.2.3.256:4"},
-		{"use os tcp_server 1.2.3.4/33:4", 27, "prefix length", "33:4"},
+		{"use os tcp_server 1.2.3.4/1000:4", 27, "prefix length", "1000:4"},
 		{"use os tcp_server 1.2.3.4/:4", 27, "prefix length", ":4"},
 		{"use os tcp_server 1.2.3.4", 26, "':'", ""},
 		{"use os tcp_server *:65536", 21, "a port", "65536"},
 		{"use os tcp_server *:x", 21, "a port", "x"},
 		{"use os tcp_server *:5-", 23, "a port", ""},
 		{"use os tcp_server *:9-5", 24, "port range", ""},
-		{"use os tcp_server *:5:*:*", 22, "the end of the line", ":*:*"},
+		{"use os tcp_server *:5:*", 24, "':'", ""},
 		{"use os tcp_client *:5:", 23, "an address", ""},
 		{"use os tcp_client *:5:*:* x", 27, "the end of the line", "x"},
 		{"use os tcp_server [::1:5", 25, "]", ""},
@@ -232,6 +261,7 @@ int main(void)
 		cmocka_unit_test(test_libvma_conf_as_shipped),
 		cmocka_unit_test(test_extensions),
 		cmocka_unit_test(test_target_holds_for_what_follows),
+		cmocka_unit_test(test_lines_of_libvma),
 		cmocka_unit_test(test_wrong_lines_are_placed_and_skipped),
 		cmocka_unit_test(test_text_of_a_rule_parses_to_the_rule),
 		cmocka_unit_test(test_too_many_rules),

@@ -3,14 +3,18 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -171,6 +175,50 @@ static void test_connection_as_standard_error(void **state)
 	close(keep);
 }
 
+static int daemon_of_syslog(void)
+{
+	const struct sockaddr_un at = {.sun_family = AF_UNIX, .sun_path = "/dev/log"};
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+
+	unlink(at.sun_path);
+	if (bind(fd, (const struct sockaddr *)&at, sizeof(at)))
+		_exit(1);
+	return fd;
+}
+
+static bool gets(int fd, const char *said)
+{
+	char line[200] = "", want[200];
+
+	snprintf(want, sizeof(want), "<14>sluice[%d]: Sluice INFO   : test: %s\n", getpid(), said);
+	return recv(fd, line, sizeof(line) - 1, MSG_DONTWAIT) > 0 && !strcmp(line, want);
+}
+
+/* In a mount namespace whose /dev has nothing but the socket. */
+static void test_syslog(void **state)
+{
+	int pid = fork(), status, fd;
+
+	if (!pid) {
+		if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		    mount("dev", "/dev", "tmpfs", 0, NULL))
+			_exit(77);
+		fd = daemon_of_syslog();
+		sl_log_open(SL_LOG_INFO, 0, true, "syslog");
+		sl_info("test", "one");
+		if (!gets(fd, "one"))
+			_exit(2);
+		close(fd);
+		fd = daemon_of_syslog();
+		sl_info("test", "to the next daemon");
+		_exit(gets(fd, "to the next daemon") ? 0 : 3);
+	}
+	waitpid(pid, &status, 0);
+	if (WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(status, 0);
+}
+
 static size_t file_size(const char *path)
 {
 	struct stat st;
@@ -214,6 +262,7 @@ int main(void)
 		cmocka_unit_test(test_reader_gone_is_no_signal),
 		cmocka_unit_test(test_full_pipe_does_not_block),
 		cmocka_unit_test(test_connection_as_standard_error),
+		cmocka_unit_test(test_syslog),
 		cmocka_unit_test(test_file_with_pid_survives_the_program),
 	};
 

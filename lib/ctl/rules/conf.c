@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "base/addr.h"
+#include "base/log.h"
 #include "ctl/rules/rule.h"
 
 /* A line being read. The text is not terminated. */
@@ -111,8 +112,9 @@ static int take_ipv4(struct line *l, struct sl_rule_end *e)
 			return expected(l, "an address: *, a.b.c.d[/length] or [IPv6][/length]");
 		}
 	}
-	if (take_char(l, '/') && take_number(l, 32, "a prefix length from 0 to 32", &bits))
+	if (take_char(l, '/') && take_number(l, 999, "a prefix length from 0 to 32", &bits))
 		return -EINVAL;
+	bits = sl_min(bits, 32u); /* (as libvma) */
 	a = sl_addr_v4(htonl(bytes[0] << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3]));
 	memcpy(e->addr, a.b, 16);
 	e->prefix_len = 96 + bits;
@@ -247,10 +249,12 @@ static int take_use(struct line *l, struct sl_rule *r)
 		return err;
 	r->second = any;
 	skip_blanks(l);
-	if ((r->roles & SL_ROLE_TWO_ENDS) && take_char(l, ':')) {
+	if (take_char(l, ':')) {
 		err = take_end(l, &r->second);
 		if (err)
 			return err;
+		if (!(r->roles & SL_ROLE_TWO_ENDS)) /* libvma reads a second end and ignores it */
+			r->second = any;
 	}
 	if (!at_end(l))
 		return expected(l, "the end of the line");
@@ -292,6 +296,7 @@ static int take_application_id(struct line *l, struct sl_rule *target)
 		return err;
 	memcpy(target->program, program, 32);
 	memcpy(target->app_id, app_id, 32);
+	target->line = l->number;
 	return 0;
 }
 
@@ -301,9 +306,13 @@ static int take_destination(struct line *l, struct sl_conf *conf)
 	size_t n;
 
 	conf->log_file[0] = 0;
-	if (take_word(l, "stderr") || take_word(l, "syslog"))
+	if (take_word(l, "stderr") || take_word(l, "ystderr")) /* (libvma's scanner says ystderr) */
 		return 0;
-	if (!take_word(l, "file"))
+	if (take_word(l, SL_LOG_SYSLOG)) {
+		strcpy(conf->log_file, SL_LOG_SYSLOG);
+		return 0;
+	}
+	if (!take_word(l, "file") && !take_word(l, "yfile"))
 		return expected(l, "stderr, syslog or file");
 	n = word(l, &w);
 	if (!n || n >= sizeof(conf->log_file) || memchr(w, 0, n))
@@ -336,7 +345,29 @@ static int take_log(struct line *l, struct sl_conf *conf)
 	return 0;
 }
 
-/* Parses a line. target holds the program and id in force. */
+static bool is_for_same(const struct sl_rule *a, const struct sl_rule *b)
+{
+	return !strcmp(a->program, b->program) && !strcmp(a->app_id, b->app_id);
+}
+
+/* Rules for the same programs stand together, in the order of the file, where the first of them
+ * stands: so libvma tries them. Those above the first application-id line stay in front. */
+static void add_rule(struct sl_conf *conf, const struct sl_rule *r, bool named)
+{
+	unsigned at = conf->n;
+
+	if (!named)
+		conf->nunnamed = conf->n + 1;
+	while (at > conf->nunnamed && !is_for_same(&conf->rules[at - 1], r))
+		at--;
+	if (at <= conf->nunnamed)
+		at = conf->n;
+	memmove(&conf->rules[at + 1], &conf->rules[at], (conf->n - at) * sizeof(*r));
+	conf->rules[at] = *r;
+	conf->n++;
+}
+
+/* Parses a line. target holds the program and id in force, and the line that said so; 0: none. */
 static int take_statement(struct line *l, struct sl_conf *conf, struct sl_rule *target)
 {
 	struct sl_rule r = *target;
@@ -357,7 +388,7 @@ static int take_statement(struct line *l, struct sl_conf *conf, struct sl_rule *
 		l->p = l->start;
 		return expected(l, "no more than 256 rules");
 	}
-	conf->rules[conf->n++] = r;
+	add_rule(conf, &r, target->line != 0);
 	return 0;
 }
 

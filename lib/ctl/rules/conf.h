@@ -23,10 +23,11 @@ struct sl_conf_error {
 typedef void sl_conf_error_fn(void *arg, const struct sl_conf_error *err);
 
 struct sl_conf {
-	struct sl_rule rules[SL_MAX_RULES]; /* in order */
+	struct sl_rule rules[SL_MAX_RULES]; /* in order; those for the same programs together */
 	unsigned n;
+	unsigned nunnamed;  /* of these, above the first application-id line */
 	int min_level;      /* from `log`; 0: not given */
-	char log_file[200]; /* "": not given; "stderr" and "syslog" are not files */
+	char log_file[200]; /* "": not given, or stderr; may be SL_LOG_SYSLOG */
 };
 
 /* Parses text (any bytes, len of them). on_error (may be NULL) is called for each wrong line.

@@ -83,7 +83,7 @@ static int read_first(const char **from)
 	return err;
 }
 
-/* `log destination file` counts when no setting names a log file. Its min-level was that of
+/* `log destination` counts when no setting names a log file. Its min-level was that of
  * libvma's parser and matcher alone, counted the other way round; the log level is
  * SLUICE_TRACELEVEL. */
 static void apply_log_statement(void)
