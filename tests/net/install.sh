@@ -15,7 +15,8 @@ make -s -C "$TOP" install BUILD="${BUILD#"$TOP/"}" DESTDIR="$TMP/x" PREFIX="$PRE
 mv "$TMP/x$PREFIX" "$TMP/away"
 IN=$TMP/away
 
-same "what is installed" "bin/sluice bin/sluiced bin/vma_stats include/sluice.h lib/libsluice-preload.so lib/libsluice.so \
+same "what is installed" "bin/sluice bin/sluiced bin/vma_stats include/mellanox/vma_extra.h \
+include/sluice.h include/sluice_extra.h lib/libsluice-preload.so lib/libsluice.so \
 lib/libsluice.so.1 share/sluice/connectx-check share/sluice/sluice.conf share/sluice/sluiced.conf share/sluice/sluiced.service" \
 	"$(cd "$IN" && find . ! -type d ! -path './share/man/*' | sed 's,^\./,,' | sort | xargs)"
 ok "the preload library finds its other half beside it" grep -q " $IN/lib/libsluice.so.1" \

@@ -7,8 +7,8 @@ net_up
 answered() { cut -d' ' -f2 "$1"; }
 grows() { [ "$(answered "$1")" -ge "$2" ]; }
 has_xdp() { b ip link show | grep -q "${STEERED}"; }
-STEERED=xdp
-[ "${RX:-}" != packet ] || STEERED=": sluice[0-9]"
+STEERED=": sluice[0-9]" # (a lane's private device)
+[ "${RX:-}" != xdp ] || STEERED=xdp
 # A program takes the device first, then opens the lane, then claims the socket's packets: with the claim all is done.
 has_claim() { has_xdp && bpftool map dump pinned "/sys/fs/bpf/sluice/$DEV_B/endpoints" 2>/dev/null | grep -q '"local_port": 7000'; }
 for MODE in $MODES; do
