@@ -13,6 +13,7 @@
 #include "ctl/rules/conf.h"
 #include "ctl/steer/pin.h"
 #include "ctl/rules/rule.h"
+#include "rule_save.h"
 #include "tools.h"
 
 static const char help[] =
@@ -21,11 +22,13 @@ static const char help[] =
 	"                        ROLE ADDR:PORT[:LOCAL-ADDR:PORT]\n"
 	"       sluice rule add  [--device NAME] [--at N] [--program GLOB] [--id ID] use ...\n"
 	"       sluice rule del  [--device NAME] N\n"
+	"       sluice rule save [--device NAME | --file FILE] FILE\n"
 	"\n"
 	"Without --device or --file all offloaded devices are meant; `list` and `test` take the\n"
 	"configuration file when there are none. A rule is written as in sluice.conf(5); a new one\n"
 	"goes to the top, or to place N. Changes hold at once, for sockets that are decided later\n"
-	"and, within a second, for TCP connections, until the last program has left the device.\n";
+	"and, within a second, for TCP connections, until the last program has left the device.\n"
+	"`save` writes the rules of one device as a configuration file (-: to standard output).\n";
 
 struct options {
 	const char *device, *file, *program, *id;
@@ -33,6 +36,8 @@ struct options {
 };
 
 static struct sl_rule rules[SL_MAX_RULES + 1];
+static char source[64]; /* where they come from */
+static bool quiet;      /* standard output is not for us */
 
 static int wrong_rule_usage(const char *what)
 {
@@ -119,6 +124,13 @@ static void print_error(void *arg, const struct sl_conf_error *e)
 		e->found);
 }
 
+static void say_source(const char *what)
+{
+	snprintf(source, sizeof(source), "%.63s", what);
+	if (!quiet)
+		printf("%s:\n", source);
+}
+
 /* Loads the rules of a file; NULL: of the configuration file. 0 or an exit status. */
 static int load_file(const char *file)
 {
@@ -142,7 +154,7 @@ static int load_file(const char *file)
 		file = sl_rules_file();
 	}
 	memcpy(rules, r, n * sizeof(*r));
-	printf("%s:\n", file[0] ? file : "no configuration file");
+	say_source(file[0] ? file : "no configuration file");
 	return wrong_lines ? 1 : 0;
 }
 
@@ -158,7 +170,7 @@ static int load_device(const char *device)
 	}
 	err = read_map(fd);
 	close(fd);
-	printf("%s:\n", device);
+	say_source(device);
 	return err ? 1 : 0;
 }
 
@@ -370,6 +382,28 @@ static int cmd_del(const struct options *o, int argc, char **argv)
 	return change_rules(o, (unsigned)at - 1, NULL);
 }
 
+static int save(void *arg)
+{
+	const char *path = arg;
+	int err = sl_rule_save(path, rules, SL_MAX_RULES, source);
+
+	if (err)
+		fprintf(stderr, "sluice rule: %s: %s\n", path, strerror(-err));
+	return err != 0;
+}
+
+static int cmd_save(const struct options *o, int argc, char **argv)
+{
+	char names[2][64];
+
+	if (argc != 1)
+		return usage_error();
+	if (!o->device && !o->file && pinned(names, 2) > 1)
+		return wrong_rule_usage("several devices are offloaded: save wants --device");
+	quiet = true;
+	return for_each_source(o, save, argv[0]);
+}
+
 static int parse_options(int argc, char **argv, struct options *o)
 {
 	static const struct option longs[] = {
@@ -440,5 +474,7 @@ int sl_tool_rule(int argc, char **argv)
 		return cmd_add(&o, argc, argv);
 	if (!strcmp(command, "del"))
 		return cmd_del(&o, argc, argv);
+	if (!strcmp(command, "save"))
+		return cmd_save(&o, argc, argv);
 	return usage_error();
 }

@@ -132,6 +132,15 @@ sent_by_us() { sent && [ $SENT -le 10 ]; }
 ok "a rule for what is sent" b "$BUILD/sluice" rule add --device "$DEV_B" use os udp_sender '*:*'
 ok "a socket that is there follows" wait_until 20 sent_by_kernel
 offloaded "what it receives stays"
+ok "a rule of some programs" b "$BUILD/sluice" rule add --device "$DEV_B" --at 2 --program 'db 2*' --id X use os tcp_client '10.0.0.0/8:5:*:7'
+echo old >"$TMP/saved"
+ok "the rules are saved" b "$BUILD/sluice" rule save --device "$DEV_B" "$TMP/saved"
+same "as a configuration file" "use os udp_sender *:* application-id db?2* X use os tcp_client 10.0.0.0/8:5:*:7" \
+	"$(grep -v '^#' "$TMP/saved" | xargs -d '\n')"
+same "which says the same when it is read" "$(grep -v '^#' "$TMP/saved")" \
+	"$(b "$BUILD/sluice" rule save --file "$TMP/saved" - | grep -v '^#')"
+ok "no other file is left" test "$(echo "$TMP"/saved*)" = "$TMP/saved"
+ok "that rule goes" b "$BUILD/sluice" rule del --device "$DEV_B" 2
 ok "the rule goes" b "$BUILD/sluice" rule del --device "$DEV_B" 1
 ok "so does what it sends" wait_until 20 sent_by_us
 finish
