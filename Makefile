@@ -153,7 +153,7 @@ deps:
 		apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
 	else echo "run: sudo apt-get install" $$missing; exit 1; fi
 
-MAN_PAGES := $(wildcard tools/*.[157] tools/*/*.8 conf/*.[157] lib/*.[157] preload/*.[157])
+MAN_PAGES := $(wildcard tools/*.[157] tools/*/*.8 conf/*.[157] preload/*.[157])
 .PHONY: install
 install: all
 	install -d $(DESTDIR)$(PREFIX)/{bin,lib,include/mellanox,share/man/man1,share/man/man5,share/man/man7,share/man/man8,share/sluice}
