@@ -47,12 +47,14 @@ static void tap_paced(struct sl_lane *lane, bool on)
 		return;
 	sl_list_for_each_safe (it, &lane->pace->nics) {
 		struct sl_pacer *p = sl_container_of(it, struct sl_pacer, nic_node);
-		struct sl_tap_at at = place_of(lane, p->nic_leg);
 
-		if (on)
+		if (on) {
+			struct sl_tap_at at = place_of(lane, p->nic_leg);
+
 			sl_tap_tx(p->nic, &at);
-		else
+		} else {
 			sl_untap_tx(p->nic);
+		}
 	}
 }
 
