@@ -60,13 +60,28 @@ static struct sl_packet *packet_of(struct sl_rx *rx)
 /* Frames ---------------------------------------------------------------------------------------
  */
 
+/* Takes from the reserve, and leaves half of it, as a fill ring does: acknowledgments that free
+ * frames must get in when queues have taken all others. */
+static SL_APART uint32_t frame_of_reserve(struct sl_frames *c)
+{
+	uint32_t f;
+
+	if (c->n <= c->floor / 2u)
+		return SL_NO_FRAME;
+	f = c->idx[--c->n];
+	sl_frame_own(f, 1);
+	return f;
+}
+
 /* Takes a free frame, spent ones first, since no fill ring needs them here. */
 static uint32_t frame_get(struct sl_frames *c)
 {
 	uint32_t f;
 
-	if (!sl_frames_spent(c))
-		return sl_frame_get(c);
+	if (!sl_frames_spent(c)) {
+		f = sl_frame_get(c);
+		return sl_likely(f != SL_NO_FRAME) ? f : frame_of_reserve(c);
+	}
 	f = sl_frame_take_spent(c);
 	sl_frame_own(f, 1);
 	return f;

@@ -3,7 +3,6 @@
 # Workers of one listener are killed (kill -9) while connections wait for them: other workers accept these with all the
 # data that they have sent, as in the kernel, with the daemon, too. Only connections that were accepted are reset.
 LEASED=1
-RX=xdp # (packets in the ring of a dead process's packet socket are lost: sluice-limits(7))
 . "$(dirname "$0")/lib_tcp.sh"
 need python3 setpriv
 net_up
