@@ -162,7 +162,7 @@ install: all
 	install -m 755 $(BUILD)/libsluice.so $(DESTDIR)$(PREFIX)/lib/libsluice.so.1
 	ln -sf libsluice.so.1 $(DESTDIR)$(PREFIX)/lib/libsluice.so
 	install -m 755 $(BUILD)/libsluice-preload.so $(DESTDIR)$(PREFIX)/lib/
-	install -m 644 lib/sluice.h lib/sluice_extra.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 lib/sluice.h lib/sluice_extra.h lib/sluice_process.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 lib/compat/vma_extra.h $(DESTDIR)$(PREFIX)/include/mellanox/
 	install -m 644 conf/sluice.conf conf/sluiced.conf $(DESTDIR)$(PREFIX)/share/sluice/
 	install -m 755 conf/connectx-check $(DESTDIR)$(PREFIX)/share/sluice/

@@ -179,121 +179,12 @@ int sl_epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev);
 int sl_epoll_wait(int epfd, struct epoll_event *evs, int max, const struct timespec *timeout,
 		  const sigset_t *sigmask);
 
-/* Processes and signals ---------------------------------------------------------------------- */
-
-/* Hands the socket back to the kernel for good: it goes on there on the same descriptor, and data
- * in our queue is still read first. For programs that need a plain kernel socket (SCM_RIGHTS,
- * io_uring). 0 also if it is one already. -EBADF: no socket of ours; -EBUSY: it could not be moved
- * (the log says why) and stays offloaded. */
-int sl_hand_back(int fd);
-/* Hands back an epoll set's members, those that come later included: the kernel or another process
- * will use the set. 0; -EBADF: no set of ours, or a signal handler interrupted a call on it. */
-int sl_epoll_hand_back(int epfd);
-
-/* Hands back all sockets of this process; new ones stay with the kernel, too. For programs whose
- * sockets the kernel itself uses without any call. why: for the log; a constant. */
-void sl_kernel_only(const char *why);
-
-/* Takes a TCP connection over from the kernel, on the same descriptor, whatever its origin (handed
- * back, accepted from the kernel, inherited, passed by SCM_RIGHTS). No other process may use it,
- * and no other thread be in a call with it. 0 also if it is ours already. -EREMOTE: rules or routes
- * leave it to the kernel; -EBUSY: a part of its state cannot be taken, or it is in use; -EAGAIN:
- * data moved too fast; -EMSGSIZE: its peer may send segments that no frame holds (a large MTU);
- * -ENOTCONN; -EPERM; -EOPNOTSUPP. If it fails, the kernel keeps the connection. */
-int sl_take_over(int fd);
-
-/* Call for a socket that the program did not make, before its first use: left by execve(2), or
- * received by SCM_RIGHTS. Sluice looks after it from here on, and offloads it as soon as no other
- * process has it. 0, also if it is ours already; -errno: it cannot be offloaded. */
-int sl_given(int fd);
-
-/* Call before a new program gets descriptors of this one: execve(2), vfork(2) and execve,
- * posix_spawn(3). Sockets that it will have are handed back to the kernel. Those that are closed
- * on exec are left alone, but an execve of this process ends the library: if it fails, everything
- * goes on through the kernel. In a forked child SL_EXEC_SELF means that child. Async-signal-safe
- * for SL_EXEC_VFORK. */
-enum sl_exec {
-	SL_EXEC_SELF,  /* this process becomes another program */
-	SL_EXEC_VFORK, /* this is the child of vfork(2), which has the parent's memory */
-	SL_EXEC_SPAWN, /* the C library makes a process of its own */
-};
-void sl_exec_begin(enum sl_exec how);
-
-/* Call before the system call of that name with those arguments (pointers as numbers). If the call
- * makes this process another user, or takes groups, capabilities or its root directory, offloaded
- * sockets go to the kernel first, and no memory that is shared with other programs stays mapped.
- * This may also happen for a call that then fails. */
-enum sl_creds {
-	SL_CREDS_SETUID,
-	SL_CREDS_SETREUID,
-	SL_CREDS_SETRESUID,
-	SL_CREDS_SETGID,
-	SL_CREDS_SETREGID,
-	SL_CREDS_SETRESGID,
-	SL_CREDS_SETGROUPS,
-	SL_CREDS_CAPSET,
-	SL_CREDS_CHROOT,
-	SL_CREDS_USERNS, /* unshare(2) or setns(2) of a user namespace; no arguments */
-};
-void sl_creds_begin(enum sl_creds what, long a, long b, long c);
-
-/* Call around a system call that the kernel refuses to a process with several threads, or that
- * unshares the table of descriptors (files): the library's thread is not there meanwhile. If
- * sl_alone_begin() returned true, call sl_alone_end() on the same thread. files: if there are other
- * threads, too, each table has sockets of its own from then on, and all stay with the kernel. */
-bool sl_alone_begin(bool files);
-void sl_alone_end(void);
-
-/* Call before a thread enters another network namespace than that of the first socket: connections
- * that it begins there are the kernel's. Async-signal-safe. */
-void sl_netns_begin(void);
-
-/* Call first in a signal handler, on its thread: a call that polls then ends with -EINTR like one
- * that sleeps. restart: it was installed with SA_RESTART. True: return at once, the signal comes
- * again when the interrupted call holds no lock. info NULL: never true. Async-signal-safe. */
-bool sl_signal_seen(int sig, void *info, void *context, bool restart);
-
-/* For a handler of SIGSEGV and SIGBUS, on the thread that faulted; context: the handler's third
- * argument. True: a call of this library was using an address where the program has no memory; when
- * the handler returns, that call goes on and ends with -EFAULT. False: the fault is the program's.
- * Without such a handler bad addresses end the program. Async-signal-safe. */
-bool sl_fault(void *context);
-/* True: the n bytes at p can be read. A bad address is found out by such a handler. */
-bool sl_is_memory(const void *p, size_t n);
-
-/* in_handler tells whether the calling thread is in a signal handler. There the library neither
- * starts nor opens a device, since both use malloc(3): sockets that need it stay the kernel's, or
- * are offloaded a moment later. Call once, before other threads run. */
-void sl_signal_asker(bool (*in_handler)(void));
-
-/* After fork(2), in the child, before anything else (pthread_atfork(3) does it in preloaded
- * programs). Inherited sockets are the kernel's there; the child's first use of one asks the parent
- * to hand it back and waits for that, a second at most. An inherited epoll set is parted from the
- * parent's at its first use. Where sluiced does the work the child gets a lease of its own at its
- * first socket, or when it first waits (poll, an epoll set of its own) for connections of an
- * inherited listener that does not block: the processes that wait for that listener then
- * share it. The child also gets a lease when it has used inherited connections for some hundred
- * calls: it then takes over each connection that no other process has any more, to its own lane.
- * Without sluiced all sockets of the child are the kernel's. */
-void sl_fork_child(void);
-
-/* Call these around a system call that makes a child without running the handlers of
- * pthread_atfork(3) (clone(2), _Fork(2)): sl_fork_begin() before it and, if that returned true,
- * sl_fork_end() in the parent after it. Async-signal-safe. */
-bool sl_fork_begin(void);
-void sl_fork_end(void);
-
-/* Call before the calling thread is confined to some system calls (seccomp(2)). A forked child
- * takes over no connection from now on: that needs system calls that the program does not make. */
-void sl_confine(void);
-/* Call before the process limits how many descriptors it may open: a forked child gets its parent's
- * connections now. */
-void sl_fetch(void);
-
 #pragma GCC visibility pop
 
 #ifdef __cplusplus
 }
 #endif
+
+#include "sluice_process.h"
 
 #endif

@@ -16,7 +16,7 @@ mv "$TMP/x$PREFIX" "$TMP/away"
 IN=$TMP/away
 
 same "what is installed" "bin/sluice bin/sluiced bin/vma_stats include/mellanox/vma_extra.h \
-include/sluice.h include/sluice_extra.h lib/libsluice-preload.so lib/libsluice.so \
+include/sluice.h include/sluice_extra.h include/sluice_process.h lib/libsluice-preload.so lib/libsluice.so \
 lib/libsluice.so.1 share/sluice/connectx-check share/sluice/sluice.conf share/sluice/sluiced.conf share/sluice/sluiced.service" \
 	"$(cd "$IN" && find . ! -type d ! -path './share/man/*' | sed 's,^\./,,' | sort | xargs)"
 ok "the preload library finds its other half beside it" grep -q " $IN/lib/libsluice.so.1" \

@@ -29,7 +29,7 @@ exported() { nm -D --defined-only "$1" | awk '$2 != "A" { sub(/@.*/, "", $3); pr
 wanted() { nm -D --undefined-only "$1" | awk '{ sub(/@.*/, "", $NF); print $NF }'; }
 common() { sort -u <(tr ' ' '\n' <<<"$1") | comm -12 - <(sort -u <<<"$2"); }
 
-public=$(sed 's@/\*.*\*/@@; /^ \*/d; /^typedef/d' lib/sluice.h lib/sluice_extra.h | grep -oE '\bsl_[a-z0-9_]+\(' | tr -d '(' | sort -u)
+public=$(sed 's@/\*.*\*/@@; /^ \*/d; /^typedef/d' lib/sluice*.h | grep -oE '\bsl_[a-z0-9_]+\(' | tr -d '(' | sort -u)
 calls=$(sed -n '/global:/,/local:/s/^\t\([A-Za-z0-9_]*\);.*/\1/p' preload/preload.map)
 same "libsluice.so exports what sluice.h declares" "$public" "$(exported "$LIB")"
 same "libsluice-preload.so exports the calls of preload.map" "$calls" "$(exported "$PRE")"
