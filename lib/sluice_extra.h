@@ -82,7 +82,7 @@ struct sl_packets {
 ssize_t sl_recv_zcopy(int fd, void *buf, size_t len, int *flags, struct sockaddr *from,
 		      socklen_t *fromlen);
 
-/* Gives packets back; each of the n entries has 16 bytes, of which id counts. -EINVAL: no socket of
+/* Gives n packets back; each entry has 16 bytes, and only its id counts. -EINVAL: no socket of
  * ours; -ENOENT: a packet that this socket does not hold (freed before, or never its own); the
  * others are freed all the same. */
 int sl_free_packets(int fd, const struct sl_packet *packets, size_t n);

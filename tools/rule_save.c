@@ -15,12 +15,6 @@
 
 #include "ctl/rules/rule.h"
 
-static bool is_for_same(const struct sl_rule *a, const struct sl_rule *b)
-{
-	return !strncmp(a->program, b->program, sizeof(a->program)) &&
-	       !strncmp(a->app_id, b->app_id, sizeof(a->app_id));
-}
-
 /* A blank ends a word of the file, and # the line. In a glob ? stands for both. */
 static bool is_a_word(const char name[32])
 {
@@ -52,7 +46,7 @@ static bool was_before(const struct sl_rule *rules, unsigned i)
 		named |= rules[k].program[0] || rules[k].app_id[0];
 		if (!named)
 			continue;
-		if (rules[k].action != SL_RULE_NONE && is_for_same(&rules[k], &rules[i]))
+		if (rules[k].action != SL_RULE_NONE && sl_rule_is_for_same(&rules[k], &rules[i]))
 			return true;
 	}
 	return false;
@@ -67,7 +61,7 @@ static void put_rule(FILE *f, const struct sl_rule *rules, unsigned i, const str
 			i + 1);
 		return;
 	}
-	if (!is_for_same(&rules[i], *last)) {
+	if (!sl_rule_is_for_same(&rules[i], *last)) {
 		if (was_before(rules, i))
 			fprintf(stderr,
 				"sluice rule: rule %u will stand in front of others that are in "

@@ -33,7 +33,7 @@ extern "C" {
 #define SO_VMA_SHUTDOWN_RX        2821
 #define CMSG_VMA_IOCTL_USER_ALLOC 2900
 
-/* What a callback says of a packet. */
+/* A callback's answer about a packet. */
 typedef enum {
 	VMA_PACKET_DROP,
 	VMA_PACKET_RECV, /* queue it for the receive calls */
@@ -51,7 +51,7 @@ struct __attribute__((packed)) vma_packets_t {
 	struct vma_packet_t pkts[];
 };
 
-/* What a callback is told of a packet. */
+/* The packet that a callback is asked about. */
 struct __attribute__((packed)) vma_info_t {
 	size_t struct_sz;
 	void *packet_id;

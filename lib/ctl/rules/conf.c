@@ -345,11 +345,6 @@ static int take_log(struct line *l, struct sl_conf *conf)
 	return 0;
 }
 
-static bool is_for_same(const struct sl_rule *a, const struct sl_rule *b)
-{
-	return !strcmp(a->program, b->program) && !strcmp(a->app_id, b->app_id);
-}
-
 /* Rules for the same programs stand together, in the order of the file, where the first of them
  * stands: so libvma tries them. Those above the first application-id line stay in front. */
 static void add_rule(struct sl_conf *conf, const struct sl_rule *r, bool named)
@@ -358,7 +353,7 @@ static void add_rule(struct sl_conf *conf, const struct sl_rule *r, bool named)
 
 	if (!named)
 		conf->nunnamed = conf->n + 1;
-	while (at > conf->nunnamed && !is_for_same(&conf->rules[at - 1], r))
+	while (at > conf->nunnamed && !sl_rule_is_for_same(&conf->rules[at - 1], r))
 		at--;
 	if (at <= conf->nunnamed)
 		at = conf->n;

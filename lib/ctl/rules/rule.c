@@ -73,6 +73,12 @@ void sl_rule_init(void)
 	copy_text(self.app_id, sizeof(self.app_id), sl_settings.application_id);
 }
 
+bool sl_rule_is_for_same(const struct sl_rule *a, const struct sl_rule *b)
+{
+	return !strncmp(a->program, b->program, sizeof(a->program)) &&
+	       !strncmp(a->app_id, b->app_id, sizeof(a->app_id));
+}
+
 /* Iterative, so that a hostile pattern costs at most pattern * text steps. */
 bool sl_glob_match(const char *pattern, const char *text)
 {

@@ -46,6 +46,9 @@ const char *sl_role_name(uint32_t role);
 /* The bit of that name, 0 when there is none. "*" is all. */
 uint32_t sl_role_by_name(const char *name, size_t len);
 
+/* True: both are for the same programs, by name and id. Neither is being written. */
+bool sl_rule_is_for_same(const struct sl_rule *a, const struct sl_rule *b);
+
 /* Whether text matches the pattern: * is any text, ? any character, as in `ls`. */
 bool sl_glob_match(const char *pattern, const char *text);
 /* SLUICE_DEVICES: globs of fnmatch(3), separated by commas or blanks; the last one that matches

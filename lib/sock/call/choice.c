@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the program decides at run time about sockets to come: rules, and threads whose sockets are
- * (not) offloaded. */
+/* Choices of the program, at run time, for sockets that it makes later: rules, and threads whose
+ * sockets are offloaded or not. */
 #include "sock/call/choice.h"
 
 #include <errno.h>

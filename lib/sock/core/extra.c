@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the rooms of sockets need of packets that the program holds; sock/extra has the rest. */
+/* The part of sock/extra that rooms to its left use: packets that the program holds. */
 #include "sock/core/extra.h"
 
 #include <errno.h>

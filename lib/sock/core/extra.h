@@ -40,7 +40,7 @@ struct sl_extra {
 struct sl_extra_ops {
 	/* Shows the callback what came, and sorts it. No lock. */
 	void (*filter)(struct sl_sock *sk);
-	/* The same for all sockets with a callback. No lock. */
+	/* Calls filter for each socket with a callback. No lock. */
 	void (*filter_all)(void);
 	/* The socket ends: gives all frames back. Lane held. */
 	void (*end)(struct sl_sock *sk, struct sl_lane *lane);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a program asks about a socket's way: rings, headers, counters. */
+/* Answers a program's questions about a socket: its rings, headers and counters. */
 #include <errno.h>
 #include <poll.h>
 

@@ -26,7 +26,7 @@ struct item {
 	int verdict;
 };
 
-/* What was registered when the batch was taken, and what waited for the receive calls. */
+/* The callback when a batch was taken, and the packets that then waited for receive calls. */
 struct registered {
 	sl_recv_fn *callback;
 	void *arg;
@@ -268,8 +268,8 @@ static bool run(struct sl_sock *sk, struct sl_extra *x)
 	return n >= 0;
 }
 
-/* One thread runs a socket's callback: another one, and the callback itself, goes on with what is
- * there. Pairs with the exchange: a packet that comes after our last look is seen by the thread
+/* A socket's callback runs in one thread at a time. Meanwhile another thread, and the callback
+ * itself, receives the packets that were accepted before. Pairs with the exchange: a packet that comes after our last look is seen by the thread
  * whose exchange fails, or by our look after the store in run_over(). */
 void sl_filter_run(struct sl_sock *sk)
 {

@@ -28,7 +28,7 @@ struct zcopy {
 /* Flags that a receive without copy serves itself. */
 #define OUR_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CMSG_CLOEXEC | MSG_TRUNC)
 
-/* What sl_packets is for one packet. */
+/* struct sl_packets with one packet. */
 struct list {
 	size_t count;
 	void *id;
