@@ -156,7 +156,7 @@ deps:
 MAN_PAGES := $(wildcard tools/*.[157] tools/*/*.8 conf/*.[157] preload/*.[157])
 .PHONY: install
 install: all
-	install -d $(DESTDIR)$(PREFIX)/{bin,lib,include/mellanox,share/man/man1,share/man/man5,share/man/man7,share/man/man8,share/sluice}
+	install -d $(DESTDIR)$(PREFIX)/{bin,lib/pkgconfig,include/mellanox,share/man/man{1,5,7,8},share/sluice,share/bash-completion/completions}
 	install -m 755 $(BUILD)/sluice $(BUILD)/sluiced $(DESTDIR)$(PREFIX)/bin/
 	ln -sf sluice $(DESTDIR)$(PREFIX)/bin/vma_stats
 	install -m 755 $(BUILD)/libsluice.so $(DESTDIR)$(PREFIX)/lib/libsluice.so.1
@@ -164,6 +164,9 @@ install: all
 	install -m 755 $(BUILD)/libsluice-preload.so $(DESTDIR)$(PREFIX)/lib/
 	install -m 644 lib/sluice.h lib/sluice_extra.h lib/sluice_process.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 lib/compat/vma_extra.h $(DESTDIR)$(PREFIX)/include/mellanox/
+	sed 's,@VERSION@,$(VERSION),' conf/sluice.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/sluice.pc
+	install -m 644 conf/sluice.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/sluice
+	ln -sf sluice $(DESTDIR)$(PREFIX)/share/bash-completion/completions/vma_stats
 	install -m 644 conf/sluice.conf conf/sluiced.conf $(DESTDIR)$(PREFIX)/share/sluice/
 	install -m 755 conf/connectx-check $(DESTDIR)$(PREFIX)/share/sluice/
 	sed 's,@PREFIX@,$(PREFIX),' conf/sluiced.service >$(DESTDIR)$(PREFIX)/share/sluice/sluiced.service
@@ -171,9 +174,17 @@ install: all
 		install -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/ || exit 1; done
 	ln -sf sluice-stat.1 $(DESTDIR)$(PREFIX)/share/man/man1/vma_stats.1
 
+# A tree of its own, as the package's prefix is another.
+.PHONY: deb
+deb:
+	$(MAKE) --no-print-directory BUILD=build-deb PREFIX=/usr all
+	rm -rf build-deb/tree
+	$(MAKE) --no-print-directory BUILD=build-deb PREFIX=/usr DESTDIR=build-deb/tree install >/dev/null
+	conf/deb/build.sh build-deb/tree build-deb
+
 .PHONY: clean
 clean:
-	rm -rf build build-asan build-tsan build-fuzz
+	rm -rf build build-asan build-tsan build-fuzz build-deb
 
 .PHONY: help
 help:
@@ -182,7 +193,8 @@ help:
 		'  deps         install the packages that building and testing need' \
 		'  demo         deps, build, and compare the kernel with Sluice by sockperf (UDP, TCP)' \
 		'  install      install into PREFIX (/usr/local), below DESTDIR if it is set' \
-		'  clean        remove build, build-asan, build-tsan and build-fuzz' \
+		'  deb          the Debian package, build-deb/sluice_$(VERSION)_*.deb' \
+		'  clean        remove build and build-*' \
 		'' \
 		'  check        all that a change must pass: layers, suite, suite with sanitizers, fuzzers' \
 		'  check-long   the long tests that check leaves out (tests/long.txt)' \

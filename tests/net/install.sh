@@ -17,7 +17,8 @@ IN=$TMP/away
 
 same "what is installed" "bin/sluice bin/sluiced bin/vma_stats include/mellanox/vma_extra.h \
 include/sluice.h include/sluice_extra.h include/sluice_process.h lib/libsluice-preload.so lib/libsluice.so \
-lib/libsluice.so.1 share/sluice/connectx-check share/sluice/sluice.conf share/sluice/sluiced.conf share/sluice/sluiced.service" \
+lib/libsluice.so.1 lib/pkgconfig/sluice.pc share/bash-completion/completions/sluice share/bash-completion/completions/vma_stats \
+share/sluice/connectx-check share/sluice/sluice.conf share/sluice/sluiced.conf share/sluice/sluiced.service" \
 	"$(cd "$IN" && find . ! -type d ! -path './share/man/*' | sed 's,^\./,,' | sort | xargs)"
 ok "the preload library finds its other half beside it" grep -q " $IN/lib/libsluice.so.1" \
 	<(b env LD_PRELOAD="$IN/lib/libsluice-preload.so" SLUICE_TRACELEVEL=1 python3 -c '
