@@ -13,7 +13,9 @@ import subprocess
 import sys
 
 import apps
+import bystanders
 import crowd
+import hosts
 import lease
 from conns import many_cases, many_connections, most_connections, rate_of_connections
 from goals import goals
@@ -21,7 +23,7 @@ from hosts import OUT
 from instructions import instruction_cases
 from results import Results, plot, table
 from tcp import bulk_cases, goodput_cases, tcp_cases
-from udp import latency_cases, rate_cases, steering_cases
+from udp import latency_cases, rate_cases
 
 
 def write(res, seconds, rounds):
@@ -54,20 +56,23 @@ def main():
     opt.add_argument("--short", action="store_true", help="64 bytes only, fewer rounds")
     opt.add_argument("--rounds", type=int)
     opt.add_argument("--seconds", type=float)
-    opt.add_argument("--only", help="groups: latency,rate,steer,tcp,talk,apps,bulk (all three in tcp),goodput,conns,many,instructions,lease,crowd")
+    opt.add_argument("--only", help="groups: latency,rate,bystanders,tcp,talk,apps,bulk (all three in tcp),goodput,conns,many,instructions,lease,crowd")
+    opt.add_argument("--unpinned", action="store_true", help="the scheduler chooses the cores")
     args = opt.parse_args()
+    if args.unpinned:
+        hosts.CORE.clear()
     rounds = args.rounds or (3 if args.short else 7)
     seconds = args.seconds or (1 if args.short else 2)
     only = args.only.split(",") if args.only else \
-        ["latency", "rate", "steer", "tcp", "goodput", "conns", "many", "instructions"]
+        ["latency", "rate", "bystanders", "tcp", "goodput", "conns", "many", "instructions"]
     sizes = (64,) if args.short else (64, 256, 1400)
     cases, once = [], []
     if "latency" in only:
         cases += latency_cases(sizes, seconds)
     if "rate" in only:
         cases += rate_cases(seconds)
-    if "steer" in only:
-        cases += steering_cases(seconds)
+    if "bystanders" in only:
+        cases += bystanders.cases(seconds)
     if "tcp" in only or "talk" in only:
         cases += tcp_cases(seconds)
     if "tcp" in only or "apps" in only:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What bare AF_XDP does on this wire: the floor, and the programs' way of telling a rate."""
+"""What bare AF_XDP and bare packet sockets do on this wire: the floors, and the programs' way of telling a rate."""
 import re
 
 from hosts import BIN, DEV_A, DEV_B, run, start, stop, wait_line
@@ -9,14 +9,20 @@ def rate_of(out, column=0):
     return float([l for l in out.splitlines() if re.match(r"^[\d. ]+$", l)][-1].split()[column])
 
 
-def floor_latency(size, seconds, how=()):
-    """how: ("sleep",), or by spinning."""
-    pong = start("b", [BIN + "xdpfloor", "pong", DEV_B, 0, *how])
+def floor_latency(size, seconds, how=(), program="xdpfloor"):
+    """how: ("sleep",), or by spinning. program: xdpfloor, or packetfloor (which spins)."""
+    pong = start("b", [BIN + program, "pong", DEV_B] + ([0, *how] if how else []))
     wait_line(pong, "ready")
-    out = run("a", [BIN + "xdpfloor", "ping", DEV_A, size, seconds, *how])
+    out = run("a", [BIN + program, "ping", DEV_A, size, seconds, *how])
     stop(pong)
     v = [float(x) for x in out.splitlines()[-1].split()]
     return {"p50_us": v[1] / 1e3, "p99_us": v[3] / 1e3, "n": v[0]}
+
+
+def latency_floors(group, size, seconds):
+    """The lower of the two is the wire's."""
+    for name, program in (("AF_XDP", "xdpfloor"), ("packet socket", "packetfloor")):
+        yield group, f"floor, {name}", lambda p=program: floor_latency(size, seconds, (), p)
 
 
 def message_floor(seconds, batch):

@@ -16,13 +16,14 @@ PORT = 5000
 DAEMON = {}  # host -> socket of the daemon that preloaded programs ask
 
 
-# A core for each host: else the scheduler may put two that spin on one for seconds.
+# A core for each host (none with --unpinned): else the scheduler may put two that spin on one for seconds.
 CORES = sorted(os.sched_getaffinity(0))
 CORE = {"a": CORES[0], "b": CORES[1 % len(CORES)]}
 
 
 def command(host, argv, preload=False):
-    pre = ["nsenter", f"--net=/run/netns/{NS}{host}", "--", "taskset", "-c", str(CORE[host])]
+    pre = ["nsenter", f"--net=/run/netns/{NS}{host}", "--"]
+    pre += ["taskset", "-c", str(CORE[host])] if host in CORE else []
     if preload:
         pre += ["env", f"LD_PRELOAD={PRELOAD}", f"SLUICE_LOG_FILE={TMP}/sluice.%d.log"]
         pre += [f"SLUICE_DAEMON={DAEMON[host]}"] if host in DAEMON else []
@@ -95,14 +96,19 @@ def kernel_in(host):
     return int(dict(zip(rows[0], rows[1]))["InDatagrams"])
 
 
-def quiet():
-    """Until nobody has XDP on either device, so that one case does not see the one before."""
-    def free():
-        return all("xdp" not in run(h, ["ip", "link", "show", d])
-                   for h, d in (("a", DEV_A), ("b", DEV_B)))
-    wait_for(free, "the XDP program of the last case goes")
-    time.sleep(0.05)
+def has_xdp(host):
+    return "xdp" in run(host, ["ip", "link", "show", DEV_A if host == "a" else DEV_B])
 
+
+def has_private(host):
+    """A lane of packet sockets has a device of its own."""
+    return ": sluice" in run(host, ["ip", "-o", "link"])
+
+
+def quiet():
+    """Until nobody offloads on either device, so that one case does not see the one before."""
+    wait_for(lambda: not any(has_xdp(h) or has_private(h) for h in "ab"), "what the last case attached goes")
+    time.sleep(0.05)
 
 
 class Server:

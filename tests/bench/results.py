@@ -41,8 +41,17 @@ class Results:
         v = [x for x in self.series(group, case, metric) if x is not None]
         return statistics.median(v) if v else None
 
+    def floor(self, group, metric):
+        """The name of the best floor of the group: what bounds the others; None: it has none."""
+        floors = [(self.median(group, c, metric), c) for c in self.values.get(group, {}) if c.startswith("floor")]
+        floors = [f for f in floors if f[0] is not None]
+        pick = min if metric.endswith("_us") else max
+        return pick(floors)[1] if floors else None
+
     def ratio(self, group, case, base, metric):
-        """Median, smallest and largest of case/base, round by round."""
+        """Median, smallest and largest of case/base, round by round. base: "floor" is the best of them."""
+        if base == "floor":
+            base = self.floor(group, metric)
         pairs = zip(self.series(group, case, metric), self.series(group, base, metric))
         v = [x / y for x, y in pairs if x is not None and y]
         return (statistics.median(v), min(v), max(v)) if v else None
@@ -58,8 +67,9 @@ def table(res):
     lines = []
     for group, cases in res.values.items():
         names = list(cases)
-        floors = [n for n in names if n.startswith("floor")]
-        base = floors[-1] if floors else names[0]
+        first = {m: None for case in names for r in cases[case] if r for m in r}
+        metric = next((m for m in MAIN if m in first), None)
+        base = (metric and res.floor(group, metric)) or names[0]
         lines.append(f"{group}  (ratio to: {base})")
         for case in names:
             metrics = {m: None for rounds in cases[case] if rounds for m in rounds}

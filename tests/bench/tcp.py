@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 
-from floor import bulk_floor, floor_latency, message_floor
+from floor import bulk_floor, latency_floors, message_floor
 from hosts import B4, DEV_A, DEV_B, PORT, Server, run, tcp_works
 
 
@@ -107,7 +107,7 @@ def tcp_cases(seconds):
         who += [("Sluice one side", "b"), ("Sluice", "ab")]
     seconds = max(1, round(seconds))
     g = "TCP latency 64 B"
-    yield g, "floor", lambda: floor_latency(64, seconds)
+    yield from latency_floors(g, 64, seconds)
     for name, preload in who:
         for spin, how in ((True, "spinning"), (False, "blocking")):
             yield g, f"{name}, {how}", lambda p=preload, s=spin: tcp_latency(64, seconds, p, s)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""UDP: ping-pong, rates of receiving and sending, and what traffic that is not ours pays."""
+"""UDP: ping-pong, and rates of receiving and sending."""
 import re
 
-from floor import floor_latency, rate_of
+from floor import latency_floors, rate_of
 from hosts import (A4, B4, BIN, DEV_A, DEV_B, HAVE_SLUICE, MAC_B, PORT, bound, kernel_in, run, start, stop, wait_for,
                    wait_line)
 
@@ -36,7 +36,7 @@ def sockperf_latency(size, seconds, preload, spin):
 def latency_cases(sizes, seconds):
     for size in sizes:
         g = f"latency {size} B"
-        yield g, "floor", lambda s=size: floor_latency(s, seconds)
+        yield from latency_floors(g, size, seconds)
         yield g, "kernel, spinning", lambda s=size: sockperf_latency(s, seconds, "", True)
         if HAVE_SLUICE:
             yield g, "Sluice, spinning", lambda s=size: sockperf_latency(s, seconds, "ab", True)
@@ -116,26 +116,3 @@ def rate_cases(seconds):
     for w in who:
         for batch, call in ((1, "single"), (32, "mmsg")):
             yield g, f"{names[w]}, {call}", lambda w=w, b=batch: both_rate(w, b, seconds)
-
-
-def steering_cost(kind, seconds):
-    holder = None
-    if kind == "bare XDP_PASS":
-        holder = start("b", [BIN + "xdpfloor", "pong", DEV_B])
-        wait_line(holder, "ready")
-    elif kind == "Sluice attached":
-        holder = start("b", [BIN + "many", B4, 6000, 1], True)
-        wait_line(holder, "opened")
-        wait_for(lambda: "xdp" in run("b", ["ip", "link", "show", DEV_B]), "Sluice attaches")
-    try:
-        res = both_rate("kernel", 1, seconds)
-    finally:
-        if holder:
-            stop(holder)
-    return res
-
-
-def steering_cases(seconds):
-    kinds = ["no XDP", "bare XDP_PASS"] + (["Sluice attached"] if HAVE_SLUICE else [])
-    for kind in kinds:
-        yield "kernel UDP beside it", kind, lambda k=kind: steering_cost(k, seconds)
