@@ -76,9 +76,10 @@ struct sl_packets {
 /* Like recvfrom(2), but with SL_ZCOPY in *flags afterwards buf (len bytes) has a struct sl_packets:
  * a datagram, or as many pieces of a stream as there is room for. Without that flag the data were
  * copied, as they came by the kernel, or because the program holds as much as its receive buffer
- * allows. Returns bytes of payload. -ENOBUFS: no room in buf for one packet; -EIO: SL_ZCOPY_FORCE,
- * and the next data are the kernel's; -EOPNOTSUPP: SL_ZCOPY_FORCE with flags that only a copy
- * serves; -EINVAL: no socket of ours. */
+ * allows. Returns bytes of payload. -ENOBUFS: no room in buf for one packet, or SL_ZCOPY_FORCE, and
+ * the program holds as much of a stream as its receive buffer allows; -EIO: SL_ZCOPY_FORCE, and the
+ * next data are the kernel's; -EOPNOTSUPP: SL_ZCOPY_FORCE with flags that only a copy serves;
+ * -EINVAL: no socket of ours. */
 ssize_t sl_recv_zcopy(int fd, void *buf, size_t len, int *flags, struct sockaddr *from,
 		      socklen_t *fromlen);
 

@@ -529,6 +529,17 @@ static long peek_at(struct sl_tcp *c, struct cursor *u, size_t skip, bool trunc)
 	return (long)took;
 }
 
+/* Call when the program has taken bytes off the queue. */
+static inline void has_read(struct sl_tcp *c)
+{
+	if (c->state == SL_TCP_CLOSED)
+		return;
+	sl_tcp_rcv_tune(c);
+	sl_tcp_rcv_space_freed(c);
+	if (sl_unlikely(!sl_timer_is_armed(&c->timer))) /* it may be at rest now */
+		sl_tcp_timer_rearm(c);
+}
+
 /* RFC 9293 3.10.3 RECEIVE call. */
 long sl_tcp_read(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t peek_off, bool peek,
 		 bool trunc)
@@ -559,13 +570,29 @@ long sl_tcp_read(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t pee
 		consume(c, len);
 		took += len;
 	}
-	if (c->copied_seq != from && c->state != SL_TCP_CLOSED) {
-		sl_tcp_rcv_tune(c);
-		sl_tcp_rcv_space_freed(c);
-		if (sl_unlikely(!sl_timer_is_armed(&c->timer))) /* it may be at rest now */
-			sl_tcp_timer_rearm(c);
-	}
+	if (c->copied_seq != from)
+		has_read(c);
 	return sl_unlikely(u.bad) && !took ? -EFAULT : (long)took;
+}
+
+const struct sl_rxseg *sl_tcp_oldest(const struct sl_tcp *c)
+{
+	const struct sl_rxseg *s = &c->rx[c->rx_head & (c->rxsize - 1)];
+
+	if (c->frozen || c->rx_head == c->rx_tail)
+		return NULL;
+	if (is_mark(c, c->copied_seq) || run_to_mark(c, c->copied_seq, s->len) < s->len)
+		return NULL;
+	return s;
+}
+
+void sl_tcp_take_oldest(struct sl_tcp *c)
+{
+	struct sl_rxseg *s = &c->rx[c->rx_head & (c->rxsize - 1)];
+
+	sl_frame_ref(s->frame); /* the caller's; consume() drops the queue's */
+	consume(c, s->len);
+	has_read(c);
 }
 
 int sl_tcp_read_oob(struct sl_tcp *c, uint8_t *b, bool peek)

@@ -5,6 +5,8 @@
 
 #include <sys/uio.h>
 
+struct sl_rxseg;
+
 #include "tcp/tcp.h"
 
 struct sl_txseg;
@@ -24,6 +26,11 @@ bool sl_tcp_append(struct sl_tcp *c, const void *buf, size_t len);
  * data instead of copying. Stops at the urgent mark as Linux does. */
 long sl_tcp_read(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t peek_off, bool peek,
 		 bool trunc);
+/* The oldest piece of the receive queue; NULL: there is none, or the urgent mark is in it. Valid
+ * until c changes. */
+const struct sl_rxseg *sl_tcp_oldest(const struct sl_tcp *c);
+/* Takes that piece, which must be there, off the queue as read. Its frame is the caller's. */
+void sl_tcp_take_oldest(struct sl_tcp *c);
 /* Reads the urgent byte: 1 and *b; 0: not arrived yet (EAGAIN); -EINVAL: none; -ENOTCONN: c is
  * closed. */
 int sl_tcp_read_oob(struct sl_tcp *c, uint8_t *b, bool peek);

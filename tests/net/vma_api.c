@@ -155,6 +155,136 @@ static void zcopy(void)
 	close(other);
 }
 
+static int stream(void)
+{
+	int fd = socket(t_own.ss_family, SOCK_STREAM, 0);
+
+	CHECK(bind(fd, (struct sockaddr *)&t_own, t_len) == 0);
+	CHECK(connect(fd, (struct sockaddr *)&t_peer, t_len) == 0);
+	return fd;
+}
+
+static struct {
+	size_t count;
+	struct packet p[20];
+} __attribute__((packed)) row;
+
+/* Checks that the pieces of the row go on with the bytes of the stream. */
+static size_t follow(size_t at)
+{
+	for (size_t i = 0; i < row.count; i++) {
+		const unsigned char *b = row.p[i].iov[0].iov_base;
+
+		CHECK(row.p[i].n == 1 && row.p[i].iov[0].iov_len > 0);
+		for (size_t j = 0; j < row.p[i].iov[0].iov_len; j++, at++)
+			CHECK(b[j] == (unsigned char)(at * 7 + (at >> 8)));
+	}
+	return at;
+}
+
+static void *writer(void *arg)
+{
+	static unsigned char bytes[1 << 20];
+	int fd = (int)(intptr_t)arg;
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (unsigned char)(i * 7 + (i >> 8));
+	for (size_t at = 0; at < sizeof(bytes);) {
+		ssize_t n = send(fd, bytes + at, sizeof(bytes) - at, 0);
+
+		CHECK(n > 0);
+		at += (size_t)n;
+	}
+	shutdown(fd, SHUT_WR);
+	return NULL;
+}
+
+/* A megabyte comes back without a copy, some pieces held over many others; then the end. */
+static void tcp(void)
+{
+	int fd = stream(), flags, n = 0;
+	size_t at = 0, bytes = 0, nkept = 0, lists = 0;
+	struct packet kept[20];
+	unsigned char first[20];
+	pthread_t t;
+
+	CHECK(pthread_create(&t, NULL, writer, (void *)(intptr_t)fd) == 0);
+	for (;;) {
+		flags = lists % 3 == 2 ? 0 : FORCE;
+		n = api->zcopy(fd, &row, sizeof(row), &flags, NULL, NULL);
+		if (n <= 0)
+			break;
+		CHECK(flags == ZCOPY && row.count >= 1 && row.count <= 20);
+		lists++;
+		bytes = at;
+		at = follow(at);
+		CHECK(at - bytes == (size_t)n);
+		for (size_t i = 0; i < row.count; i++) {
+			if (lists % 8 == 1 && nkept < 20) {
+				first[nkept] = *(unsigned char *)row.p[i].iov[0].iov_base;
+				kept[nkept++] = row.p[i];
+			} else {
+				CHECK(give(fd, row.p[i].id) == 0);
+			}
+		}
+	}
+	pthread_join(t, NULL);
+	printf("%zu bytes in %zu lists, %zu held\n", at, lists, nkept);
+	CHECK(n == 0 && at == 1 << 20 && nkept == 20);
+	for (size_t i = 0; i < nkept; i++)
+		CHECK(*(unsigned char *)kept[i].iov[0].iov_base == first[i]);
+	CHECK(give(fd, kept[3].id) == 0 && give(fd, kept[3].id) < 0 && errno == ENOENT);
+	flags = FORCE;
+	CHECK(api->zcopy(fd, &row, sizeof(row), &flags, NULL, NULL) == 0); /* the end, again */
+	close(fd);
+	/* Reading on after a part, and the mark of urgent data, which is copied. */
+	fd = stream();
+	CHECK(send(fd, "0123456789", 10, 0) == 10 && recv(fd, big, 4, 0) == 4);
+	flags = 0;
+	CHECK(api->zcopy(fd, &row, 39, &flags, NULL, NULL) < 0 && errno == ENOBUFS);
+	n = api->zcopy(fd, &row, 40, &flags, NULL, NULL);
+	CHECK(n == 6 && flags == ZCOPY && memcmp(row.p[0].iov[0].iov_base, "456789", 6) == 0);
+	flags = FORCE | MSG_DONTWAIT;
+	CHECK(api->zcopy(fd, &row, 40, &flags, NULL, NULL) < 0 && errno == EAGAIN);
+	close(fd);
+}
+
+/* A program that holds all it gets: its data are copied then, or refused, and nothing is lost. */
+static void tcp_bounded(void)
+{
+	int fd = stream(), room = 20000, flags, n, copied = 0;
+	size_t at = 0;
+	pthread_t t;
+
+	CHECK(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room)) == 0);
+	CHECK(pthread_create(&t, NULL, writer, (void *)(intptr_t)fd) == 0);
+	do {
+		flags = FORCE;
+		n = api->zcopy(fd, &row, sizeof(row), &flags, NULL, NULL);
+		if (n > 0)
+			at = follow(at);
+	} while (n > 0);
+	CHECK(n < 0 && errno == ENOBUFS && at >= 10000 && at < 100000);
+	for (; at < 1 << 20; at += (size_t)n, copied++) {
+		flags = 0;
+		n = api->zcopy(fd, big, sizeof(big), &flags, NULL, NULL);
+		CHECK(n > 0 && flags == 0);
+		for (int i = 0; i < n; i++)
+			CHECK((unsigned char)big[i] ==
+			      (unsigned char)((at + i) * 7 + ((at + i) >> 8)));
+	}
+	pthread_join(t, NULL);
+	close(fd);
+	/* The packet memory came back. */
+	for (int round = 0; round < 40; round++) {
+		fd = stream();
+		CHECK(send(fd, big, 60000, 0) > 0);
+		flags = 0;
+		CHECK(api->zcopy(fd, &row, sizeof(row), &flags, NULL, NULL) > 0 && flags == ZCOPY);
+		close(fd);
+	}
+}
+
 /* What is held counts against the receive buffer, and close gives it back. */
 static void bounded(void)
 {
@@ -383,9 +513,18 @@ static void choice(void)
 int main(int argc, char **argv)
 {
 	static const struct t_case cases[] = {
-		{"structure", structure}, {"zcopy", zcopy}, {"sort", sort},   {"quiet", quiet},
-		{"child", child},         {"rings", rings}, {"dummy", dummy}, {"bounded", bounded},
-		{"choice", choice},       {NULL, NULL},
+		{"structure", structure},
+		{"zcopy", zcopy},
+		{"sort", sort},
+		{"quiet", quiet},
+		{"child", child},
+		{"rings", rings},
+		{"dummy", dummy},
+		{"bounded", bounded},
+		{"choice", choice},
+		{"tcp", tcp},
+		{"tcp_bounded", tcp_bounded},
+		{NULL, NULL},
 	};
 	socklen_t len = sizeof(api);
 

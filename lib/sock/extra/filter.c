@@ -269,8 +269,9 @@ static bool run(struct sl_sock *sk, struct sl_extra *x)
 }
 
 /* A socket's callback runs in one thread at a time. Meanwhile another thread, and the callback
- * itself, receives the packets that were accepted before. Pairs with the exchange: a packet that comes after our last look is seen by the thread
- * whose exchange fails, or by our look after the store in run_over(). */
+ * itself, receives the packets that were accepted before. Pairs with the exchange: a packet that
+ * comes after our last look is seen by the thread whose exchange fails, or by our look after the
+ * store in run_over(). */
 void sl_filter_run(struct sl_sock *sk)
 {
 	struct sl_extra *x = sl_extra_of(sk);

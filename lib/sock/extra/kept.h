@@ -22,6 +22,10 @@ void sl_kept_del(struct sl_extra *x, struct sl_kept *h);
 void sl_kept_put(struct sl_sock *sk, struct sl_lane *lane, struct sl_kept *h);
 /* Gives all back: the socket ends. Lane held. */
 void sl_kept_end(struct sl_sock *sk, struct sl_lane *lane);
+/* zcopy_stream.c: sl_recv_zcopy() of a stream. Bytes, and buf has a list; 0: the stream has ended;
+ * -EREMCHG: its next bytes must be copied; else as sl_recv_zcopy(). No lane held. */
+ssize_t sl_zcopy_stream(struct sl_sock *sk, struct sl_extra *x, int fd, void *buf, size_t len,
+			int flags, bool force);
 /* filter.c: the callback's part of struct sl_extra_ops. */
 bool sl_filter_list(struct sl_sock *sk, struct sl_extra *x); /* false: no memory; lane held */
 void sl_filter_run(struct sl_sock *sk);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receives without a copy: the program gets pointers into the frames, and holds them. */
+/* Receives without a copy: the program gets pointers into the frames, and holds them. Streams are
+ * in zcopy_stream.c. */
 #include <errno.h>
 
 #include "base/clock.h"
@@ -176,6 +177,20 @@ static ssize_t receive(struct zcopy *z)
 	return n == -ETIMEDOUT || n == -EDEADLK ? -EAGAIN : n;
 }
 
+/* As recv(2) of a stream it tells no name. */
+static ssize_t receive_stream(struct zcopy *z)
+{
+	socklen_t none = 0;
+	ssize_t n = sl_zcopy_stream(z->sk, z->x, z->fd, z->buf, z->len, z->flags, z->force);
+
+	if (n == -EREMCHG)
+		return sl_recvfrom(z->fd, z->buf, z->len, z->flags, z->from, z->fromlen);
+	z->zcopy = n > 0;
+	if (n >= 0 && z->from && sl_guard_copy(z->fromlen, &none, sizeof(none)))
+		return -EFAULT;
+	return n;
+}
+
 SL_API
 ssize_t sl_recv_zcopy(int fd, void *buf, size_t len, int *flags, struct sockaddr *from,
 		      socklen_t *fromlen)
@@ -198,15 +213,15 @@ ssize_t sl_recv_zcopy(int fd, void *buf, size_t len, int *flags, struct sockaddr
 		return -EINVAL;
 	if (flags)
 		*flags = 0;
-	if ((z.flags & ~OUR_FLAGS) || !sl_sock_is_udp(sk) || !(z.x = sl_extra_get(sk)))
+	if ((z.flags & ~OUR_FLAGS) || !(z.x = sl_extra_get(sk)))
 		return z.force ? -EOPNOTSUPP : sl_recvfrom(fd, buf, len, z.flags, from, fromlen);
 	sl_sock_part(sk);
-	n = receive(&z);
+	n = sl_likely(sl_sock_is_udp(sk)) ? receive(&z) : receive_stream(&z);
 	if (sl_likely(z.zcopy) && flags)
 		*flags = SL_ZCOPY;
 	if (sl_likely(n >= 0))
 		sk->stats->rx_poll_hit++;
-	else if (n == -EAGAIN)
+	else if (n == -EAGAIN && sl_sock_is_udp(sk))
 		sk->stats->rx_eagain++;
 	return n;
 }

@@ -46,25 +46,31 @@ static long take(struct rx *x, struct sl_tcp *t)
 	return sl_tcp_read(t, rest, n, peek ? x->done : 0, peek, trunc);
 }
 
-/* Nothing more is in the queue now: does the call end, and with what? -EAGAIN: it does not. */
-static ssize_t no_more(struct rx *x, struct sl_tconn *c)
+int sl_tcp_sock_ended(struct sl_tconn *c, bool *broken)
 {
-	struct sl_tcp *t = &c->tcp;
+	const struct sl_tcp *t = &c->tcp;
 	int err;
 
-	if (x->done) {
-		/* Data first, the error with the next call. */
-		if (t->error || t->state == SL_TCP_CLOSED || t->rx_shut || t->fin_rcvd)
-			return 0;
-		return -EAGAIN;
-	}
 	if (t->fin_rcvd) /* SOCK_DONE: even if there was an error afterwards */
 		return 0;
 	err = sl_tconn_take_error(c);
-	x->broken = err;
+	*broken = err;
 	if (err)
 		return -err;
 	return t->rx_shut || t->state == SL_TCP_CLOSED ? 0 : -EAGAIN;
+}
+
+/* Nothing more is in the queue now: does the call end, and with what? -EAGAIN: it does not. */
+static ssize_t no_more(struct rx *x, struct sl_tconn *c)
+{
+	const struct sl_tcp *t = &c->tcp;
+
+	if (!x->done)
+		return sl_tcp_sock_ended(c, &x->broken);
+	/* Data first, the error with the next call. */
+	if (t->error || t->state == SL_TCP_CLOSED || t->rx_shut || t->fin_rcvd)
+		return 0;
+	return -EAGAIN;
 }
 
 /* The urgent byte alone is in the queue: no byte to be read, but recv() passes it over. */
