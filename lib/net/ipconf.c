@@ -3,6 +3,7 @@
 #include "net/ipconf.h"
 
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -54,6 +55,17 @@ uint8_t sl_ip_default_ttl(void)
 uint8_t sl_ip_pmtudisc(void)
 {
 	return value(&no_discovery) ? IP_PMTUDISC_DONT : IP_PMTUDISC_WANT;
+}
+
+uint8_t sl_ip_igmp_version(const char *device)
+{
+	struct setting s = {"/proc/sys/net/ipv4/conf/all/force_igmp_version", 0, 0, 3};
+	char path[80];
+	uint8_t all = read_number(&s);
+
+	snprintf(path, sizeof(path), "/proc/sys/net/ipv4/conf/%s/force_igmp_version", device);
+	s.path = path;
+	return all ? all : read_number(&s);
 }
 
 /* enum flow_label (include/net/ipv6.h): 0 none, 1 unless the socket refuses, 2 if it asks, 3 all.

@@ -16,6 +16,10 @@ uint8_t sl_ip_default_ttl(void);
  * IP_PMTUDISC_DONT. */
 uint8_t sl_ip_pmtudisc(void);
 
+/* The version of IGMP that the kernel is told to speak on the device (force_igmp_version of all
+ * devices, else of this one). 0: as the routers there do. Not remembered. */
+uint8_t sl_ip_igmp_version(const char *device);
+
 /* The flow label in host order, by net.ipv6.auto_flowlabels, for sockets that set none (RFC 6437).
  * All packets of a flow have the same, so that routers can choose among several paths by it (RFC
  * 6438). 0: none, or IPv4. */

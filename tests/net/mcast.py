@@ -102,6 +102,25 @@ say("two groups", [got(x) for x in socks[1:]])
 for x in socks[1:] + [other]:
     x.close()
 
+# Many sockets.
+socks = [receiver(any_addr) for _ in range(100)]
+say("a hundred join", {membership(x, group) for x in socks})
+sent_to(group, count=2)
+for x in socks:
+    x.settimeout(0.3)
+def count(x):
+    n = 0
+    try:
+        while n < 3:
+            x.recv(1000)
+            n += 1
+    except socket.timeout:
+        pass
+    return n
+say("copies of all", sorted({count(x) for x in socks[:3] + socks[60:70] + socks[97:]}))
+for x in socks:
+    x.close()
+
 # Sources.
 s = receiver(any_addr)
 elsewhere = "fd00:99::1" if six else "192.0.2.1"
@@ -189,3 +208,41 @@ c.setsockopt(IP, IF, struct.pack("I", index) if six else
 c.connect((group, 7500))
 c.send(question())
 say("a connected one gets no answers from the peer's address:", nothing_comes(c))
+
+# The older options of IPv4, and a filter with more sources than the kernel allows at first.
+if not six:
+    s = receiver(any_addr)
+    mreq = lambda source: socket.inet_aton(group) + socket.inet_aton(own) + socket.inet_aton(source)
+    say("IP_ADD_SOURCE_MEMBERSHIP", attempt(s.setsockopt, IP, 39, mreq(elsewhere)), attempt(s.setsockopt, IP, 39, mreq(peer)))
+    sent_to(group)
+    say("from the source", got(s))
+    say("IP_DROP_SOURCE_MEMBERSHIP", attempt(s.setsockopt, IP, 40, mreq(peer)))
+    sent_to(group)
+    say("dropped", got(s))
+    s.close()
+    s = receiver(any_addr)
+    membership(s, group)
+    say("IP_BLOCK_SOURCE", attempt(s.setsockopt, IP, 38, mreq(peer)))
+    sent_to(group)
+    say("blocked", got(s))
+    say("IP_UNBLOCK_SOURCE", attempt(s.setsockopt, IP, 37, mreq(peer)))
+    sent_to(group)
+    say("unblocked", got(s))
+    s.close()
+    with open("/proc/sys/net/ipv4/igmp_max_msf", "w") as f:
+        f.write("300")
+    many = ["192.0.2.%d" % i for i in range(1, 255)]
+    for mode, sources in ((1, many + [peer]), (1, many), (0, [peer] + many), (0, many)):  # include, exclude
+        s = receiver(any_addr)
+        membership(s, group)
+        filt = socket.inet_aton(group) + socket.inet_aton(own) + struct.pack("II", mode, len(sources)) + \
+            b"".join(map(socket.inet_aton, sources))
+        say("IP_MSFILTER", attempt(s.setsockopt, IP, 41, filt))
+        sent_to(group)
+        say("filtered", mode, len(sources), got(s))
+        filt = struct.pack("I4x", index) + sockaddr(group) + struct.pack("II", 1 - mode, len(sources)) + \
+            b"".join(map(sockaddr, sources))
+        say("MCAST_MSFILTER", attempt(s.setsockopt, IP, 48, filt))
+        sent_to(group)
+        say("the other way", got(s))
+        s.close()

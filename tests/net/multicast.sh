@@ -26,6 +26,23 @@ for MODE in $MODES; do
 		stop "$one" "$two"
 	done
 
+	# A version of IGMP that cannot tell routers of the sources.
+	if [ "$MODE" = one ]; then
+		rm -f "$TMP"/sluice.*.log
+		b sysctl -qw "net.ipv4.conf.$DEV_B.force_igmp_version=2"
+		for quiet in 0 1; do
+			sb SLUICE_SUPPRESS_IGMP_WARNING=$quiet python3 -c '
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("0.0.0.0", 7650))
+s.setsockopt(0, 39, socket.inet_aton("232.1.1.1") + socket.inet_aton(sys.argv[1]) + socket.inet_aton(sys.argv[2]))' "$B4" "$A4"
+			same "IGMPv2 and sources: warned, SUPPRESS_IGMP_WARNING=$quiet" $((1 - quiet)) \
+				"$(cat "$TMP"/sluice.*.log | grep -c "held to IGMPv2")"
+			rm -f "$TMP"/sluice.*.log
+		done
+		b sysctl -qw "net.ipv4.conf.$DEV_B.force_igmp_version=0"
+	fi
+
 	# Another program of the host in the group, before us and after us: nobody loses a packet.
 	bg b python3 "$TESTS/net/mclisten.py" "$DEV_B" 239.7.7.7 7600 >"$TMP/before"
 	before=$BG

@@ -11,8 +11,10 @@
 
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/settings.h"
 #include "base/sys.h"
 #include "ctl/kern/diag.h"
+#include "net/ipconf.h"
 #include "sluice.h"
 #include "sock/core/endpoint.h"
 #include "sock/core/life.h"
@@ -23,8 +25,10 @@
 #include "stack/port.h"
 #include "stack/restart.h"
 
-#define MAX_SOURCES 64
-#define MAX_FAN     64
+#define FIRST_SOURCES 16
+#define MAX_SOURCES   (1u << 20) /* (more than igmp_max_msf and mld_max_msf allow) */
+#define FIRST_FAN     8
+#define MAX_FAN       (1u << 15) /* each may hold a reference to one frame, which counts to 2^16 */
 
 /* A socket's membership of a group, as the kernel reports it. */
 struct sl_member {
@@ -33,7 +37,7 @@ struct sl_member {
 	uint32_t ifindex;
 	bool exclude; /* the listed sources, or: include them alone */
 	uint32_t nsources;
-	struct sl_addr source[];
+	struct sl_addr source[]; /* sorted */
 };
 
 struct fan {
@@ -45,9 +49,10 @@ struct fan {
 	struct sl_lane *lane; /* its packets come here; holds nsocks and sock */
 	bool claimed;
 	bool said; /* that others share it */
+	bool full; /* a socket has found no place: the kernel serves all */
 	struct sl_claim_req req;
-	uint32_t nsocks;
-	struct sl_sock *sock[MAX_FAN];
+	uint32_t nsocks, size;
+	struct sl_sock **sock;
 };
 
 static struct sl_lock lock; /* the list of fans; taken after sk->slow, before lanes */
@@ -154,41 +159,76 @@ static struct sl_member **find_member(struct sl_sock *sk, const struct sl_addr *
 	return m;
 }
 
+/* The filter with room for so many sources; f->gf_numsrc is how many the kernel has. NULL: the
+ * socket is no member, or there is no memory. The caller frees it. */
+static struct group_filter *ask_filter(const struct sl_sock *sk, const struct sl_addr *group,
+				       uint32_t ifindex, uint32_t room)
+{
+	socklen_t len = (socklen_t)GROUP_FILTER_SIZE(room), slen;
+	struct group_filter *f = sl_calloc(1, len);
+	bool v4 = sl_addr_is_v4(group);
+
+	if (!f)
+		return NULL;
+	slen = sizeof(f->gf_group);
+	f->gf_interface = ifindex;
+	sl_addr_to_sockaddr(group, 0, 0, v4 ? AF_INET : AF_INET6, (struct sockaddr *)&f->gf_group,
+			    &slen);
+	f->gf_numsrc = room;
+	if (!sl_sys_getsockopt(sk->fd, v4 ? IPPROTO_IP : IPPROTO_IPV6, MCAST_MSFILTER, f, &len))
+		return f;
+	sl_free(f);
+	return NULL;
+}
+
+static struct group_filter *whole_filter(const struct sl_sock *sk, const struct sl_addr *group,
+					 uint32_t ifindex)
+{
+	uint32_t room = FIRST_SOURCES;
+	struct group_filter *f = ask_filter(sk, group, ifindex, room);
+
+	while (f && f->gf_numsrc > room) {
+		room = f->gf_numsrc;
+		sl_free(f);
+		f = room <= MAX_SOURCES ? ask_filter(sk, group, ifindex, room) : NULL;
+	}
+	return f;
+}
+
+/* Puts a source into its place of the sorted ones. */
+static void add_source(struct sl_member *m, const struct sl_addr *a)
+{
+	uint32_t i = m->nsources++;
+
+	for (; i && memcmp(&m->source[i - 1], a, sizeof(*a)) > 0; i--)
+		m->source[i] = m->source[i - 1];
+	m->source[i] = *a;
+}
+
 /* Asks the kernel for the filter in force. NULL: not a member (any more). */
 static struct sl_member *read_filter(const struct sl_sock *sk, const struct sl_addr *group,
 				     uint32_t ifindex)
 {
-	union {
-		struct group_filter f;
-		char room[GROUP_FILTER_SIZE(MAX_SOURCES)];
-	} u;
-	socklen_t len = sizeof(u), slen = sizeof(u.f.gf_group);
-	bool v4 = sl_addr_is_v4(group);
-	struct sl_member *m;
+	struct group_filter *f = whole_filter(sk, group, ifindex);
+	struct sl_member *m = NULL;
+	struct sl_addr source;
 	uint32_t scope;
 	uint16_t port;
 
-	memset(&u, 0, sizeof(u));
-	u.f.gf_interface = ifindex;
-	sl_addr_to_sockaddr(group, 0, 0, v4 ? AF_INET : AF_INET6, (struct sockaddr *)&u.f.gf_group,
-			    &slen);
-	u.f.gf_numsrc = MAX_SOURCES;
-	if (sl_sys_getsockopt(sk->fd, v4 ? IPPROTO_IP : IPPROTO_IPV6, MCAST_MSFILTER, &u, &len) < 0)
+	if (f && (f->gf_fmode == MCAST_EXCLUDE || f->gf_numsrc))
+		m = sl_calloc(1, sizeof(*m) + f->gf_numsrc * sizeof(m->source[0]));
+	if (!m) {
+		sl_free(f);
 		return NULL;
-	u.f.gf_numsrc = sl_min(u.f.gf_numsrc, (uint32_t)MAX_SOURCES);
-	if (u.f.gf_fmode == MCAST_INCLUDE && u.f.gf_numsrc == 0)
-		return NULL;
-	m = sl_calloc(1, sizeof(*m) + u.f.gf_numsrc * sizeof(m->source[0]));
-	if (!m)
-		return NULL;
+	}
 	m->group = *group;
 	m->ifindex = ifindex;
-	m->exclude = u.f.gf_fmode == MCAST_EXCLUDE;
-	for (; m->nsources < u.f.gf_numsrc; m->nsources++)
-		if (sl_addr_from_sockaddr((struct sockaddr *)&u.f.gf_slist[m->nsources],
-					  sizeof(u.f.gf_slist[0]), &m->source[m->nsources], &port,
-					  &scope) < 0)
-			break;
+	m->exclude = f->gf_fmode == MCAST_EXCLUDE;
+	for (uint32_t i = 0; i < f->gf_numsrc; i++)
+		if (sl_addr_from_sockaddr((struct sockaddr *)&f->gf_slist[i],
+					  sizeof(f->gf_slist[i]), &source, &port, &scope) == 0)
+			add_source(m, &source);
+	sl_free(f);
 	return m;
 }
 
@@ -204,6 +244,24 @@ static void show_groups(struct sl_sock *sk)
 
 /* Fan-out -------------------------------------------------------------------------------------- */
 
+static bool has_source(const struct sl_member *m, const struct sl_addr *src)
+{
+	uint32_t from = 0, to = m->nsources;
+
+	while (from < to) {
+		uint32_t i = (from + to) / 2;
+		int order = memcmp(&m->source[i], src, sizeof(*src));
+
+		if (!order)
+			return true;
+		if (order < 0)
+			from = i + 1;
+		else
+			to = i;
+	}
+	return false;
+}
+
 /* ip_mc_sf_allow() of the kernel. */
 static bool wants_packet(struct sl_sock *sk, const struct fan *f, const struct sl_addr *src)
 {
@@ -211,10 +269,7 @@ static bool wants_packet(struct sl_sock *sk, const struct fan *f, const struct s
 
 	if (!m)
 		return sl_udp_sk(sk)->mc_all;
-	for (uint32_t i = 0; i < m->nsources; i++)
-		if (sl_addr_eq(&m->source[i], src))
-			return !m->exclude;
-	return m->exclude;
+	return has_source(m, src) != m->exclude;
 }
 
 /* Handler of SL_SLOT_FAN; the fan's lane is held. */
@@ -267,6 +322,27 @@ static struct fan *find_fan(const struct sl_addr *group, uint16_t port, uint32_t
 	return NULL;
 }
 
+/* The kernel speaks IGMP. Held to an old version it cannot tell routers what the socket wants. */
+static void look_at_igmp(const struct sl_member *m, const char *device)
+{
+	uint8_t version;
+
+	if (!sl_addr_is_v4(&m->group) || sl_settings.suppress_igmp_warning)
+		return;
+	version = sl_ip_igmp_version(device);
+	if (version == 1)
+		sl_warn_once("mcast",
+			     "%s is held to IGMPv1, by which routers do not learn that a group is "
+			     "left: sysctl -w net.ipv4.conf.%s.force_igmp_version=0 (and conf.all)",
+			     device, device);
+	else if (version == 2 && !m->exclude)
+		sl_warn_once("mcast",
+			     "%s is held to IGMPv2, by which routers do not learn the sources of a "
+			     "group (232.0.0.0/8 needs them): sysctl -w "
+			     "net.ipv4.conf.%s.force_igmp_version=0 (and conf.all)",
+			     device, device);
+}
+
 static struct fan *new_fan(struct sl_sock *sk, const struct sl_member *m)
 {
 	struct sl_port *port = sl_port_open(m->ifindex);
@@ -278,6 +354,7 @@ static struct fan *new_fan(struct sl_sock *sk, const struct sl_member *m)
 		sl_free(f);
 		return NULL;
 	}
+	look_at_igmp(m, port->info.ifname);
 	f->group = m->group;
 	f->port = sk->local_port;
 	f->ifindex = m->ifindex;
@@ -311,13 +388,19 @@ static void settle(struct fan *f)
 	char buf[SL_ADDR_STRLEN];
 	const char *why = NULL;
 	uint32_t inode = 0;
+	bool shared = sl_diag_shared(&d, sl_sock_inode_is_ours, NULL, &inode) > 0;
 
-	if (sl_diag_shared(&d, sl_sock_inode_is_ours, NULL, &inode) > 0) {
-		if (!f->said)
+	if (shared || f->full) {
+		if (!f->said && shared)
 			sl_info("mcast",
 				"group %s port %u stays with the kernel: another program "
 				"of this host receives on that port, too (socket inode %u)",
 				sl_addr_str(&f->group, buf), f->port, inode);
+		else if (!f->said)
+			sl_warn("mcast",
+				"group %s port %u goes to the kernel: no memory, or more than %u "
+				"sockets",
+				sl_addr_str(&f->group, buf), f->port, MAX_FAN);
 		f->said = true;
 		if (f->claimed)
 			sl_broker_unclaim(&f->req);
@@ -347,6 +430,21 @@ static bool bound_for(const struct sl_sock *sk, const struct fan *f)
 	return v4 ? sk->family == AF_INET || !sk->v6only : sk->family == AF_INET6;
 }
 
+static bool grow(struct fan *f)
+{
+	uint32_t size = f->size ? 2 * f->size : FIRST_FAN;
+	struct sl_sock **more;
+
+	if (size > MAX_FAN)
+		return false;
+	more = sl_realloc(f->sock, size * sizeof(struct sl_sock *));
+	if (!more)
+		return false;
+	f->sock = more;
+	f->size = size;
+	return true;
+}
+
 static void add_sock(struct fan *f, struct sl_sock *sk)
 {
 	if (!sl_lane_lock(f->lane))
@@ -354,10 +452,10 @@ static void add_sock(struct fan *f, struct sl_sock *sk)
 	for (uint32_t i = 0; i < f->nsocks; i++)
 		if (f->sock[i] == sk)
 			goto out;
-	if (f->nsocks < MAX_FAN)
+	if (f->nsocks < f->size || grow(f))
 		f->sock[f->nsocks++] = sk;
 	else
-		sl_warn_once("mcast", "more than %d sockets on one group and port", MAX_FAN);
+		f->full = true; /* settle() sees it */
 out:
 	sl_lane_unlock(f->lane);
 }
@@ -381,6 +479,7 @@ static void free_fan(struct fan *f)
 		sl_slot_free(f->slot);
 		sl_lane_unlock(f->lane);
 	}
+	sl_free(f->sock);
 	sl_free(f);
 }
 
