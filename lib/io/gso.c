@@ -44,7 +44,8 @@ struct sl_gso {
 	struct sl_tx_desc run[SL_TSO_SEGS];
 };
 
-/* Posts the run as single packets on the ring, which has room. */
+/* Posts the run as single packets on the ring, which has room. Packets of far frames (io/far.h) may
+ * find none: these are lost, and the peer asks for them again. */
 static void run_by_ring(struct sl_xsk *x)
 {
 	struct sl_offload_undo undo = {.nr = 0};
@@ -55,7 +56,8 @@ static void run_by_ring(struct sl_xsk *x)
 	for (uint32_t i = 0; i < g->n; i++)
 		if (g->n > 1)
 			sl_offload_undo(&undo, &g->run[i], i + 1 < g->n);
-	sl_xsk_tx_ops.post(&x->tx, g->run, g->n);
+	for (uint32_t i = sl_xsk_tx_ops.post(&x->tx, g->run, g->n); i < g->n; i++)
+		sl_frame_sent(g->frames, g->run[i].frame);
 }
 
 /* Sends the run by the packet socket. True: it has gone. */
@@ -97,12 +99,6 @@ static bool run_by_packet(struct sl_gso *g)
 	return true;
 }
 
-/* Starts what is on the ring. True: the kernel has taken all of it. */
-static bool ring_is_started(struct sl_xsk *x)
-{
-	return sl_xsk_tx_is_empty(x) || (!sl_xsk_tx_ops.kick(&x->tx) && sl_xsk_tx_is_empty(x));
-}
-
 /* Ends the run: sends it by the packet socket, or by the ring. */
 static void end_run(struct sl_xsk *x)
 {
@@ -110,7 +106,7 @@ static void end_run(struct sl_xsk *x)
 
 	/* run_by_ring() counts them again. */
 	x->tx.posted -= g->n;
-	if (g->n == 1 || g->rest_ns || !ring_is_started(x) || !run_by_packet(g))
+	if (g->n == 1 || g->rest_ns || !sl_xsk_tx_empties(x) || !run_by_packet(g))
 		run_by_ring(x);
 	g->n = 0;
 	x->tx.open = 0;

@@ -123,6 +123,7 @@ void sl_xsk_start(struct sl_xsk *x, struct sl_xsk_queue *q, uint32_t share_xsk)
 	x->shared->tx_to = x->tx_ring.cached_prod;
 	x->counted = x->rx_ring.cached_cons;
 	x->tx.posted = x->tx.unreaped = 0;
+	x->near = UINT32_MAX;
 	x->fill_debt = REFILL_BATCH; /* look at once */
 	x->rx.ops = &sl_xsk_rx_ops;
 	x->tx.ops = &sl_xsk_tx_ops;
@@ -171,6 +172,9 @@ void sl_xsk_close(struct sl_xsk *x, struct sl_frames *cache)
 		while (n--)
 			sl_frame_put(cache, d[n].frame);
 	count_received(x, cache);
+	if (x->far)
+		sl_far_close(x->far);
+	x->far = NULL;
 	sl_sys_close(x->fd);
 	unmap_ring(x->rx_map, x->rx_len);
 	unmap_ring(x->tx_map, x->tx_len);
@@ -382,9 +386,19 @@ const struct sl_rx_ops sl_xsk_rx_ops = {
 
 /* Transmit ----------------------------------------------------------------------------------- */
 
-static unsigned xsk_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
+/* True: some of the frames are not registered. */
+static inline bool has_far(const struct sl_xsk *x, const struct sl_tx_desc *descs, unsigned n)
 {
-	struct sl_xsk *x = sl_container_of(tx, struct sl_xsk, tx);
+	uint32_t last = descs[0].frame;
+
+	for (unsigned i = 1; i < n; i++)
+		last = sl_max(last, descs[i].frame);
+	return last >= x->near;
+}
+
+static inline unsigned post_near(struct sl_xsk *x, const struct sl_tx_desc *descs, unsigned n)
+{
+	struct sl_tx *tx = &x->tx;
 	uint32_t idx = x->tx_ring.cached_prod, room = xsk_prod_nb_free(&x->tx_ring, n);
 
 	n = sl_min(n, room);
@@ -409,6 +423,41 @@ static unsigned xsk_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsig
 	tx->posted += n;
 	tx->unreaped += n;
 	return n;
+}
+
+/* Posts the first packet, of n frames. The ring is empty before the packet socket is used, so no
+ * packet overtakes another. */
+static bool post_packet(struct sl_xsk *x, const struct sl_tx_desc *descs, unsigned n)
+{
+	if (!has_far(x, descs, n))
+		return xsk_prod_nb_free(&x->tx_ring, n) >= n && post_near(x, descs, n) == n;
+	if (!sl_xsk_tx_empties(x) || !sl_far_send(x->far, descs, n))
+		return false;
+	x->tx.unreaped += n;
+	return true;
+}
+
+static SL_APART unsigned post_far(struct sl_xsk *x, const struct sl_tx_desc *descs, unsigned n)
+{
+	unsigned done = 0, k;
+
+	while (done < n) {
+		for (k = 1; done + k < n && descs[done + k - 1].flags & SL_TXD_MORE;)
+			k++;
+		if (!post_packet(x, descs + done, k))
+			break;
+		done += k;
+	}
+	return done;
+}
+
+static unsigned xsk_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
+{
+	struct sl_xsk *x = sl_container_of(tx, struct sl_xsk, tx);
+
+	if (sl_unlikely(has_far(x, descs, n)))
+		return post_far(x, descs, n);
+	return post_near(x, descs, n);
 }
 
 #define KICK_FRAMES 32 /* that the kernel sends in a call, in copy mode (TX_BATCH_SIZE) */
@@ -451,6 +500,17 @@ bool sl_xsk_tx_is_empty(const struct sl_xsk *x)
 	return sl_load_acquire(x->tx_ring.consumer) == sl_load(x->tx_ring.producer);
 }
 
+bool sl_xsk_tx_empties(struct sl_xsk *x)
+{
+	return sl_xsk_tx_is_empty(x) || (!xsk_kick(&x->tx) && sl_xsk_tx_is_empty(x));
+}
+
+void sl_xsk_set_far(struct sl_xsk *x, struct sl_far *far, uint32_t near)
+{
+	x->far = far;
+	x->near = near;
+}
+
 /* Takes a frame that the device is done with. For our own frame comp_to is raised before its
  * reference is dropped, so that no lane of ours posts it again while its entry is in doubt. */
 static void reap_one(struct sl_xsk_queue *q, struct sl_frames *cache, uint32_t frame, uint32_t next)
@@ -491,10 +551,10 @@ static unsigned xsk_reap(struct sl_tx *tx, struct sl_frames *cache)
 {
 	struct sl_xsk *x = sl_container_of(tx, struct sl_xsk, tx);
 	struct sl_xsk_queue *q = x->q;
-	uint32_t at, n;
+	uint32_t at, n, far = x->far ? sl_far_release(x->far) : 0;
 
 	if (!sl_rtrylock(&q->shared->lock, sl_pool.me))
-		return 0;
+		return far;
 	tx->unreaped = 0;
 	at = sl_load(q->comp.consumer);
 	n = sl_min(sl_load_acquire(q->comp.producer) - at, (uint32_t)SL_FRAME_CACHE / 2);
@@ -510,7 +570,7 @@ static unsigned xsk_reap(struct sl_tx *tx, struct sl_frames *cache)
 	if (sl_unlikely(q->shared->back[sl_pool.me]))
 		n += take_returned(q, cache);
 	sl_runlock(&q->shared->lock);
-	return n;
+	return n + far;
 }
 
 static uint32_t xsk_room(struct sl_tx *tx)

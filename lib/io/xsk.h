@@ -5,6 +5,7 @@
 
 #include <xdp/xsk.h>
 
+#include "io/far.h"
 #include "io/io.h"
 
 /* A queue of a device. Its fill and completion rings are shared by all lanes on it, also by those
@@ -32,6 +33,8 @@ struct sl_xsk {
 	struct sl_share_xsk *shared;
 	struct xsk_ring_cons rx_ring;
 	struct xsk_ring_prod tx_ring;
+	struct sl_far *far;        /* sends from frames that are not registered; NULL: all are */
+	uint32_t near;             /* frames below this number are registered */
 	struct sl_gso *gso;        /* segmentation in front of tx (io/gso.c); NULL: none */
 	struct sl_packet *packet;  /* receives in place of the ring (io/packet.c); NULL: none */
 	int rx_fd;                 /* the packet socket; 0: none. Any thread may read it */
@@ -59,6 +62,12 @@ int sl_xsk_open(struct sl_xsk *x, int fd, struct sl_xsk_queue *q, const struct s
 /* The second half of sl_xsk_open(), when the rings of x and q are mapped. For tests, which have
  * rings in plain memory. */
 void sl_xsk_start(struct sl_xsk *x, struct sl_xsk_queue *q, uint32_t share_xsk);
+/* Tells x that only frames below `near` are registered with it; far sends from the others and is
+ * x's from now on. Before the first post. */
+void sl_xsk_set_far(struct sl_xsk *x, struct sl_far *far, uint32_t near);
+/* True: the kernel has taken all that is on the transmit ring, after a kick if need be. Lane held.
+ */
+bool sl_xsk_tx_empties(struct sl_xsk *x);
 /* Closes fd and unmaps the rings. Packets that were not read are dropped. Close gso and packet
  * before. Lane held. */
 void sl_xsk_close(struct sl_xsk *x, struct sl_frames *cache);

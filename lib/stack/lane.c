@@ -189,6 +189,8 @@ static void close_in_child(const struct sl_leg *leg)
 	for (uint32_t q = 0; q < leg->nqueues; q++) {
 		sl_sys_close(leg->xsk[q].fd);
 		sl_gso_child(&leg->xsk[q]);
+		if (leg->xsk[q].far)
+			sl_far_child(leg->xsk[q].far);
 		sl_packet_child(&leg->xsk[q]);
 	}
 }

@@ -78,6 +78,27 @@ static int open_packet(struct sl_leg *leg, struct sl_xsk_lease *l)
 	return err;
 }
 
+/* Lets the leg send from frames that are not registered with its XSK, too. 0 or -errno. */
+static int open_far(struct sl_leg *leg, const struct sl_xsk_lease *l)
+{
+	struct sl_frames none = {0};
+	struct sl_far *far;
+	int err;
+
+	if (!l->near)
+		return 0;
+	far = sl_far_open(leg->port->info.ifindex, &leg->lane->frames);
+	if (far) {
+		sl_xsk_set_far(&leg->xsk[0], far, l->near);
+		return 0;
+	}
+	err = -errno;
+	sl_packet_close(&leg->xsk[0], &none);
+	for (uint32_t q = 0; q < leg->nqueues; q++)
+		sl_xsk_close(&leg->xsk[q], &none);
+	return err;
+}
+
 /* A VLAN device's leg, which uses the leg of the device below. */
 static struct sl_leg *open_vlan_leg(struct sl_port *port, struct sl_leg *below)
 {
@@ -127,6 +148,8 @@ static struct sl_leg *open_leg(struct sl_lane *lane, struct sl_port *port)
 		sl_packet_ring_close(&leases[0]);
 	else
 		err = open_packet(leg, &leases[0]);
+	if (err >= 0)
+		err = open_far(leg, &leases[0]);
 	if (err < 0) {
 		sl_broker_lane_close(ifindex, lane->id);
 		goto out;

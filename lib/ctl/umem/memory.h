@@ -27,6 +27,7 @@ struct sl_xsk_lease {
 	size_t rx_bytes, tx_bytes;       /* of the mappings */
 	uint32_t share_queue, share_xsk; /* records in the group's memory */
 	bool zerocopy;
+	uint32_t near; /* the XSK can send only from frames below this number; 0: from all */
 	/* Places in the ring of the packet socket by which the lane receives for all its queues
 	 * (the first lease alone has it). 0: it receives by XSKs, and what follows is not set. */
 	uint32_t packet_places;
@@ -59,6 +60,10 @@ struct sl_umem_info {
 	struct sl_share share;
 	uint8_t member;
 };
+
+/* Where packets come by packet sockets, an XSK only sends: so much of the memory of a process alone
+ * is registered with it (io/far.h), and made at the start. Whole huge pages. */
+#define SL_UMEM_NEAR_BYTES (4u << 20)
 
 /* Free in front of a received frame beside XDP_PACKET_HEADROOM: room for wider headers on the way
  * out of a frame that is sent on. With XDP_PACKET_HEADROOM it puts the metadata record at the start

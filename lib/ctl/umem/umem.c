@@ -271,16 +271,18 @@ close:
 	return err;
 }
 
-/* No huge pages are reserved: use transparent ones, or ordinary. The first member of a daemon's
- * group makes them, at its own cost (sl_lease_umem()). */
-static int ordinary_map(size_t bytes, struct sl_umem_info *u, size_t *mapped)
+/* Makes the first bytes of the memory of a process alone, on transparent huge pages, where none are
+ * reserved. The first member of a daemon's group makes them all, at its own cost
+ * (sl_lease_umem()). */
+static void put_on_huge(struct sl_umem *u, size_t bytes)
 {
 	const struct sl_broker_opts *o = sl_broker_opts();
-	int err = umem_map(bytes, false, u, mapped);
+	size_t done = u->huge_bytes;
 
-	if (!err && !o->no_huge && !o->serve)
-		sl_pages_want_huge(u->base, bytes, o->want_huge);
-	return err;
+	if (u->info.huge || o->no_huge || o->serve || bytes <= done)
+		return;
+	u->huge_bytes = bytes;
+	sl_pages_want_huge((char *)u->info.base + done, bytes - done, o->want_huge);
 }
 
 /* Huge pages, where there are any. */
@@ -292,7 +294,7 @@ static int frames_make(struct sl_umem_info *u, size_t *mapped, const char **why)
 	if (!sl_broker_opts()->no_huge)
 		err = umem_map(bytes, true, u, mapped);
 	if (err)
-		err = ordinary_map(bytes, u, mapped);
+		err = umem_map(bytes, false, u, mapped);
 	if (err)
 		sl_why(why, "no memory for %u frames of %u bytes: %s", u->nframes, u->frame_size,
 		       sl_strerror(err));
@@ -425,16 +427,26 @@ void sl_umem_drop(uint32_t id)
 	sl_free(u);
 }
 
-int sl_umem_register(const struct sl_umem *u, int fd)
+uint32_t sl_umem_near(const struct sl_umem *u)
+{
+	uint32_t n = SL_UMEM_NEAR_BYTES / u->info.frame_size;
+
+	return n < u->info.nframes && !sl_broker_opts()->serve ? n : 0;
+}
+
+int sl_umem_register(struct sl_umem *u, int fd, uint32_t near)
 {
 	struct xdp_umem_reg reg = {
 		.addr = (uintptr_t)u->info.base,
-		.len = (uint64_t)u->info.nframes * u->info.frame_size,
+		.len = (uint64_t)(near ? near : u->info.nframes) * u->info.frame_size,
 		.chunk_size = u->info.frame_size,
 		.headroom = u->info.headroom,
 	};
 	struct rlimit old, high;
-	int err = sl_sys_setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &reg, sizeof(reg));
+	int err;
+
+	put_on_huge(u, reg.len); /* pages that are registered cannot be moved */
+	err = sl_sys_setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &reg, sizeof(reg));
 
 	if (err != -ENOBUFS)
 		return err;

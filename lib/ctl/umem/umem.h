@@ -10,6 +10,7 @@
 struct sl_umem {
 	struct sl_umem *next;
 	struct sl_umem_info info;
+	size_t huge_bytes; /* of the memory, which were put on huge pages, if there are any */
 	void *share_mem;
 	size_t share_bytes;
 	struct sl_share_watch
@@ -31,8 +32,10 @@ void sl_umem_part_all(void);
 void sl_umem_drop(uint32_t id);
 /* Takes existing memory into use: info has everything but the mappings. */
 int sl_umem_map_again(const struct sl_umem_info *info);
-/* Registers the packet memory with an XSK that is not bound. */
-int sl_umem_register(const struct sl_umem *u, int fd);
+/* Frames that sl_umem_register() registers, if the XSK only sends; 0: all. */
+uint32_t sl_umem_near(const struct sl_umem *u);
+/* Registers the packet memory with an XSK that is not bound: the first `near` frames; 0: all. */
+int sl_umem_register(struct sl_umem *u, int fd, uint32_t near);
 /* sl_umem_take() gives frames for an empty fill ring, at most max, and returns how many.
  * sl_umem_untake() returns them; sl_umem_given() says that the ring of that queue has them now. */
 uint32_t sl_umem_take(struct sl_umem *u, uint32_t *frames, uint32_t max);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sending from far frames.
+ *
+ * Theory of operation: the kernel allocates and locks all memory that is registered with an XSK,
+ * and the registration can never grow. Where packets come by packet sockets only the first
+ * megabytes of the pool are registered (SL_UMEM_NEAR_BYTES), so a process that has little to do is
+ * small. The pool hands out the other frames only when these are all in use. A packet in such a
+ * frame is sent by a packet socket, one call a packet; the call returns when the kernel is done
+ * with the bytes. */
+#include "io/far.h"
+
+#include <errno.h>
+#include <linux/if_packet.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "base/fds.h"
+#include "base/heap.h"
+#include "base/sys.h"
+
+#define HELD 64u /* frames that were sent, until they are released */
+
+struct sl_far {
+	int fd;
+	uint32_t n;
+	struct sl_frames *frames;
+	uint32_t held[HELD];
+};
+
+struct sl_far *sl_far_open(uint32_t ifindex, struct sl_frames *frames)
+{
+	struct sockaddr_ll at = {.sll_family = AF_PACKET, .sll_ifindex = (int)ifindex};
+	int fd = sl_sys_socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0), err;
+	struct sl_far *f = NULL;
+
+	if (fd < 0) {
+		errno = -fd;
+		return NULL;
+	}
+	err = sl_sys_bind(fd, &at, sizeof(at));
+	if (!err) /* as AF_XDP does in copy mode */
+		err = sl_sys_set_int(fd, SOL_PACKET, PACKET_QDISC_BYPASS, 1);
+	if (!err) {
+		f = sl_calloc(1, sizeof(*f));
+		err = f ? 0 : -ENOMEM;
+	}
+	if (err) {
+		sl_sys_close(fd);
+		errno = -err;
+		return NULL;
+	}
+	f->fd = sl_fd_keep(fd);
+	f->frames = frames;
+	return f;
+}
+
+bool sl_far_send(struct sl_far *f, const struct sl_tx_desc *descs, unsigned n)
+{
+	struct iovec iov[SL_TX_BUFS];
+	struct msghdr m = {.msg_iov = iov, .msg_iovlen = n};
+	long err;
+
+	if (f->n + n > HELD)
+		sl_far_release(f);
+	for (unsigned i = 0; i < n; i++) {
+		const struct sl_tx_desc *d = &descs[i];
+
+		iov[i] = (struct iovec){sl_frame_ptr(d->frame) + d->off, d->len};
+	}
+	err = sl_sys_sendmsg(f->fd, &m, MSG_DONTWAIT);
+	if (err == -EAGAIN || err == -ENOBUFS)
+		return false;
+	for (unsigned i = 0; i < n; i++)
+		f->held[f->n++] = descs[i].frame;
+	return true;
+}
+
+unsigned sl_far_release(struct sl_far *f)
+{
+	unsigned n = f->n;
+
+	f->n = 0;
+	for (unsigned i = 0; i < n; i++)
+		sl_frame_sent(f->frames, f->held[i]);
+	return n;
+}
+
+void sl_far_close(struct sl_far *f)
+{
+	sl_far_release(f);
+	sl_sys_close(f->fd);
+	sl_free(f);
+}
+
+void sl_far_child(const struct sl_far *f)
+{
+	sl_sys_close(f->fd);
+}
