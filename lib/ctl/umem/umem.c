@@ -271,6 +271,17 @@ close:
 	return err;
 }
 
+/* Frames of the memory of a process alone that are on huge pages; 0: none, or all. Atomic. */
+static uint32_t huge_frames;
+
+static void note_huge(struct sl_umem *u, size_t bytes)
+{
+	uint32_t n = (uint32_t)(bytes / u->info.frame_size);
+
+	u->huge_bytes = bytes;
+	sl_store(&huge_frames, n < u->info.nframes ? n : 0);
+}
+
 /* Makes the first bytes of the memory of a process alone, on transparent huge pages, where none are
  * reserved. The first member of a daemon's group makes them all, at its own cost
  * (sl_lease_umem()). */
@@ -281,7 +292,7 @@ static void put_on_huge(struct sl_umem *u, size_t bytes)
 
 	if (u->info.huge || o->no_huge || o->serve || bytes <= done)
 		return;
-	u->huge_bytes = bytes;
+	note_huge(u, bytes);
 	sl_pages_want_huge((char *)u->info.base + done, bytes - done, o->want_huge);
 }
 
@@ -447,7 +458,6 @@ int sl_umem_register(struct sl_umem *u, int fd, uint32_t near)
 
 	put_on_huge(u, reg.len); /* pages that are registered cannot be moved */
 	err = sl_sys_setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &reg, sizeof(reg));
-
 	if (err != -ENOBUFS)
 		return err;
 	/* Over the limit of locked memory. The soft limit is only a default: try with the hard. */
@@ -458,6 +468,37 @@ int sl_umem_register(struct sl_umem *u, int fd, uint32_t near)
 	err = sl_sys_setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &reg, sizeof(reg));
 	sl_sys(SYS_prlimit64, 0, RLIMIT_MEMLOCK, &old, NULL);
 	return err;
+}
+
+#define GROW_FRAMES 512u /* ahead of their use */
+
+bool sl_umem_grows(uint32_t born)
+{
+	uint32_t made = sl_load(&huge_frames);
+
+	return made && born + GROW_FRAMES > made;
+}
+
+/* (Where it fails, as on pages that a call of the kernel's uses, these stay as they are.) */
+void sl_umem_grow(uint32_t born)
+{
+	struct sl_broker_guard g;
+	struct sl_umem *u;
+
+	if (!sl_umem_grows(born))
+		return;
+	sl_broker_enter(&g);
+	u = sl_umem_find(0);
+	if (u && u->huge_bytes) {
+		size_t all = (size_t)u->info.nframes * u->info.frame_size, done = u->huge_bytes;
+		size_t want = sl_pages_whole((size_t)(born + GROW_FRAMES) * u->info.frame_size);
+
+		want = sl_min(want, all);
+		if (want > done)
+			sl_pages_collapse((char *)u->info.base + done, want - done);
+		note_huge(u, sl_max(want, done));
+	}
+	sl_broker_leave(&g);
 }
 
 /* Fill rings ----------------------------------------------------------------------------------- */

@@ -46,6 +46,12 @@ void sl_umem_given(struct sl_umem *u, const uint32_t *frames, uint32_t n, uint32
 int sl_embedded_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *out,
 		     const char **why);
 
+/* sl_umem_grow() puts packet memory of a process alone that is in use, or soon will be, on huge
+ * pages. born: frames that were ever used. It takes the lock if sl_umem_grows(), which takes none,
+ * says that there is some. */
+void sl_umem_grow(uint32_t born);
+bool sl_umem_grows(uint32_t born);
+
 /* Takes back the frames of closed queues once the kernel is done with them. Cheap when there are
  * none. */
 void sl_queues_reclaim(void);

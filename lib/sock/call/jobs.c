@@ -3,6 +3,7 @@
 #include "sock/call/jobs.h"
 
 #include "base/sys.h"
+#include "ctl/umem/umem.h"
 #include "sock/call/devices.h"
 #include "sock/core/life.h"
 #include "sock/core/mail.h"
@@ -62,6 +63,21 @@ static uint64_t reap_due_ns(uint64_t now_ns, bool quiet)
 	return quiet && sl_tconn_in_use() ? now_ns + STRAY_NS : 0;
 }
 
+static uint32_t frames_born(void)
+{
+	return sl_pool.nframes ? sl_load(&sl_pool.share.head->born) : 0;
+}
+
+static void grow_memory(void)
+{
+	sl_umem_grow(frames_born());
+}
+
+static uint64_t memory_due_ns(uint64_t now_ns, bool quiet)
+{
+	return in_a_second(now_ns, quiet && sl_umem_grows(frames_born()));
+}
+
 /* The keeper runs them in this order. Each has one of run() and run_at(). */
 static const struct sl_job jobs[] = {
 	{"connections without a neighbour", SL_JOB_ROUND, NULL, sl_opening_look, sl_opening_due_ns},
@@ -74,6 +90,7 @@ static const struct sl_job jobs[] = {
 	{"policy, soon", SL_JOB_EVENTS, check_policy_if_due, NULL, NULL},
 	{"dead connections", SL_JOB_SECOND, reap, NULL, reap_due_ns},
 	{"peers that take nothing", SL_JOB_SECOND, NULL, sl_stuck_look, sl_stuck_due_ns},
+	{"packet memory that is used", SL_JOB_SECOND, grow_memory, NULL, memory_due_ns},
 	{"counters of streams", SL_JOB_SECOND, sl_tcp_stat, NULL, NULL},
 	{"sluice flow", SL_JOB_READER, sl_flow_serve, NULL, NULL},
 	{"sluice capture", SL_JOB_READER, sl_capture_serve, NULL, sl_capture_due_ns},
