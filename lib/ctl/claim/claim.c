@@ -40,12 +40,16 @@ static bool is_any(const uint8_t a[16])
 static int entry_init(struct entry *e, const struct sl_claim_req *req)
 {
 	const struct sl_flow_key *k = &req->key;
+	int err;
 
 	memset(e, 0, sizeof(*e));
 	e->port = sl_device_find(req->ifindex);
 	if (!e->port)
 		return -ENODEV;
 	e->index = k->local_port + (k->proto == IPPROTO_TCP ? 65536 : 0);
+	err = sl_maps_use_port(e->port, e->index);
+	if (err)
+		return err;
 	if (k->remote_port) {
 		e->map_fd = e->port->attach.map_fd[SL_MAP_FLOWS];
 		e->bit = SL_L4_PORT_FLOW;

@@ -95,10 +95,16 @@ static int try_map(struct sl_device *port)
 {
 	void *p;
 
-	p = mmap(NULL, PORTS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-		 port->attach.map_fd[SL_MAP_PORTS], 0);
+	/* The kernel maps all pages of a map at once. A process alone uses few ports, so it maps
+	 * their pages only (sl_maps_use_port()), over pages of zeros. */
+	if (sl_broker_opts()->serve)
+		p = mmap(NULL, PORTS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+			 port->attach.map_fd[SL_MAP_PORTS], 0);
+	else
+		p = mmap(NULL, PORTS_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED)
 		return -errno;
+	memset(port->ports_pages, sl_broker_opts()->serve ? 0xff : 0, sizeof(port->ports_pages));
 	sl_apart(p, PORTS_BYTES);
 	port->info.ports = p;
 	p = mmap(NULL, rules_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -114,6 +120,22 @@ static int try_map(struct sl_device *port)
 	if (p == MAP_FAILED)
 		return -errno;
 	port->uses = p;
+	return 0;
+}
+
+int sl_maps_use_port(struct sl_device *port, uint32_t index)
+{
+	size_t bytes = (size_t)sysconf(_SC_PAGESIZE), page = index * sizeof(uint64_t) / bytes;
+	uint64_t *word = &port->ports_pages[page / 64], bit = 1ull << (page % 64);
+	char *at = (char *)port->info.ports + page * bytes;
+
+	if (*word & bit)
+		return 0;
+	if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		 port->attach.map_fd[SL_MAP_PORTS], (off_t)(page * bytes)) == MAP_FAILED)
+		return -errno;
+	sl_apart(at, bytes);
+	*word |= bit;
 	return 0;
 }
 

@@ -13,6 +13,9 @@ int sl_maps_open_again(struct sl_device *port, const char **why);
 /* Unmaps; the maps themselves go with the attachment. */
 void sl_maps_close(struct sl_device *port);
 void sl_maps_set_config(struct sl_device *port);
+/* Maps the page of `ports` with that word. Before, its words read as zero, and a claim must not
+ * change them. 0 or -errno. */
+int sl_maps_use_port(struct sl_device *port, uint32_t index);
 
 /* Changes bits in a word of `ports`, which only its broker writes, and its generation, so that the
  * steering program forgets what it remembers of the port. Call it after changing the maps of
