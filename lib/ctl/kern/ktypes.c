@@ -170,22 +170,28 @@ static const char *type_name(const struct types *t, uint32_t off)
 	return off < t->text_len ? t->text + off : "";
 }
 
-static void note_func(const struct types *t, const struct btf_type *type)
+/* True for most other names: a call of strcmp() for each type took longer than the rest. */
+static inline bool differs(const char *a, const char *b)
+{
+	return a[0] != b[0] || a[1] != b[1] || (a[1] && a[2] != b[2]);
+}
+
+static inline void note_func(const struct types *t, const struct btf_type *type)
 {
 	const char *name = type_name(t, type->name_off);
 
 	for (uint32_t i = 0; i < SL_KFUNCS; i++)
-		if (!found.func[i] && !strcmp(name, func_names[i]))
+		if (!differs(name, func_names[i]) && !found.func[i] && !strcmp(name, func_names[i]))
 			found.func[i] = t->n;
 }
 
-static void note_record(const struct types *t, const struct btf_type *type,
-			const struct btf_type *is[RECORDS])
+static inline void note_record(const struct types *t, const struct btf_type *type,
+			       const struct btf_type *is[RECORDS])
 {
 	const char *name = type_name(t, type->name_off);
 
 	for (uint32_t i = 0; i < RECORDS; i++)
-		if (!is[i] && !strcmp(name, records[i].name))
+		if (!differs(name, records[i].name) && !is[i] && !strcmp(name, records[i].name))
 			is[i] = type;
 }
 
