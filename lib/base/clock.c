@@ -104,20 +104,27 @@ static void rebase(void)
 	sl_store_release(&clk.seq, seq + 2); /* pairs with the acquire in read_clock() */
 }
 
+void sl_clock_begin(void)
+{
+	if (!clk.tsc && have_tsc())
+		read_pair(&clk.seen_tsc, &clk.seen_ns);
+}
+
 void sl_clock_init(void)
 {
-	uint64_t t0, n0, t1, n1;
+	uint64_t t1, n1;
 
-	if (!have_tsc())
+	if (clk.tsc || !have_tsc())
 		return;
-	read_pair(&t0, &n0);
+	if (!clk.seen_ns)
+		sl_clock_begin();
 	do
 		read_pair(&t1, &n1);
-	while (n1 - n0 < 1000000); /* one millisecond: good to some ten ppm, refined later */
-	clk.mult = clk.rate = measure(n1 - n0, t1 - t0);
+	while (n1 - clk.seen_ns < 1000000); /* good to some ten ppm, refined later */
+	clk.mult = clk.rate = measure(n1 - clk.seen_ns, t1 - clk.seen_tsc);
 	clk.base_tsc = clk.seen_tsc = t1;
 	clk.base_ns = clk.seen_ns = n1;
-	clk.tsc = true;
+	sl_store_release(&clk.tsc, true); /* other threads may read the time already */
 }
 
 /* Reads the time, and the time since the base. The counter may be read a little before the base is,

@@ -6,7 +6,10 @@
 
 #include "base/base.h"
 
-/* Calibrates; called once, before any other call. */
+/* Notes the time from which sl_clock_init() measures, so that it need not wait for its millisecond.
+ * Until that sl_now_ns() makes system calls. Not needed. */
+void sl_clock_begin(void);
+/* Calibrates, once; a millisecond after sl_clock_begin() at the earliest. One thread. */
 void sl_clock_init(void);
 /* CLOCK_MONOTONIC in nanoseconds, to within a microsecond or so. Any thread, no system call. */
 uint64_t sl_now_ns(void);

@@ -113,8 +113,6 @@ static int bring_up_rest(bool again)
 	unsigned nrules;
 	int err;
 
-	if (!again)
-		sl_clock_init();
 	opts.daemon = daemon_path();
 	opts.group = sl_settings.group;
 	opts.daemon_wanted = strcmp(sl_settings.daemon, "auto") != 0;
@@ -140,6 +138,8 @@ static int bring_up_rest(bool again)
 		err = sl_tconn_ops_init();
 	if (err == 0)
 		err = open_keeper();
+	if (!again)
+		sl_clock_init();
 	if (err == 0)
 		err = sl_keeper_start();
 	if (err < 0)
@@ -282,6 +282,7 @@ static void start_first(void)
 		sl_store_release(&sl_up_state, -EPERM);
 		return;
 	}
+	sl_clock_begin();
 	pthread_atfork(before_fork, after_fork, in_child);
 	sl_settings_load(NULL);
 	sl_settings_banner();
