@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# A small program with one offloaded socket has at most 12 MB more in memory than by the kernel, and makes its first
+# socket with 1,300 system calls at most. (Both do not depend on the load, as times would.)
+. "$(dirname "$0")/lib.sh"
+case $BUILD in *san*) echo "skipped: a sanitizer has memory of its own"; exit 77 ;; esac
+[ -z "${VERBS:-}${RX:-}" ] || skip "the bounds are those of packet sockets"
+net_up
+need strace
+MODE=one
+for kind in udp tcp; do
+	kernel=$(b "$BIN/first_socket" $kind "$B4")
+	ours=$(sb "$BIN/first_socket" $kind "$B4")
+	ok "$kind: $((ours - kernel)) KB more than the kernel's $kernel" test $((ours - kernel)) -le 12288
+	kernel=$(b strace -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null && wc -l <"$TMP/trace")
+	ours=$(sb strace -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null && wc -l <"$TMP/trace")
+	ok "$kind: $((ours - kernel)) system calls of the program's thread, its end included" test $((ours - kernel)) -le 1300
+done
+done_testing
