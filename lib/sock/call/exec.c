@@ -49,6 +49,13 @@ static bool is_to_go(const struct sl_sock *sk)
 	return is_stream(sk) && (sl_load(&sk->state) == SL_STATE_OFFLOADED || sk->passed);
 }
 
+/* True: the new program must find the socket in the kernel, and other processes' parts of a
+ * listener would keep connections from it. */
+static bool concerns_us(const struct sl_sock *sk)
+{
+	return is_to_go(sk) || (is_stream(sk) && sl_tlisten_is_shared(sk));
+}
+
 /* For a new process of this one's descriptors ---------------------------------------------------
  */
 
@@ -59,7 +66,10 @@ static void before_spawn(void)
 	for (uint32_t fd = 0; fd < end; fd++) {
 		struct sl_sock *sk = sl_fd_sock((int)fd);
 
-		if (sl_unlikely(sk && is_to_go(sk) && survives((int)fd)))
+		if (sl_likely(!sk) || !concerns_us(sk) || !survives((int)fd))
+			continue;
+		sl_tlisten_strange(sk);
+		if (is_to_go(sk))
 			sl_sock_kernel(sk, SL_REASON_PASSED);
 	}
 }
@@ -69,7 +79,7 @@ static void before_spawn(void)
 
 static bool has_inode(struct sl_sock *sk, void *arg)
 {
-	return sk->inode == *(const uint32_t *)arg && is_to_go(sk);
+	return sk->inode == *(const uint32_t *)arg && concerns_us(sk);
 }
 
 static struct sl_sock *sock_behind(int fd)
@@ -82,15 +92,18 @@ static struct sl_sock *sock_behind(int fd)
 		return NULL;
 	inode = (uint32_t)st.st_ino;
 	if (sk && sk->inode == inode)
-		return is_to_go(sk) ? sk : NULL;
+		return concerns_us(sk) ? sk : NULL;
 	return sl_sock_find(has_inode, &inode);
 }
 
-static void look_at_fd(int fd)
+static void look_at_fd(int fd, bool vfork)
 {
 	struct sl_sock *sk = survives(fd) ? sock_behind(fd) : NULL;
 
-	if (sk)
+	if (!sk)
+		return;
+	sl_tlisten_strange(sk);
+	if (sk->passed || (vfork && is_to_go(sk)))
 		sl_keeper_tell_parent_of(sk, fd);
 }
 
@@ -108,23 +121,23 @@ static int number_of(const char *name)
 
 static bool wants_to_go(struct sl_sock *sk, void *arg)
 {
-	return is_to_go(sk);
+	return concerns_us(sk);
 }
 
 static bool is_a_parents(struct sl_sock *sk, void *arg)
 {
-	return is_stream(sk) && sk->passed;
+	return is_stream(sk) && (sk->passed || sl_tlisten_is_shared(sk));
 }
 
 /* Allocates nothing: a child of vfork has the parent's memory, a child of fork perhaps a locked
  * heap. */
-static void before_child_exec(bool (*goes)(struct sl_sock *sk, void *arg))
+static void before_child_exec(bool vfork)
 {
 	_Alignas(8) char buf[2048];
 	long n;
 	int dir;
 
-	if (!sl_sock_find(goes, NULL))
+	if (!sl_sock_find(vfork ? wants_to_go : is_a_parents, NULL))
 		return;
 	dir = (int)sl_sys(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC,
 			  0);
@@ -134,7 +147,7 @@ static void before_child_exec(bool (*goes)(struct sl_sock *sk, void *arg))
 			int fd = number_of(d->name);
 
 			if (fd >= 0 && fd != dir)
-				look_at_fd(fd);
+				look_at_fd(fd, vfork);
 			at += d->reclen;
 		}
 	}
@@ -158,7 +171,7 @@ void sl_exec_begin(enum sl_exec how)
 	int saved = errno;
 
 	sl_fdtab_notice();
-	before_child_exec(how == SL_EXEC_VFORK ? wants_to_go : is_a_parents);
+	before_child_exec(how == SL_EXEC_VFORK);
 	if (how == SL_EXEC_SPAWN && sl_is_up()) {
 		before_spawn();
 	} else if (how == SL_EXEC_SELF && sl_is_up()) {

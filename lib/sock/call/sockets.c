@@ -12,6 +12,7 @@
 #include "sock/call/start.h"
 #include "sock/core/life.h"
 #include "sock/core/sock.h"
+#include "sock/listen/listen.h"
 #include "sock/poll/epoll.h"
 #include "sock/poll/sets.h"
 #include "sock/stream/tconn.h"
@@ -108,8 +109,13 @@ SL_API
 int sl_hand_back(int fd)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
-	int err = sl_fd_hand_back(fd);
-	const struct sl_tlisten *l = err == -EBUSY ? sl_load_acquire(&sk->lsn) : NULL;
+	const struct sl_tlisten *l;
+	int err;
 
+	if (!sk)
+		return -EBADF;
+	sl_tlisten_strange(sk);
+	err = sl_fd_hand_back(fd);
+	l = err == -EBUSY ? sl_load_acquire(&sk->lsn) : NULL;
 	return l && sl_tlisten_drains(l) ? 0 : err;
 }

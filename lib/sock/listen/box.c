@@ -265,6 +265,16 @@ bool sl_tbox_put(const struct sl_sock *sk, int fd)
 	return sl_rights_send(b->out, SL_BOX_READY, 1, &fd, 1, MSG_DONTWAIT) == 1;
 }
 
+/* The packet makes an event at every keeper that watches the box; whichever process takes it out
+ * ignores it. */
+void sl_tlisten_strange(const struct sl_sock *sk)
+{
+	struct sl_crowd *c = sk->proto == IPPROTO_TCP ? sl_tbox_crowd(sk) : NULL;
+
+	if (c && !__atomic_exchange_n(&c->strange, 1, __ATOMIC_ACQ_REL))
+		sl_rights_send(box_of(sk)->out, SL_BOX_WAKE, 1, NULL, 0, MSG_DONTWAIT);
+}
+
 /* A packet of no bytes is read as the end is. */
 static bool is_shut_down(int in)
 {
@@ -288,6 +298,8 @@ static int take_one(const struct sl_sock *sk, int in, bool *bare)
 		return -EAGAIN;
 	if (n == 0 && !nfds)
 		return is_shut_down(in) ? -EPIPE : -EBADMSG;
+	if (n == 1 && !nfds && c == SL_BOX_WAKE[0])
+		return -EBADMSG;
 	*bare = c == SL_BOX_BARE[0];
 	good = n == 1 && nfds == 1 && (*bare || c == SL_BOX_READY[0]) &&
 	       sl_tbox_is_connection(sk, fd[0]);

@@ -13,6 +13,7 @@ struct sl_crowd {
 	uint64_t last_ns; /* time of the last stall */
 	uint32_t stalls;  /* in a row; after too many no process has a part any more */
 	uint32_t parts;   /* processes with a part; too high after one was killed */
+	uint32_t strange; /* another program has the listener: only the kernel's queue serves all */
 };
 
 /* NULL: the socket has no box, or there is no memory in common. */

@@ -32,6 +32,10 @@ bool sl_tlisten_is_shared(const struct sl_sock *sk);
 void sl_tlisten_for_others(struct sl_sock *sk);
 /* Gives the connections in our queue to other processes, if there are any. slow held. */
 void sl_tlisten_give(struct sl_sock *sk);
+/* Another program gets the listener, or io_uring does: accept(2) there reads the kernel's queue
+ * alone. So every process that has a part of it gives that up, and none gets one again. In a child
+ * of vfork(2), too; no lock held. */
+void sl_tlisten_strange(const struct sl_sock *sk);
 void sl_tlisten_closing(struct sl_sock *sk); /* before it is closed here, drained; slow held */
 void sl_tlisten_closed(const struct sl_sock *sk);
 /* Stops taking connections from the box in this process. True: there is a box. */

@@ -31,7 +31,8 @@
  *
  * Workers that poll in turn, each while it holds a common mutex (Apache's with two listeners),
  * stall one after the other. After STALLS_MAX stalls in a row no process has a part any more: all
- * accept from the kernel's queue, and take over connections that last.
+ * accept from the kernel's queue, and take over connections that last. The same holds once another
+ * program has the listener, by execve(2) or SCM_RIGHTS: it knows no box.
  *
  * A parent that accepts and lets a child serve each connection (PostgreSQL, sshd) is different:
  * each connection would have to be handed back, which costs more than it gains. After FORKED_MIN
@@ -89,7 +90,7 @@ static bool is_hopeless(const struct sl_sock *sk)
 {
 	const struct sl_crowd *c = sl_tbox_crowd(sk);
 
-	return c && sl_load(&c->stalls) >= STALLS_MAX;
+	return c && (sl_load(&c->stalls) >= STALLS_MAX || sl_load(&c->strange));
 }
 
 static void count_stall(const struct sl_sock *sk, uint64_t now_ns)
@@ -295,7 +296,8 @@ void sl_tlisten_join(struct sl_sock *sk)
 {
 	int flags = sl_sys_fcntl(sk->fd, F_GETFL, 0);
 
-	if (sl_load(&sk->state) != SL_STATE_KERNEL || flags < 0 || !(flags & O_NONBLOCK))
+	if (sl_load(&sk->state) != SL_STATE_KERNEL || flags < 0 || !(flags & O_NONBLOCK) ||
+	    is_hopeless(sk))
 		return;
 	if (sl_up_again() < 0) {
 		sk->heir = false;
