@@ -107,13 +107,15 @@ static bool is_listener(int fd)
 
 /* The number `made` means the file of fd now. As 0, 1 or 2 a socket may become a stream of stdio,
  * which reads, writes and closes inside the C library, past any wrapper. So it is handed back, and
- * the library does not hear of that number. A listener has nothing to read or write. */
+ * the library then forgets that number; it must know it before, since by the daemon the connection
+ * gets a new file, on all numbers that it knows. A listener has nothing to read or write. */
 static void doubled(int fd, int made)
 {
 	int saved = errno;
 
-	if (made > STDERR_FILENO || is_listener(fd) || lib.hand_back(fd))
-		lib.dup_done(fd, made);
+	lib.dup_done(fd, made);
+	if (made <= STDERR_FILENO && !is_listener(fd) && !lib.hand_back(fd))
+		lib.replace(made);
 	errno = saved;
 }
 
