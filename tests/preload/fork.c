@@ -112,6 +112,39 @@ static void sets(void)
 	close(p[1]);
 }
 
+/* A child closes the parent's set while a member is ready, and makes one of its own (libevent's
+ * event_reinit()). */
+static void set_made_anew(void)
+{
+	int fd = udp(), ep = epoll_create1(0);
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = 5}, got[4];
+	pid_t pid;
+
+	CHECK(epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev) == 0);
+	ask(fd, 1, 10, 0, 0);
+	printf("ready: %d\n", epoll_wait(ep, got, 4, 5000));
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		int own = udp(), sum = 0;
+
+		close(ep);
+		ep = epoll_create1(0);
+		if (echo(own, "first") != 1 || epoll_ctl(ep, EPOLL_CTL_ADD, own, &ev) != 0)
+			_exit(100);
+		for (int i = 0; i < 3; i++) {
+			ask(own, 1, 10, 0, 0);
+			sum += epoll_wait(ep, got, 4, 2000) == 1 && drain(own) == 1;
+		}
+		_exit(sum);
+	}
+	printf("child: %d\n", ended(pid));
+	printf("parent: %d\n", epoll_wait(ep, got, 4, 0));
+	drain(fd);
+	close(fd);
+	close(ep);
+}
+
 static void *receives(void *arg)
 {
 	char buf[100];
@@ -450,6 +483,7 @@ int main(int argc, char **argv)
 	static const struct t_case cases[] = {
 		{"forks", forks},
 		{"sets", sets},
+		{"set_made_anew", set_made_anew},
 		{"while_waiting", while_waiting},
 		{"spawns", spawns},
 		{"clones", clones},

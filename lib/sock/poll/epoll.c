@@ -160,6 +160,10 @@ int sl_epoll_close(struct sl_epoll *ep)
 		return 0; /* stays as it is, and is not used again */
 	sl_epoll_tell(ep);
 	sl_lock(&ep->ctl);
+	/* A parent's items are linked to lists that the child began anew: taken out of the list of
+	 * ready ones, each would be counted once too often, for the set that is made next here. */
+	if (ep->inherited)
+		sl_epoll_forget_items(ep);
 	empty(ep);
 	sl_unlock(&ep->ctl);
 	/* Threads that sleep on it find it closed. */

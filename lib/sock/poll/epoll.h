@@ -142,5 +142,7 @@ void sl_epoll_lanes(struct sl_epoll *ep, struct sl_wait *w);
 
 /* epoll_fork.c: parts the set from the parent's, at its first use in the child. */
 void sl_epoll_part(struct sl_epoll *ep, int epfd);
+/* In a child, of a set that was the parent's: it has no members here. ep->ctl held. */
+void sl_epoll_forget_items(struct sl_epoll *ep);
 
 #endif

@@ -152,6 +152,17 @@ static void replace(struct sl_epoll *ep, int to)
 	}
 }
 
+/* The items stay where they are in the memory: a parent's thread may have been changing them. */
+void sl_epoll_forget_items(struct sl_epoll *ep)
+{
+	sl_list_init(&ep->items);
+	sl_list_init(&ep->dead);
+	ep->hash = NULL;
+	ep->hash_size = ep->nitems = ep->nnested = 0;
+	ep->kick = -1;
+	ep->inherited = ep->lanes_known = false;
+}
+
 void sl_epoll_part(struct sl_epoll *ep, int epfd)
 {
 	int to, info;
@@ -168,15 +179,8 @@ void sl_epoll_part(struct sl_epoll *ep, int epfd)
 		copy_ours(ep, to);
 		replace(ep, to);
 		sl_sys_close(to);
-		/* The items stay where they are in the memory: a parent's thread may have been
-		 * changing them. */
-		sl_list_init(&ep->items);
-		sl_list_init(&ep->dead);
-		ep->hash = NULL;
-		ep->hash_size = ep->nitems = ep->nnested = 0;
-		ep->kick = -1;
+		sl_epoll_forget_items(ep);
 		ep->nos = 1;
-		ep->inherited = ep->lanes_known = false;
 	}
 	sl_unlock(&ep->ctl);
 }
