@@ -105,6 +105,7 @@ static void look_at_fd(int fd, bool vfork)
 	sl_tlisten_strange(sk);
 	if (sk->passed || (vfork && is_to_go(sk)))
 		sl_keeper_tell_parent_of(sk, fd);
+	sl_tlisten_over_exec(sk);
 }
 
 static int number_of(const char *name)
@@ -160,9 +161,11 @@ static void before_child_exec(bool vfork)
 
 static void pass_to_kernel(struct sl_sock *sk, void *arg)
 {
-	if (sl_load(&sk->lsn) && sk->forks != sl_load(&sl_forks))
+	if (sl_load(&sk->lsn) && (survives(sk->fd) || sk->forks != sl_load(&sl_forks)))
 		sl_tlisten_for_others(sk);
 	sl_sock_kernel(sk, SL_REASON_PASSED);
+	if (is_stream(sk) && survives(sk->fd))
+		sl_tlisten_over_exec(sk);
 }
 
 SL_API
@@ -175,6 +178,8 @@ void sl_exec_begin(enum sl_exec how)
 	if (how == SL_EXEC_SPAWN && sl_is_up()) {
 		before_spawn();
 	} else if (how == SL_EXEC_SELF && sl_is_up()) {
+		if (sl_tlisten_count())
+			sl_tlisten_fork_begin(); /* (makes boxes for what waits) */
 		sl_sock_for_each(pass_to_kernel, NULL);
 		sl_shut_down();
 	}

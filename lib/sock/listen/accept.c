@@ -47,7 +47,7 @@ static int from_kernel(struct acc *a)
 	if (!l || !sl_trylock(&l->os_lock))
 		return -EAGAIN;
 	__atomic_exchange_n(&a->sk->os, 0, __ATOMIC_ACQ_REL);
-	if (a->sk->heir)
+	if (sl_tlisten_box(a->sk) >= 0)
 		r = take_given(a);
 	if (r < 0 && sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0)
 		r = sl_sysi(SYS_accept4, a->fd, a->addr, a->len, a->flags);

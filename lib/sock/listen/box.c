@@ -41,6 +41,7 @@ static struct box {
 	int either;         /* epoll of this process's, of in and the listener; -1: not made yet */
 	uint32_t told;      /* by this number the daemon knows it; 0: it does not */
 	struct sl_sock *sk; /* of this process, which has its part; NULL: it has none */
+	bool adopted;       /* it came over an execve(2): others may put connections in */
 	bool spoilt;        /* nothing is taken out of it any more; atomic */
 } boxes[BOXES];
 
@@ -96,7 +97,7 @@ static void make_box(struct sl_sock *sk, void *arg)
 	b->out = sl_fd_keep(fd[1]);
 	nboxes = sl_max(nboxes, (unsigned)(b - boxes) + 1);
 	b->either = -1;
-	b->spoilt = false;
+	b->spoilt = b->adopted = false;
 	if (crowds)
 		memset(&crowds[b - boxes], 0, sizeof(*crowds));
 	if (sk->lsn)
@@ -155,9 +156,40 @@ static bool is_in_use(const struct box *b)
 
 int sl_tlisten_box(const struct sl_sock *sk)
 {
-	const struct box *b = sk->heir ? box_of(sk) : NULL;
+	const struct box *b = box_of(sk);
 
-	return is_in_use(b) ? b->in : -1;
+	return is_in_use(b) && (sk->heir || b->adopted) ? b->in : -1;
+}
+
+bool sl_tbox_ends(const struct sl_sock *sk, int end[2])
+{
+	const struct box *b = box_of(sk);
+
+	if (!is_in_use(b))
+		return false;
+	end[0] = b->in;
+	end[1] = b->out;
+	return true;
+}
+
+void sl_tbox_adopt(const struct sl_sock *sk, int in, int out)
+{
+	struct box *b;
+
+	if (!sl_lock(&box_lock))
+		return;
+	b = find_box(sk->inode) ? NULL : find(0, BOXES);
+	if (b) {
+		*b = (struct box){
+			.in = sl_fd_keep(in),
+			.out = sl_fd_keep(out),
+			.either = -1,
+			.adopted = true,
+		};
+		nboxes = sl_max(nboxes, (unsigned)(b - boxes) + 1);
+		sl_store_release(&b->inode, sk->inode);
+	}
+	sl_unlock(&box_lock);
 }
 
 void sl_tlisten_watch_box(const struct sl_sock *sk)
@@ -275,6 +307,13 @@ void sl_tlisten_strange(const struct sl_sock *sk)
 		sl_rights_send(box_of(sk)->out, SL_BOX_WAKE, 1, NULL, 0, MSG_DONTWAIT);
 }
 
+bool sl_tbox_is_strange(const struct sl_sock *sk)
+{
+	const struct box *b = box_of(sk);
+
+	return b && (b->adopted || (crowds && sl_load(&crowds[b - boxes].strange)));
+}
+
 /* A packet of no bytes is read as the end is. */
 static bool is_shut_down(int in)
 {
@@ -384,7 +423,7 @@ static int either(struct box *b, const struct sl_sock *sk, int listener)
 
 static bool has_parts(const struct box *b)
 {
-	return crowds && sl_load(&crowds[b - boxes].parts);
+	return b->adopted || (crowds && sl_load(&crowds[b - boxes].parts));
 }
 
 int sl_tlisten_either(const struct sl_sock *sk, int listener)

@@ -22,6 +22,13 @@ struct sl_crowd *sl_tbox_crowd(const struct sl_sock *sk);
 bool sl_tbox_put(const struct sl_sock *sk, int fd);
 /* listen/taken.c. True: fd, out of the listener's box, is a new connection of this listener. */
 bool sl_tbox_is_connection(const struct sl_sock *listener, int fd);
+/* Both ends of the socket's box, to read and to write; false: it has none in use. */
+bool sl_tbox_ends(const struct sl_sock *sk, int end[2]);
+/* The ends in and out, which become the library's, are the box of the listener, from before this
+ * program was executed. */
+void sl_tbox_adopt(const struct sl_sock *sk, int in, int out);
+/* True: only the kernel's queue serves all programs that have the listener: no part of it here. */
+bool sl_tbox_is_strange(const struct sl_sock *sk);
 /* The listener has a part here: it counts, and the daemon knows the box. slow held. */
 void sl_tbox_have_part(struct sl_sock *sk);
 /* The number of boxes, and the listener here that has a part of box i; NULL: none. */

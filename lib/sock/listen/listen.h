@@ -36,6 +36,11 @@ void sl_tlisten_give(struct sl_sock *sk);
  * alone. So every process that has a part of it gives that up, and none gets one again. In a child
  * of vfork(2), too; no lock held. */
 void sl_tlisten_strange(const struct sl_sock *sk);
+/* listen/box_exec.c. The listener's box stays open over the execve(2) that comes: call it in the
+ * process that will be the new program, or before. Allocates nothing. */
+void sl_tlisten_over_exec(const struct sl_sock *sk);
+/* In the new program, for a listener that it has just found: looks for such a box. */
+void sl_tlisten_after_exec(const struct sl_sock *sk);
 void sl_tlisten_closing(struct sl_sock *sk); /* before it is closed here, drained; slow held */
 void sl_tlisten_closed(const struct sl_sock *sk);
 /* Stops taking connections from the box in this process. True: there is a box. */

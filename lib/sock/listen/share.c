@@ -32,7 +32,8 @@
  * Workers that poll in turn, each while it holds a common mutex (Apache's with two listeners),
  * stall one after the other. After STALLS_MAX stalls in a row no process has a part any more: all
  * accept from the kernel's queue, and take over connections that last. The same holds once another
- * program has the listener, by execve(2) or SCM_RIGHTS: it knows no box.
+ * program has the listener, by execve(2) or SCM_RIGHTS. One that was executed accepts from the box,
+ * too (box_exec.c).
  *
  * A parent that accepts and lets a child serve each connection (PostgreSQL, sshd) is different:
  * each connection would have to be handed back, which costs more than it gains. After FORKED_MIN
@@ -90,7 +91,7 @@ static bool is_hopeless(const struct sl_sock *sk)
 {
 	const struct sl_crowd *c = sl_tbox_crowd(sk);
 
-	return c && (sl_load(&c->stalls) >= STALLS_MAX || sl_load(&c->strange));
+	return (c && sl_load(&c->stalls) >= STALLS_MAX) || sl_tbox_is_strange(sk);
 }
 
 static void count_stall(const struct sl_sock *sk, uint64_t now_ns)

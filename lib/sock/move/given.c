@@ -316,6 +316,8 @@ int sl_given(int fd)
 	sk = stream(fd, &k);
 	if (!sk)
 		return -ENOMEM;
+	if (sl_tlisten_backlog(fd) >= 0)
+		sl_tlisten_after_exec(sk);
 	sl_sock_want(sk);
 	return 0;
 }

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Boxes outlive execve(2), for the program that gets the listener.
+ *
+ * Theory of operation: connections that waited in the queue of a process that executes another
+ * program, or of the parent of such a child, are the kernel's by then, but no system call puts a
+ * connection into the queue of the kernel's listener. They lie in the listener's box. So the box's
+ * two ends stay open over the execve, and one of them has a name with the listener's inode. The new
+ * program finds both ends by that name when it uses the listener for the first time (given.c), and
+ * accepts from box and queue, as a forked child does. A program without the library has two more
+ * descriptors. */
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "base/sys.h"
+#include "sock/core/sock.h"
+#include "sock/listen/box.h"
+#include "sock/listen/listen.h"
+
+#define NAME "sluice-box/"
+
+/* Writes n in hexadecimal digits, at most 16; returns behind them. */
+static char *put_hex(char *to, uint64_t n)
+{
+	char digits[16];
+	unsigned d = 0;
+
+	do
+		digits[d++] = "0123456789abcdef"[n & 15];
+	while (n >>= 4);
+	while (d)
+		*to++ = digits[--d];
+	*to++ = '/';
+	return to;
+}
+
+/* The part of the name that all boxes of the listener have; returns its length. The first byte is
+ * 0: abstract. */
+static socklen_t prefix_of(uint32_t inode, char *path)
+{
+	path[0] = 0;
+	memcpy(path + 1, NAME, sizeof(NAME) - 1);
+	return (socklen_t)(put_hex(path + sizeof(NAME), inode) - path);
+}
+
+void sl_tlisten_over_exec(const struct sl_sock *sk)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	socklen_t len = prefix_of(sk->inode, name.sun_path);
+	int end[2];
+
+	if (!sl_tbox_ends(sk, end))
+		return;
+	/* The process and a descriptor of it make the name unique. A box has one already if it came
+	 * over an execve. */
+	len = (socklen_t)(put_hex(name.sun_path + len,
+				  (uint64_t)sl_sys(SYS_getpid) << 32 | (uint32_t)end[1]) -
+			  name.sun_path);
+	(void)sl_sys(SYS_bind, end[1], &name, offsetof(struct sockaddr_un, sun_path) + (size_t)len);
+	for (int i = 0; i < 2; i++)
+		(void)sl_sys_fcntl(end[i], F_SETFD, 0);
+}
+
+/* In the new program ---------------------------------------------------------------------------
+ */
+
+static bool has_prefix(const struct sockaddr_un *name, socklen_t len, const char *path,
+		       socklen_t want)
+{
+	return name->sun_family == AF_UNIX && len > offsetof(struct sockaddr_un, sun_path) + want &&
+	       memcmp(name->sun_path, path, want) == 0;
+}
+
+struct search {
+	char path[64];
+	socklen_t len; /* of path */
+	int in, out;
+};
+
+static void look_at_fd(struct search *s, int fd)
+{
+	struct sockaddr_un name;
+	socklen_t len = sizeof(name);
+
+	if (sl_sys_getsockname(fd, &name, &len) < 0)
+		return;
+	if (has_prefix(&name, len, s->path, s->len)) {
+		s->out = fd;
+		return;
+	}
+	len = sizeof(name);
+	if (name.sun_family == AF_UNIX && sl_sys_getpeername(fd, &name, &len) == 0 &&
+	    has_prefix(&name, len, s->path, s->len))
+		s->in = fd;
+}
+
+struct dirent64_head {
+	uint64_t ino;
+	int64_t off;
+	uint16_t reclen;
+	uint8_t type;
+	char name[];
+};
+
+static void look_at_all(struct search *s)
+{
+	_Alignas(8) char buf[2048];
+	int dir = (int)sl_sys(SYS_openat, AT_FDCWD, "/proc/self/fd",
+			      O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	long n;
+
+	while (dir >= 0 && (n = sl_sys(SYS_getdents64, dir, buf, sizeof(buf))) > 0) {
+		for (long at = 0; at < n;) {
+			const struct dirent64_head *d = (struct dirent64_head *)(buf + at);
+			int fd = 0;
+
+			for (const char *c = d->name; *c >= '0' && *c <= '9'; c++)
+				fd = fd * 10 + (*c - '0');
+			if (d->name[0] != '.')
+				look_at_fd(s, fd);
+			at += d->reclen;
+		}
+	}
+	if (dir >= 0)
+		sl_sys_close(dir);
+}
+
+void sl_tlisten_after_exec(const struct sl_sock *sk)
+{
+	struct search s = {.in = -1, .out = -1};
+
+	s.len = prefix_of(sk->inode, s.path);
+	look_at_all(&s);
+	if (s.in >= 0 && s.out >= 0)
+		sl_tbox_adopt(sk, s.in, s.out);
+}

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Connections that wait for accept() when a server, or its child, executes another program with the listener are that
+# program's.
+LEASED=${LEASED-1}
+. "$(dirname "$0")/lib_tcp.sh"
+need python3 setpriv
+net_up
+[ -e "$PRELOAD" ] || skip "the library is not built"
+PORT=7800
+for MODE in ${MODES/ both/}; do
+	meet
+	for fam in ${FAMILIES:-4 6}; do
+		own=B$fam
+		for how in fork self; do
+			PORT=$((PORT + 1))
+			bg pb python3 "$TESTS/net/tcp_activated.py" server "${!own}" $PORT $how
+			wait_tcp b $PORT
+			differ "$how$fam" a timeout 60 python3 "$TESTS/net/tcp_activated.py" client "${!own}" $PORT
+			[ $how = self ] || differ "$how$fam" a timeout 60 python3 "$TESTS/net/tcp_activated.py" client "${!own}" $PORT
+			stop "$BG"
+		done
+	done
+done
+done_testing
