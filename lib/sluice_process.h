@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/socket.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -18,6 +19,10 @@ extern "C" {
  * io_uring). 0 also if it is one already. -EBADF: no socket of ours; -EBUSY: it could not be moved
  * (the log says why) and stays offloaded. */
 int sl_hand_back(int fd);
+/* Accepts one of the connections that came to a listener before sl_hand_back(), and that nothing
+ * but accept4(2) by the library would find; addr, len and flags as there. Waits for handshakes under
+ * way, at most 20 ms. The descriptor; -EAGAIN: none is left; -errno. */
+int sl_accept_left(int fd, struct sockaddr *addr, socklen_t *len, int flags);
 /* Hands back an epoll set's members, those that come later included: the kernel or another process
  * will use the set. 0; -EBADF: no set of ours, or a signal handler interrupted a call on it. */
 int sl_epoll_hand_back(int epfd);

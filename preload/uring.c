@@ -9,11 +9,15 @@
  * thread of the kernel looks at the ring, or the ring was made out of sight) all sockets of the
  * process become the kernel's, and stay so.
  *
- * A listener that begins to listen when there is a ring stays with the kernel: connections that the
- * library had accepted would never come out of a ring. */
+ * A listener that begins to listen when there is a ring stays with the kernel. One that listened
+ * before may have connections in the library's queue, which the ring's accept would never find: as
+ * long as there are any, an accept is changed to a NOP that completes with the descriptor of one
+ * (IORING_NOP_INJECT_RESULT, since Linux 6.10). A multishot accept ends by it, and the program
+ * makes another. */
 #include "real.h"
 
 #include <sys/mman.h>
+#include <sys/utsname.h>
 #include <sys/syscall.h>
 
 /* From linux/io_uring.h, which may be older than the kernel. */
@@ -52,6 +56,12 @@ enum {
 	SQE_FIXED_FILE = 1u << 0,
 	SPLICE_FIXED = 1u << 31,
 	OFF_SQES = 0x10000000,
+};
+
+enum {
+	OP_NOP = 0,
+	OP_ACCEPT = 13,
+	NOP_INJECT_RESULT = 1,
 };
 
 enum {
@@ -99,7 +109,34 @@ static void pass_close(int fd)
 		lib.replace(fd);
 }
 
-static void look_at(const volatile struct sqe *shared)
+static bool nops_have_results(void)
+{
+	unsigned major, minor;
+	struct utsname u;
+
+	return uname(&u) == 0 && sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
+	       (major > 6 || (major == 6 && minor >= 10));
+}
+
+/* The listener e.fd is the kernel's by now, or drains. */
+static void accept_left(volatile struct sqe *shared, const struct sqe *e)
+{
+	int fd;
+
+	if (!ours(e->fd) || e->splice_fd || !nops_have_results()) /* splice_fd: a registered file */
+		return;
+	fd = lib.accept_left(e->fd, (struct sockaddr *)e->addr, (socklen_t *)e->off,
+			     (int)e->op_flags);
+	if (fd < 0)
+		return;
+	shared->prio = 0;
+	shared->off = shared->addr = 0;
+	shared->len = (uint32_t)fd;
+	shared->op_flags = NOP_INJECT_RESULT;
+	shared->op = OP_NOP;
+}
+
+static void look_at(volatile struct sqe *shared)
 {
 	const struct sqe e = *shared; /* the program may change it meanwhile */
 
@@ -129,8 +166,11 @@ static void look_at(const volatile struct sqe *shared)
 		(void)sl_pass_by_address((const struct sockaddr *)e.addr, (socklen_t)e.off);
 		break;
 	}
-	if (!(e.flags & SQE_FIXED_FILE))
-		(void)sl_pass(e.fd);
+	if (e.flags & SQE_FIXED_FILE)
+		return;
+	(void)sl_pass(e.fd);
+	if (e.op == OP_ACCEPT)
+		accept_left(shared, &e);
 }
 
 /* Rings made by system calls ----------------------------------------------------------------------
@@ -142,7 +182,7 @@ struct ring {
 	int fd; /* -1: free; atomic */
 	uint32_t mask;
 	const uint32_t *head, *tail, *array; /* array: NULL if entries are in the ring's order */
-	const char *sqes;
+	char *sqes;
 	unsigned shift; /* of an entry's size */
 	void *map[2];
 	size_t len[2]; /* 0: not mapped by us */
@@ -172,7 +212,7 @@ static void unmap(struct ring *r)
 
 static bool map(struct ring *r, unsigned i, int fd, size_t len, off_t at)
 {
-	long p = sl_raw(SYS_mmap, NULL, len, PROT_READ, MAP_SHARED, fd, at);
+	long p = sl_raw(SYS_mmap, NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, at);
 
 	if (p == -1)
 		return false;
@@ -270,7 +310,7 @@ static void look_through(const struct ring *r, unsigned most)
 		uint32_t at = r->array ? sl_load(&r->array[i & r->mask]) : i & r->mask;
 
 		if (at <= r->mask)
-			look_at((const struct sqe *)(r->sqes + ((size_t)at << r->shift)));
+			look_at((struct sqe *)(r->sqes + ((size_t)at << r->shift)));
 	}
 }
 
@@ -377,7 +417,7 @@ SL_SYS(io_uring_register)
 struct io_uring {
 	struct {
 		uint32_t *head, *tail, *mask, *entries, *flags, *dropped, *array;
-		const char *sqes;
+		char *sqes;
 		uint32_t sqe_head, sqe_tail; /* entries that are prepared, not submitted yet */
 		size_t len;
 		void *ring;
@@ -434,7 +474,7 @@ static void before_submit(const struct io_uring *ring)
 	if (!sl_may_have_ours() || sl_load(&sl_all_left))
 		return;
 	for (uint32_t i = ring->sq.sqe_head; i != ring->sq.sqe_tail; i++)
-		look_at((const struct sqe *)(ring->sq.sqes + ((size_t)(i & mask) << shift)));
+		look_at((struct sqe *)(ring->sq.sqes + ((size_t)(i & mask) << shift)));
 	errno = saved;
 }
 

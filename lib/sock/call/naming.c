@@ -140,6 +140,14 @@ int sl_listen(int fd, int backlog)
 }
 
 SL_API
+int sl_accept_left(int fd, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	struct sl_sock *sk = sl_tcp_sock(fd);
+
+	return sk ? sl_tcp_sock_accept_left(sk, fd, addr, len, flags) : -EAGAIN;
+}
+
+SL_API
 int sl_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
 	struct sl_sock *sk;

@@ -14,6 +14,9 @@
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
 
+#define LEFT_WAIT_NS 20000000 /* for handshakes under way, when the kernel has the listener */
+#define LEFT_LOOK_NS 200000
+
 struct acc {
 	struct sl_sock *sk;
 	int fd; /* of the listener */
@@ -265,4 +268,40 @@ int sl_tcp_sock_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, sockle
 	if (r == -EREMOTE)
 		return kernel_accept(&a);
 	return r == -ETIMEDOUT || r == -EDEADLK ? -EAGAIN : (int)r;
+}
+
+static bool is_drained(const struct sl_tlisten *l)
+{
+	return !sl_load(&l->tcp.nchildren) && !sl_load(&l->tcp.nrequests);
+}
+
+int sl_tcp_sock_accept_left(struct sl_sock *sk, int fd, struct sockaddr *addr, socklen_t *len,
+			    int flags)
+{
+	struct acc a = {
+		.sk = sk,
+		.fd = fd,
+		.flags = flags,
+		.new_fd = -1,
+		.addr = addr,
+		.len = len,
+	};
+	const struct timespec pause = {.tv_nsec = LEFT_LOOK_NS};
+	uint64_t end = sl_now_ns() + LEFT_WAIT_NS;
+	const struct sl_tlisten *l;
+	int r;
+
+	if ((flags & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) || (addr && !len))
+		return -EAGAIN; /* (the kernel has the answer) */
+	r = take_given(&a);
+	while (r == -EAGAIN && (l = sl_load_acquire(&sk->lsn)) && !is_drained(l)) {
+		r = from_us(&a);
+		if (r == 0)
+			return finish(&a, a.new_fd);
+		if (sl_now_ns() > end)
+			break;
+		sl_sys(SYS_nanosleep, &pause, NULL);
+	}
+	drop_child(&a);
+	return r;
 }

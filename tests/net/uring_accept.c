@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* uring_accept ADDRESS PORT FILE N: a server that listens, lets N connections come until FILE
+ * exists, then makes an io_uring, and accepts by that alone: those that waited, and one that comes
+ * later. It echoes once to each. */
+#include <arpa/inet.h>
+#include <linux/io_uring.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static unsigned *tail, *cq_head, *cq_tail, mask, cq_mask;
+static struct io_uring_sqe *sqes;
+static struct io_uring_cqe *cqes;
+
+static int make_ring(void)
+{
+	struct io_uring_params p = {0};
+	int fd = (int)syscall(SYS_io_uring_setup, 8, &p);
+	size_t len = p.cq_off.cqes + p.cq_entries * sizeof(*cqes) + p.sq_off.array + 64;
+	char *at;
+
+	if (fd < 0)
+		exit(77);
+	at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	sqes = mmap(NULL, p.sq_entries * sizeof(*sqes), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		    IORING_OFF_SQES);
+	if (at == MAP_FAILED || sqes == MAP_FAILED)
+		exit(1);
+	tail = (unsigned *)(at + p.sq_off.tail);
+	mask = p.sq_entries - 1;
+	for (unsigned i = 0; i < p.sq_entries; i++)
+		((unsigned *)(at + p.sq_off.array))[i] = i;
+	cq_head = (unsigned *)(at + p.cq_off.head);
+	cq_tail = (unsigned *)(at + p.cq_off.tail);
+	cqes = (struct io_uring_cqe *)(at + p.cq_off.cqes);
+	cq_mask = p.cq_entries - 1;
+	return fd;
+}
+
+static int once(int ring, struct io_uring_sqe e)
+{
+	unsigned h = *cq_head;
+	int res;
+
+	sqes[*tail & mask] = e;
+	__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
+	if (syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) != 1)
+		return -1;
+	while (h == __atomic_load_n(cq_tail, __ATOMIC_ACQUIRE))
+		syscall(SYS_io_uring_enter, ring, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0);
+	res = cqes[h & cq_mask].res;
+	__atomic_store_n(cq_head, h + 1, __ATOMIC_RELEASE);
+	return res;
+}
+
+static void serve(int ring, int lsn, int by)
+{
+	struct sockaddr_storage ss = {0};
+	socklen_t len = sizeof(ss);
+	char buf[100];
+	int fd, n;
+
+	fd = once(ring, (struct io_uring_sqe){.opcode = IORING_OP_ACCEPT,
+					      .fd = lsn,
+					      .addr = (uintptr_t)&ss,
+					      .addr2 = (uintptr_t)&len,
+					      .accept_flags = SOCK_CLOEXEC,
+					      .user_data = 5});
+	if (fd < 0 || ss.ss_family == 0) {
+		printf("accept %d: %d\n", by, fd);
+		exit(1);
+	}
+	n = once(ring, (struct io_uring_sqe){.opcode = IORING_OP_RECV,
+					     .fd = fd,
+					     .addr = (uintptr_t)buf,
+					     .len = sizeof(buf)});
+	if (n > 0)
+		once(ring, (struct io_uring_sqe){.opcode = IORING_OP_SEND,
+						 .fd = fd,
+						 .addr = (uintptr_t)buf,
+						 .len = (unsigned)n});
+	close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6};
+	struct sockaddr_in four = {.sin_family = AF_INET};
+	int is_six = strchr(argv[1], ':') != NULL, one = 1, n = atoi(argv[4]), lsn, ring;
+
+	(void)argc;
+	lsn = socket(is_six ? AF_INET6 : AF_INET, SOCK_STREAM, 0);
+	four.sin_port = six.sin6_port = htons((uint16_t)atoi(argv[2]));
+	inet_pton(is_six ? AF_INET6 : AF_INET, argv[1],
+		  is_six ? (void *)&six.sin6_addr : (void *)&four.sin_addr);
+	setsockopt(lsn, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(lsn, is_six ? (void *)&six : (void *)&four, is_six ? sizeof(six) : sizeof(four)) ||
+	    listen(lsn, 64))
+		return 1;
+	while (access(argv[3], F_OK))
+		usleep(10000);
+	ring = make_ring();
+	for (int i = 0; i <= n; i++)
+		serve(ring, lsn, i);
+	return 0;
+}
