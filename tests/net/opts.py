@@ -86,3 +86,13 @@ c.recv(100)
 say("connected", c.getsockopt(socket.SOL_SOCKET, 49) >= 0)
 mem = struct.unpack("9I", s.getsockopt(socket.SOL_SOCKET, 55, 36))
 say("one waits", mem[0] > 0, mem[8], len(s.getsockopt(socket.SOL_SOCKET, 55, 6)), len(s.recv(100)))
+
+# Has no effect on what a path takes.
+if six:
+    c.setsockopt(IP, 62, 1)  # IPV6_DONTFRAG
+    for i in range(100):
+        c.send(b"do not fragment")
+        c.recv(100)
+    say("IPV6_DONTFRAG", c.getsockopt(IP, 62), attempt(c.send, bytes(3000)))
+    c.setsockopt(IP, 62, 0)
+    say("fragments", c.send(bytes(3000)), len(c.recv(5000)))
