@@ -134,7 +134,7 @@ static void check_capabilities(void)
 			snprintf(missing + strlen(missing), sizeof(missing) - strlen(missing),
 				 " %s", wanted[i].name);
 	if (missing[0])
-		finding("run the program as root, or give it these capabilities",
+		finding("start sluiced(8), run the program as root, or give it these capabilities",
 			"missing:%s; programs of this user stay with the kernel", missing);
 	else
 		good("capabilities for XDP and AF_XDP");

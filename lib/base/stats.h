@@ -127,7 +127,8 @@ enum sl_stat_move { SL_MOVE_NONE, SL_MOVE_HAND_BACK, SL_MOVE_TAKE_OVER };
 	SL_REASON(MEMORY, "out of memory or lanes")                                                \
 	SL_REASON(RUNTIME, "given back at run time")                                               \
 	SL_REASON(GIVEN, "made by another program, which has it still")                            \
-	SL_REASON(STRAY, "its peer sends to another device, or in fragments")
+	SL_REASON(STRAY, "its peer sends to another device, or in fragments")                      \
+	SL_REASON(GROUP, "bound to a multicast group and connected")
 enum sl_reason {
 #define SL_REASON(name, text) SL_REASON_##name,
 	SL_REASONS

@@ -30,9 +30,13 @@ static enum sl_reason claim_flow(struct sl_sock *sk)
 	struct sl_port *port;
 	const char *why = NULL;
 
+	/* (No route leads from such a source.) */
+	if (sl_addr_is_multicast(&sk->local))
+		return SL_REASON_GROUP;
 	sl_route_key_ports(&key, IPPROTO_UDP, sk->local_port, us->udp.remote_port);
-	if (sl_route_get(&key, &route) < 0 ||
-	    (route.kind != SL_ROUTE_DEVICE && route.kind != SL_ROUTE_MULTICAST))
+	if (sl_route_get(&key, &route) < 0)
+		return SL_REASON_NO_DEVICE;
+	if (route.kind != SL_ROUTE_DEVICE && route.kind != SL_ROUTE_MULTICAST)
 		return SL_REASON_LOCAL;
 	port = sl_port_open(route.ifindex);
 	if (!port)
