@@ -23,6 +23,7 @@ static const struct command {
 	{"stat", sl_tool_stat, "counters of running programs (vma_stats)"},
 	{"rule", sl_tool_rule, "list, test and change the rules"},
 	{"flow", sl_tool_flow, "list connections and sockets, and move them to the kernel or back"},
+	{"ss", sl_tool_ss, "sockets as ss(8) lists them, offloaded ones included"},
 	{"capture", sl_tool_capture, "packets of offloaded sockets, for Wireshark and tshark"},
 	{"pace", sl_tool_pace, "list sockets with a rate, and how they are held to it"},
 	{"doctor", sl_tool_doctor, "what this machine can do, and what is in the way"},
