@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sluice flow: the sockets that programs have offloaded, and moving them to the kernel or back. */
+/* sluice flow: the sockets that programs have offloaded; moves them to the kernel or back, or ends
+ * them. */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/settings.h"
 #include "base/stats_dir.h"
 #include "ctl/rules/conf.h"
 #include "ctl/rules/rule.h"
+#include "ss.h"
 #include "stat.h"
 #include "stat_file.h"
 #include "tools.h"
@@ -21,12 +26,15 @@ static const char help[] =
 	"usage: sluice flow [list] [--all] [--json] [which]\n"
 	"       sluice flow hand-back which\n"
 	"       sluice flow take-over which\n"
+	"       sluice flow kill which\n"
 	"\n"
 	"  list        what is offloaded; with --all what the kernel has of it, too\n"
 	"  hand-back   to the kernel, where it goes on\n"
 	"  take-over   back from there (TCP)\n"
+	"  kill        end offloaded sockets, as ss -K ends the kernel's\n"
 	"\n"
 	"which, all that are said:\n"
+	"  FILTER               of ss(8): [state STATE] dst 192.0.2.7 and sport = :443\n"
 	"  -p, --pid N          of that process\n"
 	"  -n, --name PROGRAM   of programs of that name (a pattern)\n"
 	"  -d, --device NAME    with a local address of that device\n"
@@ -47,6 +55,8 @@ struct options {
 	struct sl_rule rule;
 	bool has_rule, all, json;
 	enum sl_stat_move move;
+	uint32_t states;             /* of the filter */
+	struct sl_ss_filter *filter; /* NULL: none */
 };
 
 static int wrong_flow_usage(const char *expected, const char *found)
@@ -118,9 +128,21 @@ static bool device_fits(const char *device, const struct sl_addr *local)
 	return found;
 }
 
+static bool filter_fits(const struct options *o, const struct sl_sock_stats *k)
+{
+	struct sl_ss_sock s;
+
+	if (!o->filter)
+		return true;
+	sl_ss_ours(&s, k);
+	return o->states & 1u << s.state && sl_ss_fits(o->filter, &s);
+}
+
 static bool state_fits(const struct options *o, const struct sl_sock_stats *k)
 {
-	if (o->move == SL_MOVE_HAND_BACK)
+	if (o->move == SL_MOVE_KILL && k->tcpi_state == SL_SS_CLOSE)
+		return false; /* it is over already */
+	if (o->move == SL_MOVE_HAND_BACK || o->move == SL_MOVE_KILL)
 		return k->state == SL_STATE_OFFLOADED;
 	if (o->move == SL_MOVE_TAKE_OVER)
 		return k->state == SL_STATE_KERNEL && k->proto == IPPROTO_TCP;
@@ -132,7 +154,7 @@ static bool fits_options(const struct options *o, const struct sl_sock_stats *k)
 	return k->used == 1 && state_fits(o, k) && end_fits(&o->local, &k->local, k->local_port) &&
 	       end_fits(&o->remote, &k->remote, k->remote_port) &&
 	       (!o->device || device_fits(o->device, &k->local)) &&
-	       (!o->has_rule || rule_fits(&o->rule, k));
+	       (!o->has_rule || rule_fits(&o->rule, k)) && filter_fits(o, k);
 }
 
 /* List ------------------------------------------------------------------------------------------
@@ -227,53 +249,131 @@ static unsigned list_flows(const struct options *o, const struct sl_stats *s, un
 /* Move ------------------------------------------------------------------------------------------
  */
 
+/* How to move the socket: TCP connections are killed by their process; other sockets go to the
+ * kernel, which ends them. */
+static enum sl_stat_move mark_for(const struct options *o, const struct sl_sock_stats *k)
+{
+	bool conn = k->proto == IPPROTO_TCP && k->tcpi_state != SL_SS_LISTEN && k->remote_port;
+
+	return o->move == SL_MOVE_KILL && !conn ? SL_MOVE_HAND_BACK : o->move;
+}
+
+static bool has_moved(const struct sl_sock_stats *k, const struct sl_sock_stats *before,
+		      enum sl_stat_move move)
+{
+	if (k->used != 1 || k->inode != before->inode)
+		return true;
+	if (move == SL_MOVE_KILL)
+		return k->tcpi_state == SL_SS_CLOSE;
+	return k->state == (move == SL_MOVE_HAND_BACK ? SL_STATE_KERNEL : SL_STATE_OFFLOADED);
+}
+
 /* Number of marked sockets that are where they should go. */
 static unsigned count_moved(const struct sl_stat_file *f, const struct sl_stats *before,
-			    const uint8_t *marks, enum sl_stat_move move)
+			    const uint8_t *marks)
 {
 	const char *why;
 	struct sl_stats *s = sl_stat_snapshot(f, &why);
-	uint8_t want = move == SL_MOVE_HAND_BACK ? SL_STATE_KERNEL : SL_STATE_OFFLOADED;
 	unsigned n = 0;
 
 	for (uint32_t i = 0; s && i < before->max_socks && i < s->max_socks; i++)
-		n += marks[i] && (s->sock[i].used != 1 || s->sock[i].state == want ||
-				  s->sock[i].inode != before->sock[i].inode);
+		n += marks[i] && has_moved(&s->sock[i], &before->sock[i], marks[i]);
 	free(s);
 	return n;
+}
+
+struct doomed {
+	const struct sl_stats *s;
+	const uint8_t *marks;
+	unsigned found;
+	int err; /* the first failure */
+};
+
+static void destroy(const struct sl_ss_sock *k, void *arg)
+{
+	struct doomed *d = arg;
+	int err;
+
+	for (uint32_t i = 0; k->inode && i < d->s->max_socks; i++)
+		if (d->marks[i] == SL_MOVE_HAND_BACK && d->s->sock[i].inode == k->inode &&
+		    d->s->sock[i].proto == k->proto) {
+			err = sl_ss_destroy(k);
+			d->found += !err;
+			d->err = d->err ? d->err : err;
+			return;
+		}
+}
+
+/* Has the kernel end the n sockets that were handed back to it. 0 or -errno. */
+static int destroy_handed(const struct sl_stats *s, const uint8_t *marks, unsigned n)
+{
+	struct doomed d = {.s = s, .marks = marks};
+	int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), its;
+	char path[64];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%u/ns/net", s->pid);
+	its = open(path, O_RDONLY | O_CLOEXEC);
+	err = own < 0 || its < 0 || setns(its, CLONE_NEWNET) ? -errno : 0;
+	if (!err)
+		err = sl_ss_kernel(IPPROTO_UDP, destroy, &d);
+	if (!err)
+		err = sl_ss_kernel(IPPROTO_TCP, destroy, &d);
+	if (own >= 0 && setns(own, CLONE_NEWNET) && !err)
+		err = -errno;
+	if (own >= 0)
+		close(own);
+	if (its >= 0)
+		close(its);
+	if (!err && d.found < n)
+		err = d.err ? d.err : -ENOENT;
+	return err;
+}
+
+/* Waits until the n marked sockets have moved. Returns how many have. A thread of the program may
+ * have been in a call with one of them: the process tries again. */
+static unsigned wait_moved(const struct sl_stat_file *f, const struct sl_stats *s,
+			   const uint8_t *marks, unsigned n)
+{
+	unsigned moved = count_moved(f, s, marks);
+
+	for (int i = 0; moved < n && i < 20; i++) {
+		struct timespec tenth = {0, 100000000};
+
+		nanosleep(&tenth, NULL);
+		moved = count_moved(f, s, marks);
+	}
+	return moved;
 }
 
 static int move_flows(const struct options *o, const struct sl_stat_file *f,
 		      const struct sl_stats *s, unsigned *asked)
 {
 	uint8_t *marks = calloc(s->max_socks + 1, 1);
-	unsigned n = 0, moved;
+	unsigned n = 0, handed = 0, moved = 0;
 	int err;
 
 	if (!marks)
 		return 1;
 	for (uint32_t i = 0; i < s->max_socks; i++)
 		if (fits_options(o, &s->sock[i])) {
-			marks[i] = (uint8_t)o->move;
+			marks[i] = (uint8_t)mark_for(o, &s->sock[i]);
+			handed += marks[i] == SL_MOVE_HAND_BACK;
 			n++;
 		}
 	*asked += n;
 	err = n ? sl_stat_ask_move(f, s, marks, s->max_socks) : 0;
-	moved = n && !err ? count_moved(f, s, marks, o->move) : 0;
-	/* A thread of the program may have been in a call with one of them: the process tries
-	 * again. */
-	for (int i = 0; !err && moved < n && i < 20; i++) {
-		struct timespec tenth = {0, 100000000};
-
-		nanosleep(&tenth, NULL);
-		moved = count_moved(f, s, marks, o->move);
-	}
+	if (n && !err)
+		moved = wait_moved(f, s, marks, n);
+	if (o->move == SL_MOVE_KILL && handed && !err)
+		err = destroy_handed(s, marks, handed);
 	free(marks);
 	if (err)
 		fprintf(stderr, "sluice flow: process %u (%s): %s\n", s->pid, s->program,
 			err == -ETIMEDOUT ? "it does not answer yet" : strerror(-err));
 	else if (n)
-		printf("%u (%s): %u of %u moved\n", s->pid, s->program, moved, n);
+		printf("%u (%s): %u of %u %s\n", s->pid, s->program, moved, n,
+		       o->move == SL_MOVE_KILL ? "ended" : "moved");
 	return err || moved < n;
 }
 
@@ -400,9 +500,27 @@ static int command(const char *name, struct options *o)
 		o->move = SL_MOVE_HAND_BACK;
 	else if (!strcmp(name, "take-over"))
 		o->move = SL_MOVE_TAKE_OVER;
+	else if (!strcmp(name, "kill"))
+		o->move = SL_MOVE_KILL;
 	else if (strcmp(name, "list"))
-		return wrong_flow_usage("list, hand-back or take-over", name);
+		return wrong_flow_usage("list, hand-back, take-over or kill", name);
 	return -1;
+}
+
+static int read_filter(struct options *o, int n, char *const *words)
+{
+	const char *why;
+	char near[64];
+
+	o->states = SL_SS_ALL;
+	o->filter = sl_ss_filter(n, words, &o->states, &why, near);
+	return o->filter ? -1 : wrong_flow_usage(why, near);
+}
+
+static bool says_which(const struct options *o)
+{
+	return o->all || o->pid || o->name || o->device || o->local.set || o->remote.set ||
+	       o->has_rule || o->filter;
 }
 
 int sl_tool_flow(int argc, char **argv)
@@ -431,11 +549,12 @@ int sl_tool_flow(int argc, char **argv)
 	if (status < 0 && optind < argc)
 		status = command(argv[optind++], &o);
 	if (status < 0 && optind < argc)
-		status = wrong_flow_usage("no more arguments", argv[optind]);
-	if (status >= 0)
-		return status;
-	if (o.move && !o.all && !o.pid && !o.name && !o.device && !o.local.set && !o.remote.set &&
-	    !o.has_rule)
-		return wrong_flow_usage("which are to be moved (--all: all there are)", "nothing");
-	return run_on_programs(&o);
+		status = read_filter(&o, argc - optind, argv + optind);
+	if (status < 0 && o.move && !says_which(&o))
+		status =
+			wrong_flow_usage("which are to be moved (--all: all there are)", "nothing");
+	if (status < 0)
+		status = run_on_programs(&o);
+	free(o.filter);
+	return status;
 }

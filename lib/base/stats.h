@@ -108,7 +108,8 @@ enum sl_stat_state {
 /* How a socket's packets are held to its rate (pace_how). */
 enum sl_stat_pace { SL_PACE_NONE, SL_PACE_SOFTWARE, SL_PACE_HARDWARE };
 
-enum sl_stat_move { SL_MOVE_NONE, SL_MOVE_HAND_BACK, SL_MOVE_TAKE_OVER };
+/* KILL ends a TCP connection; other sockets are handed back, and the kernel ends them. */
+enum sl_stat_move { SL_MOVE_NONE, SL_MOVE_HAND_BACK, SL_MOVE_TAKE_OVER, SL_MOVE_KILL };
 
 /* Why a socket is with the kernel: SL_REASON(name, text). */
 #define SL_REASONS                                                                                 \
