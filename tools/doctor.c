@@ -23,6 +23,8 @@
 #include "ctl/front/broker.h"
 #include "ctl/kern/netdev.h"
 #include "ctl/kern/netns.h"
+#include "ctl/lease/client.h"
+#include "ctl/lease/proto.h"
 #include "ctl/steer/pin.h"
 #include "ctl/umem/memory.h"
 #include "io/verbs.h"
@@ -36,15 +38,76 @@ static unsigned findings;
 static struct sl_device devs[256];
 static int ndevs;
 
+enum kind { GOOD, MEND, NOTE };
+static bool as_json;
+static char about[16] = "machine"; /* the section: this, or a device */
+static char driver[32];            /* of the device */
+
+/* Begins the lines about a device, or about the machine. */
+static void section(const char *name, const char *its_driver)
+{
+	snprintf(about, sizeof(about), "%s", name);
+	snprintf(driver, sizeof(driver), "%s", its_driver ? its_driver : "");
+	if (as_json)
+		return;
+	if (its_driver)
+		printf("%s (%s)\n", name, *its_driver ? its_driver : "driver unknown");
+	else
+		printf("%s\n", name);
+}
+
+/* Prints a JSON string. */
+static void print_quoted(const char *text)
+{
+	putchar('"');
+	for (const char *p = text; *p; p++) {
+		if (*p == '"' || *p == '\\')
+			putchar('\\');
+		putchar((unsigned char)*p < ' ' ? '?' : *p);
+	}
+	putchar('"');
+}
+
+static void print_member(const char *name, const char *value)
+{
+	if (!*value)
+		return;
+	printf(",\"%s\":", name);
+	print_quoted(value);
+}
+
+SL_PRINTF(3, 0)
+static void say(enum kind kind, const char *remedy, const char *fmt, va_list ap)
+{
+	static const char *const heads[] = {"  ok    ", "  MEND  ", "  note  "};
+	static const char *const names[] = {"ok", "mend", "note"};
+	static bool any;
+	char text[1024];
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	if (!as_json) {
+		printf("%s%s\n", heads[kind], text);
+		if (remedy)
+			printf("        remedy: %s\n", remedy);
+		return;
+	}
+	printf("%s\n  {\"about\":", any ? "," : "");
+	print_quoted(about);
+	print_member("driver", driver);
+	print_member("kind", names[kind]);
+	print_member("text", text);
+	print_member("remedy", remedy ? remedy : "");
+	putchar('}');
+	any = true;
+}
+
 SL_PRINTF(1, 2)
 static void good(const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	fputs("  ok    ", stdout);
-	vprintf(fmt, ap);
-	putchar('\n');
+	say(GOOD, NULL, fmt, ap);
 	va_end(ap);
 }
 
@@ -55,9 +118,7 @@ static void finding(const char *remedy, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	fputs("  MEND  ", stdout);
-	vprintf(fmt, ap);
-	printf("\n        remedy: %s\n", remedy);
+	say(MEND, remedy, fmt, ap);
 	va_end(ap);
 	findings++;
 }
@@ -69,9 +130,7 @@ static void note(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	fputs("  note  ", stdout);
-	vprintf(fmt, ap);
-	putchar('\n');
+	say(NOTE, NULL, fmt, ap);
 	va_end(ap);
 }
 
@@ -98,6 +157,56 @@ static void check_kernel(void)
 		finding("run Linux 5.10 or later", "kernel %s is too old", u.release);
 }
 
+static bool leased; /* the daemon gives this user a lease */
+
+/* Asks sluiced for a lease as a program would, and gives it back at once. */
+static void check_daemon(void)
+{
+	bool is_auto = !strcmp(sl_settings.daemon, "auto");
+	const char *path = is_auto ? SL_LEASE_PATH : sl_settings.daemon, *why = "";
+	bool absent;
+	int err;
+
+	if (!strcmp(sl_settings.daemon, "off")) {
+		note("SLUICE_DAEMON=off: programs do without sluiced");
+		return;
+	}
+	err = sl_lease_open(path, sl_settings.group, &why);
+	leased = !err;
+	absent = err == -ENOENT || err == -ECONNREFUSED;
+	sl_lease_end();
+	if (leased)
+		good("sluiced at %s lends to this user", path);
+	else if (is_auto && absent)
+		note("no sluiced at %s: only programs with capabilities are offloaded, and one a "
+		     "device",
+		     path);
+	else if (err == -EACCES || err == -EPERM)
+		finding("a line for this user in sluiced's policy, sluiced.conf(5)",
+			"sluiced at %s does not lend to this user: %s", path, why);
+	else if (absent)
+		finding("systemctl start sluiced, or SLUICE_DAEMON=auto",
+			"no sluiced at %s, which SLUICE_DAEMON names", path);
+	else
+		finding("systemctl restart sluiced, or SLUICE_DAEMON=off",
+			"sluiced at %s gives no lease: %s", path, *why ? why : strerror(-err));
+}
+
+/* A lane has a descriptor for each receive queue of each device, besides the sockets' own. */
+static void check_descriptors(void)
+{
+	struct rlimit r;
+
+	getrlimit(RLIMIT_NOFILE, &r);
+	if (r.rlim_cur >= 1024)
+		good("%llu descriptors a process", (unsigned long long)r.rlim_cur);
+	else
+		finding("ulimit -n 1024 or more",
+			"%llu descriptors a process: Sluice needs one for each receive queue and "
+			"lane, and sockets for which there is none stay with the kernel",
+			(unsigned long long)r.rlim_cur);
+}
+
 static void check_af_xdp(void)
 {
 	int fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
@@ -107,6 +216,8 @@ static void check_af_xdp(void)
 		close(fd);
 	} else if (errno == EAFNOSUPPORT) {
 		finding("a kernel with CONFIG_XDP_SOCKETS", "the kernel has no AF_XDP");
+	} else if (leased) {
+		good("AF_XDP sockets come from the daemon");
 	} else {
 		finding("run as root, or with CAP_NET_RAW", "AF_XDP sockets: %s", strerror(errno));
 	}
@@ -133,7 +244,9 @@ static void check_capabilities(void)
 		if (!(caps & (1ull << wanted[i].bit)))
 			snprintf(missing + strlen(missing), sizeof(missing) - strlen(missing),
 				 " %s", wanted[i].name);
-	if (missing[0])
+	if (missing[0] && leased)
+		good("missing:%s; the daemon offloads programs of this user without", missing);
+	else if (missing[0])
 		finding("start sluiced(8), run the program as root, or give it these capabilities",
 			"missing:%s; programs of this user stay with the kernel", missing);
 	else
@@ -160,6 +273,8 @@ static void check_memlock(void)
 	getrlimit(RLIMIT_MEMLOCK, &r);
 	if (r.rlim_cur == RLIM_INFINITY)
 		good("locked memory is not limited");
+	else if (leased)
+		good("locked memory is the daemon's");
 	else if (geteuid() == 0)
 		note("locked memory is limited to %llu KB; packet memory of a process with "
 		     "CAP_IPC_LOCK does not count",
@@ -246,7 +361,16 @@ static void check_xdp_mode(const struct sl_device *d)
 		note("no native XDP in driver %s: packet sockets are used (Linux 6.6, "
 		     "CAP_SYS_ADMIN), or generic mode, which is slower",
 		     d->driver);
-	if (!strcmp(d->driver, "veth") && sl_settings.rx_backend == SL_RX_XDP)
+	if (!strcmp(d->driver, "veth") && d->xdp_prog && !d->xdp_generic)
+		note("the XDP program on this veth has switched the segmentation offloads of its "
+		     "other end off, for all programs there; remedy: SLUICE_RX_BACKEND=packet for "
+		     "%s, or take the program off",
+		     leased ? "sluiced" : "the program that attached it");
+	else if (!strcmp(d->driver, "veth") && leased)
+		note("sluiced uses XDP on a veth unless SLUICE_RX_BACKEND in its environment says "
+		     "packet; that switches the segmentation offloads of the other end off, for "
+		     "all programs there");
+	else if (!strcmp(d->driver, "veth") && sl_settings.rx_backend == SL_RX_XDP)
 		note("XDP on a veth switches the segmentation offloads of its other end off, for all "
 		     "programs there; remedy: SLUICE_RX_BACKEND=auto");
 	if (d->xdp.xdp_known && (d->xdp.xdp & SL_XDP_FEATURE_ZEROCOPY))
@@ -483,7 +607,7 @@ static void check_device(const struct sl_device *d)
 {
 	const char *remedy, *obstacle = sl_device_obstacle(d, &remedy);
 
-	printf("%s (%s)\n", d->name, d->driver[0] ? d->driver : "driver unknown");
+	section(d->name, d->driver);
 	if (obstacle) {
 		/* Down, left out or not Ethernet: usually intended. */
 		bool meant = !(d->flags & IFF_UP) || !d->wanted || d->type != ARPHRD_ETHER;
@@ -514,8 +638,13 @@ int sl_tool_doctor(int argc, char **argv)
 {
 	int shown = 0;
 
+	if (argc > 1 && !strcmp(argv[1], "--json")) {
+		as_json = true;
+		argc--;
+		argv++;
+	}
 	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-		puts("usage: sluice doctor [device ...]\n"
+		puts("usage: sluice doctor [--json] [device ...]\n"
 		     "Says what this machine can do, what will fall back, and the remedy. Exit status:\n"
 		     "0 all is well, 1 something could be mended. See sluice-doctor(1).");
 		return 0;
@@ -523,8 +652,11 @@ int sl_tool_doctor(int argc, char **argv)
 	sl_settings_load(NULL);
 	libxdp_set_print(NULL);
 	libbpf_set_print(NULL);
-	puts("machine");
+	if (as_json)
+		fputs("{\"lines\":[", stdout);
+	section("machine", NULL);
 	check_kernel();
+	check_daemon();
 	check_af_xdp();
 	if (sl_settings.rx_backend == SL_RX_PACKET)
 		good("packet sockets are asked for in place of XDP (SLUICE_RX_BACKEND; Linux 6.6, "
@@ -532,6 +664,7 @@ int sl_tool_doctor(int argc, char **argv)
 	check_capabilities();
 	check_bpffs();
 	check_memlock();
+	check_descriptors();
 	check_huge_pages();
 	check_autogroup();
 	check_preload();
@@ -550,6 +683,9 @@ int sl_tool_doctor(int argc, char **argv)
 		finding("ip link", "%s",
 			argc > 1 ? "there is no such device here"
 				 : "there is no device but the loopback");
-	printf("%u finding%s\n", findings, findings == 1 ? "" : "s");
+	if (as_json)
+		printf("\n],\"findings\":%u}\n", findings);
+	else
+		printf("%u finding%s\n", findings, findings == 1 ? "" : "s");
 	return findings ? 1 : 0;
 }
