@@ -27,6 +27,12 @@
 #define OLD_US     10000000ull /* a peer that lives has sent it again long ago */
 #define ORPHAN_MEM 4608        /* SOCK_MIN_SNDBUF */
 
+/* A peer that takes what waits in SLOW_MS is fast enough; progress is judged over LOOK_MS. A look
+ * that is older than OLD_LOOK_MS is of another shortage. */
+#define SLOW_MS     16000u
+#define LOOK_MS     4000u
+#define OLD_LOOK_MS 12000u
+
 void sl_tcp_mem_init(struct sl_tcp_mem *m)
 {
 	for (uint32_t i = 0; i < SL_TCP_MEM_CLASSES; i++)
@@ -158,4 +164,28 @@ bool sl_tcp_mem_is_starved(struct sl_tcp *c)
 	}
 	c->starved = false;
 	return false;
+}
+
+/* Peers that are slow ---------------------------------------------------------------------------
+ */
+
+bool sl_tcp_look_is_old(const struct sl_tcp_look *l, uint32_t now_ms)
+{
+	return !l->at_ms || now_ms - l->at_ms > OLD_LOOK_MS;
+}
+
+bool sl_tcp_judge(const struct sl_tcp *c, struct sl_tcp_look *l, uint32_t now_ms, bool *slow)
+{
+	uint32_t una = sl_load(&c->snd_una), age_ms = now_ms - l->at_ms;
+
+	if (sl_tcp_look_is_old(l, now_ms)) {
+		*l = (struct sl_tcp_look){now_ms | 1, una, sl_load(&c->write_seq)};
+		return false;
+	}
+	if (age_ms < LOOK_MS)
+		return false;
+	*slow = sl_seq_lt(una, l->end) &&
+		(uint64_t)(una - l->una) * SLOW_MS < (uint64_t)(l->end - l->una) * age_ms;
+	l->at_ms = 0;
+	return true;
 }
