@@ -135,7 +135,7 @@ static inline uint32_t resend_lost(void)
 {
 	uint32_t n = 0, i;
 
-	while ((i = sl_tcp_loss_next(&c)) != UINT32_MAX &&
+	while ((i = sl_tcp_loss_next(&c)) != c.tx_nxt &&
 	       sl_tcp_in_flight(&c) < sl_tcp_loss_cwnd(&c)) {
 		resend(i);
 		n++;

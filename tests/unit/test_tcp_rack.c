@@ -89,7 +89,7 @@ static void test_hole_is_lost_at_the_third_arrival(void **state)
 	assert_int_equal(c.ssthresh, 5);
 	assert_int_equal(sl_tcp_loss_next(&c), first_idx());
 	assert_int_equal(resend_lost(), 1);
-	assert_int_equal(sl_tcp_loss_next(&c), UINT32_MAX);
+	assert_int_equal(sl_tcp_loss_next(&c), c.tx_nxt);
 }
 
 static void test_timer_finds_the_loss_of_a_short_flight(void **state)
@@ -163,7 +163,7 @@ static void test_many_lost_are_found_and_repaired_in_order(void **state)
 	}
 	assert_int_equal(c.sacked_out, 49);
 	assert_int_equal(c.lost_out, 49);
-	while ((i = sl_tcp_loss_next(&c)) != UINT32_MAX) {
+	while ((i = sl_tcp_loss_next(&c)) != c.tx_nxt) {
 		assert_int_equal(i, first_idx() + 2 * n++);
 		resend(i);
 		check_sums();
@@ -250,7 +250,7 @@ static void test_common_case_asks_nothing_of_the_queue(void **state)
 		later(10);
 		ack(n);
 		assert_int_equal(c.ca, SL_CA_OPEN);
-		assert_int_equal(sl_tcp_loss_next(&c), UINT32_MAX);
+		assert_int_equal(sl_tcp_loss_next(&c), c.tx_nxt);
 	}
 	assert_int_equal(c.cwnd, 200);
 	assert_int_equal(c.delivered, 100);
@@ -319,7 +319,7 @@ static void receive(uint32_t start, uint32_t end)
 /* Compares the pieces that recovery sends next, and RACK's losses, with the definitions. */
 static void check_against_queue(bool detected)
 {
-	uint32_t next = UINT32_MAX;
+	uint32_t next = c.tx_nxt;
 
 	for (uint32_t i = c.tx_nxt; i-- != c.tx_una;) {
 		const struct sl_txseg *p = sl_tcp_piece(&c, i);
@@ -378,11 +378,11 @@ static void send_what_may(uint32_t loss, uint32_t jitter)
 
 	while (sl_tcp_in_flight(&c) < sl_tcp_loss_cwnd(&c) && c.tx_nxt - c.tx_una < RING / 2) {
 		i = sl_tcp_loss_next(&c);
-		if (i != UINT32_MAX)
+		if (i != c.tx_nxt)
 			resend(i);
 		else
-			send_new(1);
-		fly(sl_tcp_piece(&c, i != UINT32_MAX ? i : c.tx_nxt - 1), loss, jitter);
+			send_new(1); /* i is its index */
+		fly(sl_tcp_piece(&c, i), loss, jitter);
 	}
 }
 
@@ -474,8 +474,8 @@ static void repeat(uint32_t n, uint32_t i)
 	sl_tcp_loss_on_ack(&c, &got);
 }
 
-/* ns of an ACK that repeats what is known of a window of n pieces; the best of many. */
-static uint64_t cost(uint32_t n)
+/* ns of an ACK (step) when n pieces are out (begin); the best of many. */
+static uint64_t cost(uint32_t n, void (*begin)(uint32_t n), void (*step)(uint32_t n, uint32_t i))
 {
 	struct sl_txseg *many = calloc(1u << 16, sizeof(*many));
 	uint64_t best = UINT64_MAX;
@@ -484,33 +484,123 @@ static uint64_t cost(uint32_t n)
 	c.tx = many;
 	c.txsize = 1u << 16;
 	window(n);
-	for (uint32_t i = 1; i < n; i++) {
-		ack_begin(0, 0);
-		block(n - i, n - i + 1);
-		sl_tcp_loss_sack(&c, &seg, &got);
-	}
+	begin(n);
 	for (uint32_t round = 0; round < 10; round++) {
 		uint64_t begun = cpu_ns();
 
 		for (uint32_t i = 0; i < ROUND; i++)
-			repeat(n, i);
+			step(n, i);
 		best = sl_min(best, (cpu_ns() - begun) / ROUND);
 	}
 	check_sums();
-	assert_int_equal(c.sacked_out, n - 1);
 	teardown(NULL);
 	free(many);
 	setup(NULL);
 	return best;
 }
 
+static void check_cost(uint32_t n, void (*begin)(uint32_t n), void (*step)(uint32_t n, uint32_t i))
+{
+	uint64_t few = cost(n, begin, step), many = cost(WINDOW, begin, step);
+
+	print_message("           %lu ns an ACK for %u pieces, %lu for 38,000\n",
+		      (unsigned long)few, n, (unsigned long)many);
+	assert_in_range(many, 0, 8 * few + 500); /* a walk: 38 or 380 times as much */
+}
+
+static void all_but_the_first_arrived(uint32_t n)
+{
+	got = (struct sl_tcp_ack){.prior_una = c.snd_una};
+	for (uint32_t i = 1; i < n; i++) {
+		ack_begin(0, 0);
+		block(n - i, n - i + 1);
+		sl_tcp_loss_sack(&c, &seg, &got);
+	}
+	assert_int_equal(c.sacked_out, n - 1);
+}
+
 static void test_repeated_blocks_cost_no_walk(void **state)
 {
-	uint64_t few = cost(100), many = cost(WINDOW);
+	check_cost(100, all_but_the_first_arrived, repeat);
+}
 
-	print_message("           %lu ns an ACK for 100 pieces, %lu for 38,000\n",
-		      (unsigned long)few, (unsigned long)many);
-	assert_in_range(many, 0, 8 * few + 500); /* a walk: 300 times as much */
+static void all_sent_again(uint32_t n)
+{
+	uint32_t i;
+
+	sl_tcp_loss_on_rto(&c);
+	c.frto = 0;
+	while ((i = sl_tcp_loss_next(&c)) != c.tx_nxt)
+		resend(i);
+	assert_int_equal(c.retx_out, n);
+}
+
+/* The copy of one of the first pieces is found lost, and goes once more. */
+static void first_copy_is_lost(uint32_t n, uint32_t i)
+{
+	sl_tcp_mark_lost(&c, first_idx() + i % 8);
+	assert_int_equal(sl_tcp_loss_next(&c), first_idx() + i % 8);
+	resend(first_idx() + i % 8);
+	assert_int_equal(sl_tcp_loss_next(&c), c.tx_nxt);
+}
+
+static void test_pieces_sent_again_cost_no_walk(void **state)
+{
+	check_cost(1000, all_sent_again, first_copy_is_lost);
+}
+
+/* All were sent again, those copies were thought lost as well, and nothing was. */
+static void all_undone(uint32_t n)
+{
+	all_sent_again(n);
+	for (uint32_t i = 0; i < n; i++)
+		sl_tcp_mark_lost(&c, first_idx() + i);
+	sl_tcp_unmark_lost(&c);
+	assert_int_equal(c.lost_out, 0);
+	c.ca = SL_CA_DISORDER;
+	c.rack_sent_us = host.now_us;
+	c.rack_end_seq = c.snd_nxt;
+	c.rack_rtt_us = RTT;
+}
+
+static void nothing_is_due(uint32_t n, uint32_t i)
+{
+	sl_tcp_rack_detect(&c);
+	assert_int_equal(c.lost_out, 0);
+}
+
+static void test_undone_retransmissions_cost_no_walk(void **state)
+{
+	check_cost(1000, all_undone, nothing_is_due);
+}
+
+/* A copy that was thought lost twice, and was not, is judged all the same, in its turn. */
+static void test_undone_retransmissions_are_judged_by_their_time(void **state)
+{
+	window(6);
+	sl_tcp_loss_on_rto(&c);
+	c.frto = 0;
+	for (uint32_t i = 6; i-- > 0; later(1000)) /* the last one first */
+		resend(first_idx() + i);
+	for (uint32_t i = 0; i < 6; i++)
+		sl_tcp_mark_lost(&c, first_idx() + i);
+	sl_tcp_unmark_lost(&c);
+	check_sums();
+	c.ca = SL_CA_DISORDER;
+	c.rack_reordering = true;
+	c.rack_sent_us = host.now_us;
+	c.rack_end_seq = c.snd_nxt;
+	c.rack_rtt_us = RTT;
+	later(RTT + RTT / 4 - 4000);
+	sl_tcp_rack_detect(&c);
+	for (uint32_t i = 0; i < 6; i++) /* the last three are older than the time allows */
+		assert_int_equal(!!(piece(i)->marks & SL_TXS_LOST), i > 2);
+	assert_int_equal(sl_tcp_loss_next(&c), first_idx() + 3);
+	assert_int_not_equal(c.reo_at, 0);
+	later(RTT);
+	sl_tcp_rack_detect(&c);
+	assert_int_equal(c.lost_out, 6);
+	assert_int_equal(sl_tcp_loss_next(&c), first_idx());
 }
 
 int main(void)
@@ -531,6 +621,9 @@ int main(void)
 		T(test_common_case_asks_nothing_of_the_queue),
 		T(test_short_cuts_find_what_a_long_look_finds),
 		T(test_repeated_blocks_cost_no_walk),
+		T(test_pieces_sent_again_cost_no_walk),
+		T(test_undone_retransmissions_cost_no_walk),
+		T(test_undone_retransmissions_are_judged_by_their_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

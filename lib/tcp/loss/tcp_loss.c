@@ -152,8 +152,8 @@ static void keep_open(struct sl_tcp *c)
 		c->ca = ca;
 		c->high_seq = c->snd_nxt;
 	}
-	if (ca == SL_CA_OPEN && sl_tcp_board(c) && !c->retx_out)
-		sl_tcp_loss_free(c);
+	if (ca == SL_CA_OPEN)
+		sl_tcp_loss_settle(c);
 }
 
 static void begin_reduction(struct sl_tcp *c)

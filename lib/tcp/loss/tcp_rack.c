@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which pieces have arrived and which are lost: the SACK scoreboard (RFC 2018, 2883) and RACK
- * (RFC 8985). What follows for the window is tcp_loss.c's.
+/* Which pieces have arrived and which are lost: SACK blocks (RFC 2018, 2883) and RACK (RFC 8985).
+ * What follows for the window is tcp_loss.c's, the marks are tcp_marks.c's.
  *
- * Theory of operation. A piece of the send queue is SACKED, LOST, or in flight; RETX says that a
- * copy sent again is in flight. RACK judges by time: what was sent well before something that has
- * arrived is lost. Pieces sent once lie in the queue in order of time, so rack_hint need only move
- * on; pieces sent again are in a queue of their own (struct sl_tcp_board), whose entries are stale
- * when the piece has arrived or was sent again since. A SACKED piece stays SACKED until it leaves
- * the queue or the receiver reneges, so each knows a run of SACKED pieces that begins with it, and
- * a walk that has passed several runs joins them (as the paths of a union-find). Whatever blocks a
- * peer repeats, it marks each piece once; passing marked ones costs a logarithm of the window,
- * taken over many ACKs. */
-#include "base/heap.h"
+ * Theory of operation. RACK judges by time: what was sent well before something that has arrived is
+ * lost. Pieces sent once lie in the queue in order of time, so rack_hint need only move on; pieces
+ * sent again are in a queue of their own (sl_tcp_oldest_copy()). Whatever blocks a peer repeats, it
+ * marks each piece once, and no ACK walks over what is marked. */
 #include "tcp/loss/tcp_loss.h"
+#include "tcp/loss/tcp_marks.h"
 #include "tcp/loss/tcp_rack.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_int.h"
@@ -23,259 +18,6 @@
 
 #define DUP_THRESH  3
 #define REO_PERSIST 16
-#define RTX_MIN     16u
-
-struct sl_tcp_rtx {
-	uint32_t seq;
-	uint32_t sent_us; /* low bits of the piece's */
-};
-
-/* State kept while something was sent again. Without memory for it, only the RTO finds lost
- * retransmissions. */
-struct sl_tcp_board {
-	uint32_t size, head, tail; /* of rtx, a ring; size is a power of two */
-	struct sl_tcp_rtx rtx[];
-};
-
-static uint32_t piece_end(const struct sl_txseg *p)
-{
-	return p->seq + p->len + !!(p->flags & SL_TCP_FIN);
-}
-
-/* The first sent piece that ends after seq, or tx_nxt. */
-static uint32_t find_piece(const struct sl_tcp *c, uint32_t seq)
-{
-	uint32_t lo = c->tx_una, n = c->tx_nxt - c->tx_una;
-
-	while (n) {
-		uint32_t half = n / 2;
-
-		if (sl_seq_gt(piece_end(sl_tcp_piece(c, lo + half)), seq)) {
-			n = half;
-		} else {
-			lo += half + 1;
-			n -= half + 1;
-		}
-	}
-	return lo;
-}
-
-static uint32_t elapsed_us(const struct sl_tcp *c, uint64_t since_us)
-{
-	uint64_t d = c->host->now_us - since_us;
-
-	if (sl_likely(d < UINT32_MAX))
-		return (uint32_t)d;
-	return (int64_t)d < 0 ? 0 : UINT32_MAX; /* a NIC that paces was faster than its rate */
-}
-
-/* Index a lies before b in the queue. */
-static bool before(uint32_t a, uint32_t b)
-{
-	return (int32_t)(a - b) < 0;
-}
-
-/* The first piece from i on that is not SACKED, or tx_nxt. */
-static uint32_t past_sacked(const struct sl_tcp *c, uint32_t i)
-{
-	uint32_t end = i, next;
-
-	while (end != c->tx_nxt && sl_tcp_piece(c, end)->marks & SL_TXS_SACKED)
-		end += sl_tcp_piece(c, end)->run;
-	for (; i != end; i = next) {
-		struct sl_txseg *p = sl_tcp_piece(c, i);
-
-		next = i + p->run;
-		p->run = end - i;
-	}
-	return end;
-}
-
-/* Marks --------------------------------------------------------------------------------------- */
-
-void sl_tcp_mark_lost(struct sl_tcp *c, uint32_t i)
-{
-	struct sl_txseg *p = sl_tcp_piece(c, i);
-
-	if (p->marks & SL_TXS_RETX) {
-		p->marks &= ~SL_TXS_RETX;
-		c->retx_out--;
-	} else if (p->marks & SL_TXS_LOST) {
-		return;
-	}
-	if (!(p->marks & SL_TXS_LOST)) {
-		p->marks |= SL_TXS_LOST;
-		c->lost_out++;
-	}
-	/* Without SACK, duplicate ACKs were counted for pieces that nobody can name. */
-	if (!c->sack_ok && c->sacked_out + c->lost_out > sl_tcp_pieces_out(c))
-		c->sacked_out--;
-	c->lost++;
-	if (before(i, c->loss_hint))
-		c->loss_hint = i;
-}
-
-void sl_tcp_unmark_lost(struct sl_tcp *c)
-{
-	for (uint32_t i = c->tx_una; i != c->tx_nxt && c->lost_out; i++) {
-		struct sl_txseg *p = sl_tcp_piece(c, i);
-
-		if (p->marks & SL_TXS_LOST) {
-			p->marks &= ~SL_TXS_LOST;
-			c->lost_out--;
-		}
-	}
-	c->loss_hint = c->rack_hint = c->tx_una;
-}
-
-/* Marks all pieces lost after an RTO, except those that were sent so recently that RACK would wait
- * for them. A first piece that is SACKED means that the receiver has thrown away what it had (RFC
- * 2018 8). */
-void sl_tcp_mark_all_lost(struct sl_tcp *c)
-{
-	bool reneged = c->tx_una != c->tx_nxt && sl_tcp_piece(c, c->tx_una)->marks & SL_TXS_SACKED;
-	bool rack = c->sack_ok && sl_tcp_params.recovery_rack && c->rack_sent_us;
-
-	if (reneged || !c->sack_ok)
-		c->sacked_out = 0;
-	for (uint32_t i = c->tx_una; i != c->tx_nxt; i++) {
-		struct sl_txseg *p = sl_tcp_piece(c, i);
-
-		if (reneged)
-			p->marks &= ~SL_TXS_SACKED;
-		if (p->marks & SL_TXS_SACKED)
-			continue;
-		if (rack && i != c->tx_una && elapsed_us(c, p->sent_us) < c->rack_rtt_us)
-			continue;
-		sl_tcp_mark_lost(c, i);
-	}
-	c->loss_hint = c->rack_hint = c->tx_una;
-}
-
-uint32_t sl_tcp_loss_next(struct sl_tcp *c)
-{
-	/* F-RTO waits for what new data tell (RFC 5682 2.1 step 2b). */
-	if (!c->lost_out || (c->ca == SL_CA_LOSS && c->frto == 2))
-		return UINT32_MAX;
-	if (before(c->loss_hint, c->tx_una))
-		c->loss_hint = c->tx_una;
-	while (before(c->loss_hint, c->tx_nxt)) {
-		uint8_t marks = sl_tcp_piece(c, c->loss_hint)->marks;
-
-		if ((marks & (SL_TXS_LOST | SL_TXS_RETX | SL_TXS_SACKED)) == SL_TXS_LOST)
-			return c->loss_hint;
-		if (marks & SL_TXS_SACKED)
-			c->loss_hint = past_sacked(c, c->loss_hint);
-		else
-			c->loss_hint++;
-	}
-	return UINT32_MAX;
-}
-
-/* Retransmissions in order of time ------------------------------------------------------------ */
-
-static struct sl_tcp_rtx *rtx_at(struct sl_tcp_board *b, uint32_t i)
-{
-	return &b->rtx[i & (b->size - 1)];
-}
-
-static struct sl_tcp_board *board_new(uint32_t size)
-{
-	struct sl_tcp_board *b = sl_malloc(sizeof(*b) + size * sizeof(b->rtx[0]));
-
-	if (b)
-		*b = (struct sl_tcp_board){.size = size};
-	return b;
-}
-
-static struct sl_tcp_board *board_of(struct sl_tcp *c)
-{
-	struct sl_tcp_trouble *t = sl_tcp_trouble(c);
-
-	if (t == c->trouble && !t->board)
-		t->board = board_new(RTX_MIN);
-	return t->board;
-}
-
-static bool board_grow(struct sl_tcp *c)
-{
-	struct sl_tcp_board *old = c->trouble->board, *b = board_new(2 * old->size);
-
-	if (!b)
-		return false;
-	while (old->head != old->tail)
-		b->rtx[b->tail++] = *rtx_at(old, old->head++);
-	sl_free(old);
-	c->trouble->board = b;
-	return true;
-}
-
-void sl_tcp_loss_free(struct sl_tcp *c)
-{
-	if (!c->trouble)
-		return;
-	sl_free(c->trouble->board);
-	c->trouble->board = NULL;
-}
-
-/* Notes that the piece at i was sent again. */
-bool sl_tcp_rack_on_retransmit(struct sl_tcp *c, uint32_t i)
-{
-	const struct sl_txseg *p = sl_tcp_piece(c, i);
-	struct sl_tcp_board *b = board_of(c);
-
-	if (!b || (b->tail - b->head == b->size && !board_grow(c)))
-		return false;
-	b = c->trouble->board;
-	*rtx_at(b, b->tail++) = (struct sl_tcp_rtx){p->seq, (uint32_t)p->sent_us};
-	return true;
-}
-
-/* The piece of an entry if that retransmission is its last one and is in flight, else tx_nxt. */
-static uint32_t rtx_piece(const struct sl_tcp *c, const struct sl_tcp_rtx *e)
-{
-	uint32_t i = find_piece(c, e->seq);
-	const struct sl_txseg *p;
-
-	if (i == c->tx_nxt)
-		return i;
-	p = sl_tcp_piece(c, i);
-	if (p->seq != e->seq || !(p->marks & SL_TXS_RETX) || (uint32_t)p->sent_us != e->sent_us)
-		return c->tx_nxt;
-	return i;
-}
-
-/* A piece was split: its second half, which was sent with the first, gets an entry behind it. */
-static void rtx_split(struct sl_tcp *c, uint32_t i)
-{
-	const struct sl_txseg *p = sl_tcp_piece(c, i);
-	struct sl_tcp_board *b;
-
-	if (!sl_tcp_rack_on_retransmit(c, i + 1))
-		return;
-	b = c->trouble->board;
-	for (uint32_t k = b->tail - 1; k != b->head; k--) {
-		struct sl_tcp_rtx *e = rtx_at(b, k), *front = rtx_at(b, k - 1), tmp = *e;
-
-		if (front->seq == p->seq && front->sent_us == (uint32_t)p->sent_us)
-			break;
-		*e = *front;
-		*front = tmp;
-	}
-}
-
-void sl_tcp_loss_on_split(struct sl_tcp *c, uint32_t i)
-{
-	uint8_t marks = sl_tcp_piece(c, i)->marks;
-
-	if (!before(i, c->tx_nxt))
-		return;
-	c->sacked_out += !!(marks & SL_TXS_SACKED);
-	c->lost_out += !!(marks & SL_TXS_LOST);
-	c->retx_out += !!(marks & SL_TXS_RETX);
-	if (marks & SL_TXS_RETX && c->sack_ok)
-		rtx_split(c, i);
-}
 
 /* Arrivals ------------------------------------------------------------------------------------ */
 
@@ -403,7 +145,7 @@ static void take_block(struct sl_tcp *c, const struct sl_tcp_block *b, struct sl
 		if (!sl_seq_lt(p->seq, b->end))
 			break;
 		if (p->marks & SL_TXS_SACKED) {
-			i = past_sacked(c, i);
+			i = sl_tcp_past_sacked(c, i);
 			continue;
 		}
 		if (sl_seq_ge(p->seq, b->start) && sl_seq_le(piece_end(p), b->end))
@@ -514,46 +256,38 @@ static bool was_overtaken(const struct sl_tcp *c, const struct sl_txseg *p)
 }
 
 /* Judges pieces whose original is in flight. True: some must be judged later. The pieces lie in
- * order of time, so none behind the first that is not due is due. Pieces that were thought lost and
- * sent again before an undoing are passed over. */
+ * order of time, so none behind the first that is not due is due. Pieces that were sent again are
+ * judge_retransmissions()'s, even if they have no mark since an undoing. */
 static bool judge_originals(struct sl_tcp *c, uint64_t patience)
 {
-	bool in_order = true, later = false;
-
 	if (before(c->rack_hint, c->tx_una))
 		c->rack_hint = c->tx_una;
-	for (uint32_t i = c->rack_hint, next; i != c->tx_nxt; i = next) {
-		const struct sl_txseg *p = sl_tcp_piece(c, i);
-		bool judged = p->marks & (SL_TXS_SACKED | SL_TXS_LOST | SL_TXS_RETX);
+	while (c->rack_hint != c->tx_nxt) {
+		const struct sl_txseg *p = sl_tcp_piece(c, c->rack_hint);
 
-		next = p->marks & SL_TXS_SACKED ? past_sacked(c, i) : i + 1;
-		if (!judged && was_overtaken(c, p)) {
-			judged = elapsed_us(c, p->sent_us) >= patience;
-			if (judged)
-				sl_tcp_mark_lost(c, i);
-			else
-				later = true;
+		if (p->marks & SL_TXS_SACKED) {
+			c->rack_hint = sl_tcp_past_sacked(c, c->rack_hint);
+			continue;
 		}
-		if (!judged && p->sent <= 1)
-			break;
-		in_order &= judged;
-		if (in_order)
-			c->rack_hint = next;
+		if (p->sent <= 1 && !(p->marks & SL_TXS_LOST)) {
+			if (!was_overtaken(c, p))
+				return false;
+			if (elapsed_us(c, p->sent_us) < patience)
+				return true;
+			sl_tcp_mark_lost(c, c->rack_hint);
+		}
+		c->rack_hint++;
 	}
-	return later;
+	return false;
 }
 
 static bool judge_retransmissions(struct sl_tcp *c, uint64_t patience)
 {
-	struct sl_tcp_board *b = sl_tcp_board(c);
+	uint32_t i;
 
-	for (; b && b->head != b->tail; b->head++) {
-		uint32_t i = rtx_piece(c, rtx_at(b, b->head));
-		const struct sl_txseg *p;
+	while ((i = sl_tcp_oldest_copy(c)) != c->tx_nxt) {
+		const struct sl_txseg *p = sl_tcp_piece(c, i);
 
-		if (i == c->tx_nxt)
-			continue;
-		p = sl_tcp_piece(c, i);
 		if (!was_overtaken(c, p))
 			return false;
 		if (elapsed_us(c, p->sent_us) < patience)

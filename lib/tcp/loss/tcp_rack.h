@@ -9,6 +9,7 @@
 void sl_tcp_mark_lost(struct sl_tcp *c, uint32_t i);
 void sl_tcp_mark_all_lost(struct sl_tcp *c); /* after an RTO */
 void sl_tcp_unmark_lost(struct sl_tcp *c);   /* none was lost */
+void sl_tcp_loss_settle(struct sl_tcp *c);   /* frees the board if it has nothing of use */
 /* Marks pieces that RACK finds lost; arms reo_at if some must be checked later (RFC 8985 6.2). */
 void sl_tcp_rack_detect(struct sl_tcp *c);
 bool sl_tcp_rack_on_retransmit(struct sl_tcp *c, uint32_t i); /* false: no memory */
@@ -18,7 +19,7 @@ void sl_tcp_rack_recovered(struct sl_tcp *c);                 /* call at the end
 void sl_tcp_loss_sack(struct sl_tcp *c, const struct sl_tcp_seg *seg, struct sl_tcp_ack *a);
 /* Call before the pieces [tx_una, to) are dropped as acknowledged. */
 void sl_tcp_loss_cum(struct sl_tcp *c, uint32_t to, struct sl_tcp_ack *a);
-/* Index of the next piece that recovery must send again, or UINT32_MAX. */
+/* Index of the next piece that recovery must send again, or tx_nxt. */
 uint32_t sl_tcp_loss_next(struct sl_tcp *c);
 /* Called by sl_tcp_snd_split(): the piece at i has become the pieces i and i + 1 (with equal
  * marks, sent, sent_us); tx_nxt and tx_tail have moved. Keeps the counters equal to the marks. */
