@@ -321,7 +321,8 @@ static void take_ack(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 	}
 	if (k.rtt_us)
 		sl_tcp_rtt_sample(c, k.rtt_us);
-	if (outstanding)
+	/* An answer to a needless retransmission often finds nothing in flight. */
+	if (outstanding || k.dsack || c->tlp_out)
 		sl_tcp_loss_on_ack(c, &k);
 	if (moved)
 		sl_tcp_timer_on_acked(c);
@@ -414,6 +415,8 @@ void sl_tcp_established(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t
 		sl_tcp_rtt_sample(c, sl_max(rtt_us, 1u));
 	else if (timestamp_rtt_us(c, seg))
 		sl_tcp_rtt_sample(c, timestamp_rtt_us(c, seg));
+	else
+		sl_tcp_rtt_none(c);
 	if (c->retries > 1) /* RFC 5681 3.1: a lost SYN is a sign of congestion */
 		c->cwnd = 1;
 	c->retries = 0;

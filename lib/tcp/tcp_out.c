@@ -345,11 +345,12 @@ static void send_again(struct sl_tcp *c)
 {
 	while (sl_tcp_in_flight(c) < sl_tcp_loss_cwnd(c)) {
 		uint32_t i = sl_tcp_loss_next(c);
+		bool head = i == c->tx_una;
 
 		if (i == c->tx_nxt || is_paced(c) || !sl_tcp_xmit_piece(c, i, true))
 			return;
-		if (!c->rto_at)
-			sl_tcp_timer_on_sent(c);
+		if (head || !c->rto_at)
+			sl_tcp_timer_on_sent_again(c);
 	}
 }
 

@@ -25,10 +25,12 @@
 #include "tcp/tcp_trouble.h"
 #include "tcp/tcp_tw.h"
 
-#define SYN_AGAIN_US   8000    /* TCP_TIMEOUT_MIN of Linux: 2 ticks of 250 Hz */
-#define TLP_MARGIN_US  2000u   /* the peer's jiffies */
-#define RESOURCE_US    500000u /* nothing could be sent: try again */
-#define MTU_PROBE_FROM 3u      /* time-outs: tcp_retries1 */
+#define SYN_AGAIN_US   8000  /* TCP_TIMEOUT_MIN of Linux: 2 ticks of 250 Hz */
+#define TLP_MARGIN_US  2000u /* the peer's jiffies */
+#define RENEGING_US    10000
+#define SYN_RTO_US     1000000ull /* RFC 6298 2.1 */
+#define RESOURCE_US    500000u    /* nothing could be sent: try again */
+#define MTU_PROBE_FROM 3u         /* time-outs: tcp_retries1 */
 #define MIN_PATH_MSS   48u
 #define REST_US        1000000u   /* then an empty queue's memory is given back */
 #define LATE_US        (1u << 30) /* half of what a deadline may lie ahead */
@@ -160,16 +162,21 @@ static void arm_rto(struct sl_tcp *c)
 	c->rto_at = not_beyond_user_timeout(c, c->host->now_us + c->rto_us);
 }
 
-/* How long so many retransmissions take (tcp_model_timeout()). */
-static uint64_t time_of_retries(uint32_t n)
+/* How long so many retransmissions take, the first after base (tcp_model_timeout()). */
+static uint64_t time_of_retries_from(uint64_t base, uint32_t n)
 {
-	uint64_t base = sl_tcp_params.rto_min_ms * 1000ull, us = base, step = base;
+	uint64_t us = base, step = base;
 
 	for (uint32_t i = 0; i < sl_min(n, 255u); i++) {
 		step = sl_min(2 * step, max_us());
 		us += step;
 	}
 	return us;
+}
+
+static uint64_t time_of_retries(uint32_t n)
+{
+	return time_of_retries_from(sl_tcp_params.rto_min_ms * 1000ull, n);
 }
 
 static bool is_stuck_for(const struct sl_tcp *c, uint64_t us)
@@ -217,11 +224,17 @@ static uint64_t probe_timeout_us(const struct sl_tcp *c)
 	       (sl_tcp_pieces_out(c) == 1 ? sl_tcp_params.rto_min_ms * 1000ull : TLP_MARGIN_US);
 }
 
+/* RFC 8985 7.2: not in recovery, nor while data are SACKed: then RACK has its own timer. */
+static bool may_probe(const struct sl_tcp *c)
+{
+	return sl_tcp_params.tlp && c->sack_ok && c->tx_una != c->tx_nxt && !c->tlp_out &&
+	       (c->ca == SL_CA_OPEN || c->ca == SL_CA_CWR) && !c->sacked_out;
+}
+
 static void schedule_tlp(struct sl_tcp *c)
 {
 	c->tlp_at = 0;
-	if (!sl_tcp_params.tlp || !c->sack_ok || c->tx_una == c->tx_nxt || c->tlp_out ||
-	    (c->ca != SL_CA_OPEN && c->ca != SL_CA_CWR) || c->sacked_out)
+	if (!may_probe(c))
 		return;
 	c->tlp_at = sl_tcp_at(c->host->now_us + probe_timeout_us(c));
 	if (c->rto_at && (int32_t)(c->rto_at - c->tlp_at) < 0)
@@ -239,6 +252,25 @@ void sl_tcp_timer_on_sent(struct sl_tcp *c)
 	cover(c, c->tlp_at ? c->tlp_at : c->rto_at); /* a probe comes before the time-out */
 }
 
+void sl_tcp_timer_on_sent_again(struct sl_tcp *c)
+{
+	if (!c->stuck_since_us)
+		c->stuck_since_us = c->host->now_us;
+	c->tlp_at = 0;
+	arm_rto(c);
+	cover(c, c->rto_at);
+}
+
+/* The ACK ends where SACKed data begin: the peer has thrown them away, or is about to say that it
+ * has them. It is given as long as by Linux (tcp_check_sack_reneging()). */
+static void on_reneging(struct sl_tcp *c)
+{
+	uint64_t us = sl_max(c->srtt_us / 2, (uint32_t)RENEGING_US);
+
+	if (sl_tcp_piece(c, c->tx_una)->marks & SL_TXS_SACKED)
+		c->rto_at = not_beyond_user_timeout(c, c->host->now_us + us);
+}
+
 void sl_tcp_timer_on_acked(struct sl_tcp *c)
 {
 	c->retries = 0;
@@ -250,6 +282,8 @@ void sl_tcp_timer_on_acked(struct sl_tcp *c)
 	c->stuck_since_us = c->host->now_us;
 	arm_rto(c);
 	schedule_tlp(c);
+	if (!c->tlp_at && c->sacked_out)
+		on_reneging(c);
 	cover(c, c->tlp_at ? c->tlp_at : c->rto_at);
 }
 
@@ -314,19 +348,23 @@ void sl_tcp_timer_on_alive(struct sl_tcp *c)
 /* Retransmission time-out ---------------------------------------------------------------------- */
 
 /* The retransmission timer of a SYN or SYN-ACK. These are counted, because a setting limits their
- * number (RFC 6298 5.7). */
+ * number (RFC 6298 5.7). A SYN's number also limits the time, to what so many would take that
+ * double theirs (tcp_write_timeout()). */
 static bool on_syn_timeout(struct sl_tcp *c)
 {
 	uint32_t n = sl_tcp_params.synack_retries;
-
 	uint32_t linear = 0; /* so many before the time is doubled, as Linux since 6.5 */
+	bool late = false;
 
 	if (c->state == SL_TCP_SYN_SENT) {
 		linear = sl_tcp_params.syn_linear_timeouts;
 		n = sl_tcp_opt(c, syncnt);
-		n = (n ? n : sl_tcp_params.syn_retries) + linear;
+		n = n ? n : sl_tcp_params.syn_retries;
+		late = !sl_tcp_opt(c, user_timeout_ms) && c->retries &&
+		       is_stuck_for(c, time_of_retries_from(SYN_RTO_US, n));
+		n += linear;
 	}
-	if (c->retries >= n || is_user_timeout(c))
+	if (c->retries >= n || late || is_user_timeout(c))
 		return give_up(c, false);
 	tcp_count(c->host, SL_TCPC_RTO, 1);
 	sl_tcp_trouble(c)->total_rto++;
@@ -417,7 +455,7 @@ static void on_tlp(struct sl_tcp *c)
 	bool sent;
 
 	c->tlp_at = 0;
-	if (c->tx_una == c->tx_nxt || c->tlp_out)
+	if (!may_probe(c))
 		return;
 	c->tlp_retrans = false;
 	sent = sl_tcp_send_one(c);

@@ -83,6 +83,48 @@ static void syn_lost_linear(struct t *t)
 	check(t, t->c->tcp.error == ETIMEDOUT);
 }
 
+/* A number of SYNs bounds the time, too: one that is sent again takes as long as two whose times
+ * double, three seconds, however many go a second apart (tcp_write_timeout()). */
+static void syncnt_bounds_the_time(struct t *t)
+{
+	t->h->params.syn_retries = 1;
+	t->h->params.syn_linear_timeouts = 4;
+	t_connect(t);
+	out(t, "S 0:0(0)");
+	out_in(t, 1000 * MS, "S 0:0(0)");
+	out_in(t, 1000 * MS, "S 0:0(0)");
+	quiet(t, 990 * MS);
+	saw_not(t, SL_TCP_EV_ERROR);
+	quiet(t, 110 * MS);
+	check(t, t->c->tcp.error == ETIMEDOUT);
+}
+
+/* RFC 6298 5.7: a SYN that was sent again tells no round trip without time stamps. */
+static void rto_after_a_lost_syn(struct t *t)
+{
+	t->h->params.timestamps = t->h->params.tlp = false;
+	t_connect(t);
+	out(t, "S 0:0(0)");
+	out_in(t, 1000 * MS, "S 0:0(0)");
+	in(t, "S. 0:0(0) ack 1 win 32896 <mss 1000,sackOK>");
+	out(t, ". 1:1(0) ack 1");
+	t_write(t, 1000);
+	out(t, "P. 1:1001(1000) ack 1");
+	out_in(t, 3000 * MS, "P. 1:1001(1000) ack 1");
+}
+
+/* The peer's TIME_WAIT answers the SYN: it is reset, and the next SYN comes two ticks later. */
+static void syn_again_after_a_stale_ack(struct t *t)
+{
+	t_connect(t);
+	out(t, "S 0:0(0)");
+	in(t, ". 5000:5000(0) ack 7000");
+	out(t, "R 7000:7000(0)");
+	out_in(t, 8 * MS, "S 0:0(0)");
+	in(t, "S. 0:0(0) ack 1 win 1000 <mss 1000>");
+	out(t, ". 1:1(0) ack 1");
+}
+
 /* RFC 9293 3.10.7.3 */
 static void refused(struct t *t)
 {
@@ -455,6 +497,9 @@ const struct script scripts[] = {
 	SCRIPT(syn_ack_lost),
 	SCRIPT(synack_gives_up),
 	SCRIPT(synack_gives_up_by_syncnt),
+	SCRIPT(syncnt_bounds_the_time),
+	SCRIPT(rto_after_a_lost_syn),
+	SCRIPT(syn_again_after_a_stale_ack),
 	SCRIPT(listen_ack),
 	SCRIPT(nobody),
 	SCRIPT(request_reset),

@@ -178,7 +178,108 @@ static void reneging(struct t *t)
 	check(t, t->c->tcp.tx_una == t->c->tcp.tx_tail);
 }
 
+/* The receiver throws away what it had, and acknowledges up to there: it gets it again within ten
+ * milliseconds or half a round trip, not after the RTO (tcp_check_sack_reneging()). */
+static void reneging_is_answered_soon(struct t *t)
+{
+	t->h->params.tlp = false;
+	t_open(t);
+	t_write(t, 3000);
+	check(t, skip(t) == 3);
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 1 <sack 1001:3001>");
+	pass(t, T_RTT);
+	check(t, skip(t) == 1);
+	in(t, ". 1:1(0) ack 1001");
+	out_in(t, 10 * MS, ". 1001:2001(1000) ack 1");
+}
+
+/* RFC 8985 7.4.2: each answer comes a little after the probe, when nothing is in flight any more,
+ * so the probes are the duplicates, and the window stays. */
+static void late_answers_to_probes(struct t *t)
+{
+	static const char *const acks[] = {". 1:1(0) ack 1001", ". 1:1(0) ack 2001",
+					   ". 1:1(0) ack 3001"};
+	static const char *const dsacks[] = {". 1:1(0) ack 1001 <sack 1:1001>",
+					     ". 1:1(0) ack 2001 <sack 1001:2001>",
+					     ". 1:1(0) ack 3001 <sack 2001:3001>"};
+
+	t_open(t);
+	for (int i = 0; i < 3; i++) {
+		t_write(t, 1000);
+		pass(t, 2 * t->c->tcp.srtt_us + 205 * MS);
+		check(t, skip(t) == 2 && t->c->tcp.tlp_out);
+		in(t, acks[i]);
+		pass(t, MS);
+		in(t, dsacks[i]);
+		check(t, !t->c->tcp.tlp_out && t->c->tcp.cwnd >= 10);
+	}
+	check(t, counted(t, SL_TCPC_RTO) == 0);
+}
+
+/* The same by a duplicate ACK, of a peer without DSACK. */
+static void duplicate_answer_to_a_probe(struct t *t)
+{
+	t_open(t);
+	t_write(t, 1000);
+	pass(t, 2 * T_RTT + 205 * MS);
+	check(t, skip(t) == 2 && t->c->tcp.tlp_out);
+	in(t, ". 1:1(0) ack 1001");
+	in(t, ". 1:1(0) ack 1001");
+	check(t, !t->c->tcp.tlp_out);
+	t_write(t, 1000);
+	in(t, ". 1:1(0) ack 2001");
+	check(t, t->c->tcp.cwnd >= 10);
+}
+
+/* RFC 3708: the DSACK of what a time-out sent in vain comes when nothing is in flight. */
+static void dsack_undoes_when_nothing_is_out(struct t *t)
+{
+	t->h->params.tlp = false;
+	t_open(t);
+	t_write(t, 1000);
+	pass(t, t->c->tcp.rto_us + 4 * MS);
+	check(t, skip(t) == 2 && t->c->tcp.cwnd == 1);
+	in(t, ". 1:1(0) ack 1001");
+	check(t, t->c->tcp.cwnd < 10);
+	in(t, ". 1:1(0) ack 1001 <sack 1:1001>");
+	check(t, t->c->tcp.cwnd >= 10 && counted(t, SL_TCPC_SPURIOUS) == 1);
+}
+
+/* The time-out begins anew with the fast retransmission of the head: its answer comes in time. */
+static void rto_counts_from_the_heads_retransmission(struct t *t)
+{
+	t->h->params.tlp = false;
+	t_open(t);
+	t_write(t, 10000);
+	skip(t);
+	pass(t, t->c->tcp.rto_us - 10 * MS);
+	in(t, ". 1:1(0) ack 1 <sack 1001:4001>");
+	out(t, ". 1:1001(1000) ack 1");
+	quiet(t, 100 * MS);
+	in(t, ". 1:1(0) ack 10001");
+	check(t, counted(t, SL_TCPC_RTO) == 0);
+}
+
+/* RFC 8985 7.2: no probe while data are SACKED, since RACK has a timer for the hole. */
+static void no_probe_beside_sacked_data(struct t *t)
+{
+	t_open(t);
+	t_write(t, 3000);
+	check(t, skip(t) == 3);
+	pass(t, 2 * T_RTT + MS);
+	in(t, ". 1:1(0) ack 1 <sack 1001:2001>");
+	out_in(t, T_RTT / 4, ". 1:1001(1000) ack 1");
+	check(t, counted(t, SL_TCPC_TLP) == 0);
+}
+
 const struct script scripts[] = {
+	SCRIPT(reneging_is_answered_soon),
+	SCRIPT(late_answers_to_probes),
+	SCRIPT(duplicate_answer_to_a_probe),
+	SCRIPT(dsack_undoes_when_nothing_is_out),
+	SCRIPT(rto_counts_from_the_heads_retransmission),
+	SCRIPT(no_probe_beside_sacked_data),
 	SCRIPT(initial_window),
 	SCRIPT(fast_retransmit),
 	SCRIPT(newreno),

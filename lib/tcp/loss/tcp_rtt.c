@@ -12,6 +12,7 @@
 #include "tcp/tcp_params.h"
 
 #define RTO_INITIAL_US  1000000u   /* RFC 6298 2.1 */
+#define RTO_FALLBACK_US 3000000u   /* 5.7 */
 #define MIN_RTT_LIFE_US 300000000u /* tcp_min_rtt_wlen: five minutes */
 
 static uint32_t floor_us(void)
@@ -24,6 +25,13 @@ void sl_tcp_rtt_init(struct sl_tcp *c)
 	c->srtt_us = c->rttvar_us = c->mdev_us = c->min_rtt_us = 0;
 	c->min_rtt_at = 0;
 	c->rto_us = RTO_INITIAL_US;
+	c->backoff = 0;
+}
+
+void sl_tcp_rtt_none(struct sl_tcp *c)
+{
+	c->rttvar_us = c->mdev_us = c->mdev_max_us = RTO_FALLBACK_US;
+	c->rto_us = RTO_FALLBACK_US;
 	c->backoff = 0;
 }
 

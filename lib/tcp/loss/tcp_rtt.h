@@ -9,5 +9,8 @@
 void sl_tcp_rtt_sample(struct sl_tcp *c, uint32_t rtt_us);
 /* Forgets all samples; the RTO is a second (RFC 6298 2.1). */
 void sl_tcp_rtt_init(struct sl_tcp *c);
+/* Call when the handshake gave no sample, since the SYN was sent again and there are no time
+ * stamps: sets the time-out to three seconds (RFC 6298 5.7). */
+void sl_tcp_rtt_none(struct sl_tcp *c);
 
 #endif
