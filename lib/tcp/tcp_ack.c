@@ -24,8 +24,11 @@
 #include "tcp/tcp_trouble.h"
 #include "tcp/tcp_window.h"
 
-#define MAX_QUICK    16u
-#define MAX_ATO_US   500000u
+#define MAX_QUICK  16u
+#define MAX_ATO_US 500000u
+/* The peer's FIN is the first that came: Linux, which has no estimate then, waits for a tick, in
+ * which our FIN may follow. */
+#define FIRST_FIN_US 2000u
 #define MSS_DEFAULT  536u
 #define MSS_LEAST    88u
 #define TS_OPT_BYTES 12u
@@ -202,7 +205,7 @@ void sl_tcp_ack_data(struct sl_tcp *c, uint32_t len, bool in_order, bool push, b
 void sl_tcp_timer_delack(struct sl_tcp *c)
 {
 	uint32_t least = ato_min_us(), most = MAX_ATO_US;
-	uint32_t ato = c->ato_us ? c->ato_us : least; /* no data came yet: none is near */
+	uint32_t ato = c->ato_us ? c->ato_us : FIRST_FIN_US;
 	uint64_t now = c->host->now_us, at;
 
 	if (ato > least) {

@@ -66,7 +66,7 @@ static void passive(struct t *t)
 	in(t, "F. 1:1(0) ack 1");
 	state(t, SL_TCP_CLOSE_WAIT);
 	saw(t, SL_TCP_EV_RDHUP | SL_TCP_EV_IN);
-	out_in(t, 40 * MS, ". 1:1(0) ack 2"); /* as Linux: our FIN might have followed */
+	out_in(t, 2 * MS, ". 1:1(0) ack 2"); /* as Linux: our FIN might have followed */
 	t_write(t, 100);
 	out(t, "P. 1:101(100) ack 2");
 	t_close(t);
@@ -545,7 +545,7 @@ static void fin_again(struct t *t)
 {
 	t_open(t);
 	in(t, "F. 1:1(0) ack 1");
-	out_in(t, 40 * MS, ". 1:1(0) ack 2");
+	out_in(t, 2 * MS, ". 1:1(0) ack 2");
 	in(t, "F. 1:1(0) ack 1");
 	out(t, ". 1:1(0) ack 2");
 	t_close(t);
