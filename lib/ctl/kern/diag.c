@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/sys.h"
+#include "ctl/kern/diag_sock.h"
 #include "ctl/kern/netlink.h"
 
 #define BUF_BYTES  8192
@@ -55,6 +56,18 @@ static bool overlaps(const struct sl_diag_claim *c, const struct other *o)
 		return false;
 	return sl_addr_eq(&c->local, &o->local) || covers(&c->local, c->dual, &o->local) ||
 	       covers(&o->local, !o->v6only, &c->local);
+}
+
+bool sl_diag_overlaps(const struct sl_diag_claim *claim, const struct sl_diag_sock *s)
+{
+	const struct other o = {
+		.local = s->local,
+		.port = s->local_port,
+		.ifindex = s->ifindex,
+		.v6only = s->v6only,
+	};
+
+	return overlaps(claim, &o);
 }
 
 static void consider(struct search *s, const struct other *o)

@@ -30,6 +30,10 @@ typedef bool (*sl_diag_is_ours)(uint32_t inode, void *arg);
 int sl_diag_shared(const struct sl_diag_claim *claim, sl_diag_is_ours is_ours, void *arg,
 		   uint32_t *inode);
 
+struct sl_diag_sock;
+/* True: sl_diag_shared() would count that socket, if it is not the caller's. */
+bool sl_diag_overlaps(const struct sl_diag_claim *claim, const struct sl_diag_sock *s);
+
 /* A connection of the kernel's TCP. */
 struct sl_diag_conn {
 	struct sl_addr local, remote;

@@ -10,6 +10,7 @@
 #include "sock/core/sock.h"
 #include "sock/core/sock_ops.h"
 #include "sock/dgram/dgram.h"
+#include "sock/dgram/rivals.h"
 #include "sock/listen/listen.h"
 #include "sock/move/heirs.h"
 #include "sock/move/move.h"
@@ -84,6 +85,7 @@ static const struct sl_job jobs[] = {
 	{"connections that wait long", SL_JOB_ROUND, NULL, sl_tlisten_look_stalled, NULL},
 	{"listeners that serve children", SL_JOB_ROUND, sl_tlisten_look_forked, NULL, NULL},
 	{"closed listeners", SL_JOB_ROUND, sl_tlisten_look_staying, NULL, staying_due_ns},
+	{"sockets of other programs", SL_JOB_SECOND, NULL, sl_rivals_look, NULL},
 	{"multicast groups", SL_JOB_SECOND, sl_mcast_recheck, NULL, groups_due_ns},
 	{"devices", SL_JOB_SECOND, NULL, sl_devices_look, sl_devices_due_ns},
 	{"policy", SL_JOB_SECOND, sl_policy_check, NULL, policy_due_ns},

@@ -14,19 +14,30 @@
 
 uint32_t sl_lane_moves;
 
-/* Does a socket of another program receive on our port, too? Then the kernel must choose. */
-bool sl_sock_is_shared(struct sl_sock *sk)
+/* The program that made a foreign socket may have set the option for bind(2), and have taken it
+ * back since. */
+bool sl_sock_may_be_shared(const struct sl_sock *sk)
 {
-	struct sl_diag_claim d = {
+	return sk->foreign || (sk->proto == IPPROTO_TCP ? sk->reuseport : sk->reuse);
+}
+
+struct sl_diag_claim sl_sock_diag_claim(const struct sl_sock *sk)
+{
+	return (struct sl_diag_claim){
 		.local = sk->local,
 		.port = sk->local_port,
 		.ifindex = sk->bound_if,
 		.dual = sk->family == AF_INET6 && !sk->bound_addr && !sk->v6only,
 		.tcp = sk->proto == IPPROTO_TCP,
 	};
+}
+
+bool sl_sock_is_shared(struct sl_sock *sk)
+{
+	struct sl_diag_claim d = sl_sock_diag_claim(sk);
 	uint32_t inode;
 
-	if (!(sk->proto == IPPROTO_TCP ? sk->reuseport : sk->reuse))
+	if (!sl_sock_may_be_shared(sk))
 		return false;
 	return sl_diag_shared(&d, sl_sock_inode_is_ours, NULL, &inode) > 0;
 }
@@ -84,9 +95,18 @@ uint32_t sl_device_of_addr(const struct sl_addr *addr)
 	return w.ifindex;
 }
 
+/* True: the socket is bound to an address of another host (IP_FREEBIND): packets for it that arrive
+ * here are forwarded, and the kernel gives them to no socket. */
+static bool is_elsewhere(const struct sl_sock *sk)
+{
+	return sk->bound_addr && !sl_addr_is_multicast(&sk->local) && !sl_addr_is_local(&sk->local);
+}
+
 /* The one device that can bring packets for the socket, or 0 for any. -1: none (local). */
 static int64_t only_device(const struct sl_sock *sk)
 {
+	if (is_elsewhere(sk))
+		return -1;
 	if (sk->bound_if)
 		return sk->bound_if;
 	if (sl_addr_is_linklocal(&sk->local) && sk->local_scope)

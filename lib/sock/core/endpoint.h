@@ -10,6 +10,10 @@ int sl_sock_read_names(struct sl_sock *sk);
 /* Records the name that the socket has just been bound to. */
 void sl_sock_set_local(struct sl_sock *sk, const struct sl_addr *local, uint16_t port,
 		       uint32_t scope);
+/* True: the kernel may have let other sockets be bound to an endpoint that overlaps sk's. */
+bool sl_sock_may_be_shared(const struct sl_sock *sk);
+/* The search for such sockets (sl_diag_shared). */
+struct sl_diag_claim sl_sock_diag_claim(const struct sl_sock *sk);
 /* True: a socket of another program receives on our port, too; then the kernel must choose. */
 bool sl_sock_is_shared(struct sl_sock *sk);
 /* Claims the endpoints of an unconnected socket; slow held. SL_REASON_NONE: it has them. */

@@ -110,6 +110,7 @@ struct sl_sock {
 	bool bound_addr; /* bound to an address, not a wildcard */
 	bool reuse : 1;  /* SO_REUSEADDR or SO_REUSEPORT */
 	bool reuseport : 1;
+	bool foreign : 1;     /* made by another program (given.c): its options say nothing */
 	bool reuse_prog : 1;  /* a BPF program chooses in its SO_REUSEPORT group (reuseprog.c) */
 	uint8_t pmtudisc : 3; /* IP_MTU_DISCOVER */
 	bool own_ports;       /* IP_LOCAL_PORT_RANGE was set */

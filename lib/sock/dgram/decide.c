@@ -14,6 +14,7 @@
 #include "sock/core/sock.h"
 #include "sock/core/udp_sock.h"
 #include "sock/dgram/dgram.h"
+#include "sock/dgram/rivals.h"
 #include "stack/port.h"
 #include "stack/restart.h"
 
@@ -112,6 +113,7 @@ void sl_sock_decide(struct sl_sock *sk)
 			sl_lane_unlock(lane);
 		}
 		sk->stats->state = SL_STATE_OFFLOADED;
+		sl_rivals_watch(sk);
 		sl_mcast_claim(sk);
 	} else if (reason == SL_REASON_UNDECIDED && sk->state == SL_STATE_OFFLOADED) {
 		lose_port(sk);

@@ -264,6 +264,7 @@ static struct sl_sock *stream(int fd, const struct kind *k)
 
 	if (!sk)
 		return NULL;
+	sk->foreign = true;
 	sk->phase = SL_CONNECTED;
 	sk->server = came_by_listener(fd);
 	sk->stats->state = SL_STATE_KERNEL;
@@ -283,6 +284,7 @@ static int datagrams(int fd, const struct kind *k)
 	sk = sl_sock_new(fd, k->domain, k->nonblock ? SOCK_NONBLOCK : 0, k->proto);
 	if (!sk)
 		return -ENOMEM;
+	sk->foreign = true;
 	sl_sock_decide(sk);
 	return 0;
 }
