@@ -11,22 +11,23 @@ ip -n "${NS}c" addr add $FAR6/128 dev lo nodad
 c ip route add "$NET4.0/24" via "$B4C"
 c ip -6 route add "$NET6::/64" via "$B6C"
 
-answered() { cut -d' ' -f2 "$TMP/steady.$1"; }
-grows() { [ "$(answered "$1")" -ge "$2" ]; }
 # Asserts that traffic goes on: 100 more answers come in time (the interval is 2 ms).
 goes_on() { # what
 	local f
 	for f in near far near6 far6; do
-		ok "$1: $f" wait_until 15 grows $f $(($(answered $f) + 100))
+		count_of "$TMP/steady.$f"
+		ok "$1: $f" wait_until 15 grows "$TMP/steady.$f" $((COUNT + 100))
 	done
 }
 # Asserts that no more answers come.
 pauses() { # what, which
 	local n
 	sleep 0.3
-	n=$(answered "$2")
+	count_of "$TMP/steady.$2"
+	n=$COUNT
 	sleep 0.3
-	ok "$1: $2 pauses" test $(($(answered "$2") - n)) -le 2
+	count_of "$TMP/steady.$2"
+	ok "$1: $2 pauses" test $((COUNT - n)) -le 2
 }
 mac_of() { ip -n "$NS$1" -j link show "$2" | sed 's/.*"address":"\([^"]*\)".*/\1/'; }
 

@@ -4,8 +4,6 @@
 # nothing of the dead program stays behind.
 . "$(dirname "$0")/lib.sh"
 net_up
-answered() { cut -d' ' -f2 "$1"; }
-grows() { [ "$(answered "$1")" -ge "$2" ]; }
 has_xdp() { b ip link show | grep -q "${STEERED}"; }
 STEERED=": sluice[0-9]" # (a lane's private device)
 [ "${RX:-}" != xdp ] || STEERED=xdp

@@ -17,8 +17,13 @@ state_is() { [ "$(state)" = "$1" ]; }
 said_twice() { [ "$(grep -c "$DEV_B.*is gone" "$TMP/sluice.db.log")" = 2 ]; }
 said() { file_has "$TMP/sluice.db.log" "$1"; }
 told() { [ "$(cat "$TMP"/sluice.[0-9]*.log | grep -c "$2")" = "$1" ]; } # true: so many programs have logged that
-answered() { cat "$TMP/tcp.$1" 2>/dev/null || echo 0; }
-grows() { [ "$(answered "$1")" -ge "$2" ]; }
+answered() {
+	local n=0
+	{ read -r n <"$TMP/tcp.$1"; } 2>/dev/null
+	COUNT=${n:-0}
+	echo "$COUNT"
+}
+grows() { answered "$1" >/dev/null && [ "$COUNT" -ge "$2" ]; }
 goes_on() { # what, programs...
 	local what=$1 p
 	shift

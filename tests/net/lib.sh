@@ -58,22 +58,30 @@ SL_ENV=()
 DAEMON_BY=()
 MODE=${MODE:-kernel}
 
-# The environment that a preloaded program needs, also when the library was built with a sanitizer.
-preload_env() {
+# Sets PRE to the environment that a preloaded program needs, also when the library was built with a sanitizer.
+# (Each process that the harness itself starts takes 10 ms of a core: it starts none for this.)
+find_env() { # [host]
 	local pre=$PRELOAD nic=NIC_${1:-}
+	PRE=()
 	[ -z "${!nic:-}" ] || pre=$SIM_LIB:$pre
 	case ${BUILD##*/} in
 	*asan*)
-		pre="$(gcc -print-file-name=libasan.so):$pre"
-		printf '%s\n' "ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0:abort_on_error=1:$ASAN_LOG" \
-			"UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:$ASAN_LOG"
+		[ -n "${LIBASAN:-}" ] || LIBASAN=$(gcc -print-file-name=libasan.so)
+		pre=$LIBASAN:$pre
+		PRE+=("ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0:abort_on_error=1:$ASAN_LOG"
+			"UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:$ASAN_LOG")
 		;;
 	*tsan*) # only for programs built with it: they bring the runtime, which must be the only one
-		printf '%s\n' "TSAN_OPTIONS=halt_on_error=${TSAN_HALT:-1}:suppressions=$TESTS/net/tsan.supp:$ASAN_LOG"
+		PRE+=("TSAN_OPTIONS=halt_on_error=${TSAN_HALT:-1}:suppressions=$TESTS/net/tsan.supp:$ASAN_LOG")
 		;;
 	esac
-	printf '%s\n' "LD_PRELOAD=$pre"
-	[ -z "${!nic:-}" ] || nic_env "$TMP/nic.$1" "${!nic}"
+	PRE+=("LD_PRELOAD=$pre")
+	[ -z "${!nic:-}" ] || mapfile -t -O ${#PRE[@]} PRE < <(nic_env "$TMP/nic.$1" "${!nic}")
+}
+preload_env() { # [host]: prints it
+	local PRE
+	find_env "$@"
+	printf '%s\n' "${PRE[@]}"
 }
 
 # Programs here end with sockets open, as programs do; the unit tests look for leaks.
@@ -191,6 +199,15 @@ wait_udp() { bound "$1" "${3:-30}" udp "$2" || { show_where; die "nobody binds U
 wait_tcp() { bound "$1" "${3:-30}" tcp "$2" || { show_where; die "nobody listens on TCP port $2 on $1"; }; }
 file_has() { grep -q -e "$2" "$1"; } # file, pattern
 wait_line() { wait_until "${3:-30}" file_has "$1" "$2" || die "$1 never said: $2"; }
+# The file of a program (steady) whose second word counts: prints it; sets COUNT to it, without a process. (The program
+# writes the file while it is read: a file that is empty just then is read as 0.)
+answered() { count_of "$1"; echo "$COUNT"; } # file
+count_of() {
+	COUNT=
+	read -r _ COUNT _ <"$1"
+	COUNT=${COUNT:-0}
+} 2>/dev/null
+grows() { count_of "$1"; [ "$COUNT" -ge "$2" ]; } # file, count
 gone() { ! kill -0 "$1" 2>/dev/null; }
 # Waits until a program ends by itself, and returns its status.
 wait_end() { # pid [seconds]
@@ -211,15 +228,19 @@ stop() { # pid...: by SIGTERM, and after 10 s by SIGKILL
 in_ns() { # replaces this (sub)shell
 	local who=$1 host=${1#s}
 	shift
-	local pre=()
+	local PRE=() by=()
 	if [ "$who" != "$host" ]; then
-		mapfile -t pre < <(preload_env "$host")
-		pre=(env "${pre[@]}" "SLUICE_LOG_FILE=$TMP/sluice.%d.log" "${SL_ENV[@]}")
-		[ -z "${LEASED:-}" ] || pre=(setpriv --reuid="${LEASED_UID:-65534}" --regid=65534 --clear-groups
-			--bounding-set="-all${LEASED_CAPS:-}" --no-new-privs \
-			${LEASED_CAPS:+"--inh-caps=${LEASED_CAPS#,}" "--ambient-caps=${LEASED_CAPS#,}"} "${pre[@]}" "SLUICE_DAEMON=$TMP/sluiced.$host")
+		find_env "$host"
+		PRE+=("SLUICE_LOG_FILE=$TMP/sluice.%d.log" "${SL_ENV[@]}")
+		if [ -n "${LEASED:-}" ]; then
+			by=(-u "${LEASED_UID:-65534}" 65534)
+			PRE=("SLUICE_DAEMON=$TMP/sluiced.$host" "${PRE[@]}")
+			[ -z "${LEASED_CAPS:-}" ] || exec "$BIN/within" "/run/netns/$NS$host" -- setpriv --reuid="${by[1]}" --regid=65534 \
+				--clear-groups --bounding-set="-all$LEASED_CAPS" --no-new-privs "--inh-caps=${LEASED_CAPS#,}" \
+				"--ambient-caps=${LEASED_CAPS#,}" env "${PRE[@]}" "$@"
+		fi
 	fi
-	exec nsenter --net="/run/netns/$NS$host" -- "${pre[@]}" "$@"
+	exec "$BIN/within" "${by[@]}" "/run/netns/$NS$host" "${PRE[@]}" -- "$@"
 }
 a() { (in_ns a "$@"); }
 b() { (in_ns b "$@"); }
@@ -227,22 +248,23 @@ c() { (in_ns c "$@"); }
 w() { (in_ns w "$@"); }
 sa() { (in_ns sa "$@"); }
 sb() { (in_ns sb "$@"); }
-by_mode() { # pa or pb: prints the host's command that runs in this mode
+pick() { # pa or pb: sets WHO to the host's command that runs in this mode
 	case $1:$MODE in
-	pa:both) echo sa ;;
-	pb:one | pb:both) echo sb ;;
-	pa:*) echo a ;;
-	pb:*) echo b ;;
-	*) echo "$1" ;;
+	pa:both) WHO=sa ;;
+	pb:one | pb:both) WHO=sb ;;
+	pa:*) WHO=a ;;
+	pb:*) WHO=b ;;
+	*) WHO=$1 ;;
 	esac
 }
-pa() { (in_ns "$(by_mode pa)" "$@"); }
-pb() { (in_ns "$(by_mode pb)" "$@"); }
+by_mode() { pick "$1" && echo "$WHO"; } # prints it
+pa() { (pick pa && in_ns "$WHO" "$@"); }
+pb() { (pick pb && in_ns "$WHO" "$@"); }
 bg() {
-	local who
-	who=$(by_mode "$1")
+	local WHO
+	pick "$1"
 	shift
-	(in_ns "$who" "$@") <&0 &
+	(in_ns "$WHO" "$@") <&0 &
 	BG=$!
 	PIDS+=("$BG")
 }
@@ -279,15 +301,17 @@ sweep() { # namespaces and pins of dead tests
 }
 
 net_down() {
-	local p h
+	local p h there=()
 	# (Not PIDS: the number of a program that has ended may be another test's by now.)
 	for p in $(jobs -pr); do kill -9 "$p" 2>/dev/null; done
 	for h in a b c w; do
-		[ -e "/run/netns/$NS$h" ] || continue
-		for p in $(ip netns pids "$NS$h" 2>/dev/null); do kill -9 "$p" 2>/dev/null; done
-		[ -z "${LINKS:-}" ] || leave_nics "$NS$h"
-		ip netns del "$NS$h"
+		[ ! -e "/run/netns/$NS$h" ] || there+=("$NS$h")
 	done
+	for p in $(printf 'netns pids %s\n' "${there[@]}" | ip -force -batch -); do kill -9 "$p"; done
+	for h in "${there[@]}"; do
+		[ -z "${LINKS:-}" ] || leave_nics "$h"
+	done
+	[ ${#there[@]} = 0 ] || ip -force -batch - < <(printf 'netns del %s\n' "${there[@]}")
 	! compgen -G "/sys/fs/bpf/sluice/v$$[a-z]*" || rm -rf /sys/fs/bpf/sluice/v$$[a-z]*
 }
 
@@ -312,13 +336,15 @@ show_logs() { # prints the library's logs of a failed test
 # A sanitizer's report is a failure whatever the program's exit status was.
 check_sanitizer() { ! compgen -G "$TMP/san.*" >/dev/null || fail "a sanitizer reported"; }
 
-host_up() { # letter
-	ip netns add "$NS$1" || skip "cannot make network namespaces"
-	nsenter --net="/run/netns/$NS$1" sysctl -qw net.ipv6.conf.all.accept_dad=0 \
-		net.ipv6.conf.default.accept_dad=0 net.ipv6.conf.all.disable_ipv6=0 \
-		net.ipv6.conf.default.disable_ipv6=0 net.ipv4.icmp_ratelimit=0 \
-		net.ipv6.icmp.ratelimit=0 2>/dev/null
-	ip -n "$NS$1" link set lo up
+host_up() { # letters
+	local h
+	for h in "$@"; do echo "netns add $NS$h"; done | ip -batch - || skip "cannot make network namespaces"
+	for h in "$@"; do
+		"$BIN/within" "/run/netns/$NS$h" -- sysctl -qw net.ipv6.conf.all.accept_dad=0 \
+			net.ipv6.conf.default.accept_dad=0 net.ipv6.conf.all.disable_ipv6=0 \
+			net.ipv6.conf.default.disable_ipv6=0 net.ipv4.icmp_ratelimit=0 \
+			net.ipv6.icmp.ratelimit=0 2>/dev/null
+	done
 }
 
 # Joins hosts $1 and $2 by a veth pair named $3 and $4; the rest goes to `ip link add`. In a guest
@@ -364,10 +390,8 @@ net_up() {
 	NET4=10.$x.$y NET6=fd00:$x:$y
 	A4=$NET4.1 B4=$NET4.2 A6=$NET6::1 B6=$NET6::2
 	DEV_A=v$$a DEV_B=v$$b
-	host_up a
-	host_up b
+	host_up a b ${wire:+w} ${third:+c}
 	if [ -n "$wire" ]; then
-		host_up w
 		w sysctl -qw net.ipv6.conf.default.disable_ipv6=1 net.ipv6.conf.all.disable_ipv6=1
 		WIRE_A=v$$x WIRE_B=v$$y
 		join a w "$DEV_A" "$WIRE_A" "$queues" "$mtu"
@@ -386,7 +410,6 @@ net_up() {
 	addr_up a "$DEV_A" "$A4/24" "$A6/64"
 	addr_up b "$DEV_B" "$B4/24" "$B6/64"
 	if [ -n "$third" ]; then
-		host_up c
 		DEV_BC=v$$d DEV_C=v$$c
 		local z=10.$x.$((y + 1))
 		B4C=$z.2 C4=$z.3 B6C=$NET6:2::2 C6=$NET6:2::3
@@ -417,7 +440,11 @@ net_up() {
 
 # True: the kernel can map the rings of a bound socket (xsk_mmap()), so the daemon serves several processes.
 lends_rings() { kernel_is 6.4; }
-kernel_is() { [ "$(printf '%s\n' "$1" "$(uname -r)" | sort -V | head -n 1)" = "$1" ]; } # or newer
+kernel_is() { # 5.14: true for that one and for newer ones
+	local major minor
+	IFS=.- read -r major minor _ </proc/sys/kernel/osrelease
+	[ "$major" -gt "${1%%.*}" ] || { [ "$major" = "${1%%.*}" ] && [ "$minor" -ge "${1#*.}" ]; }
+}
 daemon_up() { # host [policy lines]
 	local h=$1
 	chmod 777 "$TMP"
@@ -436,7 +463,7 @@ addr_up() { # host, device, addresses...
 		*) lines+="addr add $addr dev $dev"$'\n' ;;
 		esac
 	done
-	ip -n "$NS$h" -force -batch - <<<"${lines}link set $dev up"
+	ip -n "$NS$h" -force -batch - <<<"link set lo up"$'\n'"${lines}link set $dev up"
 }
 vlan_up() { # host, device, VID ("100ad": of 802.1ad)
 	local proto=802.1Q

@@ -8,23 +8,30 @@
 #   has_claim PORT    true: a program on b has a claim on that port
 #   daemon_ends, daemon_starts POLICY, on_steering_nic   end b's daemon, start another one
 #   alive_watch, alive_end WHAT  assert that b's daemon answers all the time in between
-#   answered FILE     how many answers `steady` has had     grows FILE N    true: N answers or more
 # shellcheck shell=bash source=lib.sh
 LEASED=1
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 need setpriv bpftool
 
-pid_of() { ip netns pids "${NS}b" | while read -r p; do tr '\0' ' ' <"/proc/$p/cmdline" | grep -q "$1" && echo "$p"; done; }
+pid_of() { # words of a command line
+	local p words
+	for p in $(ip netns pids "${NS}b"); do
+		{ mapfile -d '' -t words <"/proc/$p/cmdline"; } 2>/dev/null
+		[[ "${words[*]}" != *"$1"* ]] || echo "$p"
+	done
+}
 # (A process that the daemon starts has the daemon's name until it executes another program. The daemon is the older.)
 daemon_pid() { pid_of "sluiced --socket" | head -n 1; }
 vault_pid() { pid_of "sluice vault"; }
 daemon() { SLUICE_DAEMON=$TMP/sluiced.b "$BUILD/sluice" daemon "$@"; }
 daemon_answers() { daemon status >/dev/null 2>&1; }
-leases() { daemon leases | tail -n +2 | wc -l; }
+leases() { # prints how many there are: a line each, under a heading
+	local lines
+	mapfile -t lines < <(daemon leases)
+	echo $((${#lines[@]} > 0 ? ${#lines[@]} - 1 : 0))
+}
 leases_are() { [ "$(leases)" = "$1" ]; }
 has_claim() { bpftool map dump pinned "/sys/fs/bpf/sluice/$DEV_B/endpoints" 2>/dev/null | grep -q "\"local_port\": $1"; }
-answered() { cut -d' ' -f2 "$1"; }
-grows() { [ "$(answered "$1")" -ge "$2" ]; }
 
 # Has b's daemon run over a NIC that takes rules for flows; the file STATE is the NIC's memory (tests/net/steering_nic.c).
 # shellcheck disable=SC2034 # daemon_up's

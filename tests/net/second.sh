@@ -4,8 +4,6 @@
 # gone, the next one is offloaded.
 . "$(dirname "$0")/lib.sh"
 net_up
-answered() { cut -d' ' -f2 "$1"; }
-grows() { [ "$(answered "$1")" -ge "$2" ]; }
 for MODE in $MODES; do
 	[ "$MODE" != kernel ] || continue
 	bg a "$BIN/echo" "$A4" 7000

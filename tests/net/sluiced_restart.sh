@@ -9,8 +9,13 @@
 need python3
 lease_up
 KILLS=${KILLS:-4} EVERY=${EVERY:-1}
-field() { cut -d' ' -f"$2" "$1" 2>/dev/null || echo 0; }
-grows() { [ "$(field "$1" "$2")" -ge "$3" ]; }
+field_of() { # file, number: sets FIELD
+	local words=()
+	{ read -ra words <"$1"; } 2>/dev/null
+	FIELD=${words[$2 - 1]:-0}
+}
+field() { field_of "$@" && echo "$FIELD"; }
+grows() { field_of "$1" "$2" && [ "$FIELD" -ge "$3" ]; }
 kill_daemon() { # signal
 	local d
 	d=$(daemon_pid)

@@ -4,14 +4,12 @@
 RX=xdp # (the test looks at XDP programs and sockets)
 . "$(dirname "$0")/lib.sh"
 net_up
-answered() { cut -d' ' -f2 "$TMP/steady"; }
-grows() { [ "$(answered)" -ge "$1" ]; }
 has_xdp() { b ip link show "$DEV_B" | grep -q xdp; }
 # The program stands some time before its maps have the socket: traffic goes on beside the kernel.
 bypasses() {
 	local in n
-	in=$(udp_stat b InDatagrams) n=$(answered)
-	wait_until 5 grows $((n + 20)) && [ $(($(udp_stat b InDatagrams) - in)) -le 2 ]
+	in=$(udp_stat b InDatagrams) n=$(answered "$TMP/steady")
+	wait_until 5 grows "$TMP/steady" $((n + 20)) && [ $(($(udp_stat b InDatagrams) - in)) -le 2 ]
 }
 # By the tool everybody uses; where a bpf_link holds the program, by the link.
 remove_xdp() {
@@ -47,12 +45,12 @@ for MODE in $MODES; do
 		ok "$who: it is offloaded" wait_until 10 has_xdp
 		ok "$who: the traffic bypasses the kernel" wait_until 10 bypasses
 		offload_begin
-		ok "$who: and goes on" wait_until 10 grows $(($(answered) + 300))
+		ok "$who: and goes on" wait_until 10 grows "$TMP/steady" $(($(answered "$TMP/steady") + 300))
 		offload_end 300
 		ok "$who: the program is removed" remove_xdp
-		n=$(answered)
+		n=$(answered "$TMP/steady")
 		in=$(udp_stat b InDatagrams)
-		ok "$who: traffic goes on" wait_until 10 grows $((n + 300))
+		ok "$who: traffic goes on" wait_until 10 grows "$TMP/steady" $((n + 300))
 		ok "$who: through the kernel" test $(($(udp_stat b InDatagrams) - in)) -ge 200
 		stop $client
 		read -r sent got doubled wrong failed gap <"$TMP/steady"
