@@ -14,7 +14,8 @@
 # took and how idle the cores were, and as the last line `N passed, N failed, N skipped`. From DEADLINE
 # on (environment, in seconds since the epoch) it begins no test of net, sim and apps, and names each
 # as skipped. Logs are in $BUILD/logs. A test that failed beside others runs once more alone, and is
-# named as unsteady if it passes. LONG=no and VARIANTS=no leave tests out (is_wanted below).
+# named as unsteady if it passes. LONG and VARIANTS=no leave tests out (is_wanted below). MODES_SHARED and MODES_ALONE
+# are the MODES of net's scripts that both suites of check.sh run, and of the others.
 set -u
 export LC_ALL=C
 cd "$(dirname "$0")/.." || exit 1
@@ -34,17 +35,37 @@ LOGS=$BUILD/logs
 mkdir -p "$LOGS"
 
 # True: the script is to run. VARIANTS=no leaves out scripts that run another one with a changed setting, as
-# tcp_ways_nft.sh runs tcp_ways.sh. LONG=no leaves out the tests that long.txt lists as "both"; LONG=sanitized leaves
-# out all that it lists.
+# tcp_ways_nft.sh runs tcp_ways.sh. LONG=plain leaves out the tests that long.txt lists as "both" and "plain", and
+# LONG=sanitized those that it lists as "both" and "sanitized". With either, a test that it lists as "short" has SHORT=1.
+declare -A LISTED=()
+while read -r kind name; do
+	[[ $kind == '#'* || -z $name ]] || LISTED[$name]+=" $kind "
+done <tests/long.txt
+is_listed() { [[ ${LISTED[$1]:-} == *" $2 "* ]]; } # room/test, kind
+is_variant() { # script
+	case $1 in
+	*_nft.sh | *_leased.sh | *_vlan.sh) [ -e "${1%_*}.sh" ] ;;
+	*) return 1 ;;
+	esac
+}
 is_wanted() { # script
 	local name=${1#tests/}
-	case ${VARIANTS:-}:$1 in
-	no:*_nft.sh | no:*_leased.sh | no:*_vlan.sh) [ ! -e "${1%_*}.sh" ] || return 1 ;;
-	esac
-	case ${LONG:-} in
-	no) ! grep -qx "both  *${name%.sh}" tests/long.txt ;;
-	sanitized) ! grep -qx "[a-z]*  *${name%.sh}" tests/long.txt ;;
-	esac
+	name=${name%.sh}
+	[ "${VARIANTS:-}" != no ] || ! is_variant "$1" || return 1
+	[ -z "${LONG:-}" ] || { ! is_listed "$name" both && ! is_listed "$name" "$LONG"; }
+}
+# Sets what a script is told of the suite: its MODES, and whether its short form is enough.
+tell() { # script, room/test
+	[ -z "${LONG:-}" ] || ! is_listed "$2" short || export SHORT=1
+	case $1 in tests/net/*.sh) ;; *) return 0 ;; esac
+	if [ -z "${MODES_SHARED:-}" ] || [ -n "${MODES:-}" ]; then
+		return 0
+	elif is_variant "$1" || is_listed "$2" sanitized; then
+		export MODES=$MODES_ALONE
+	else
+		export MODES=$MODES_SHARED
+	fi
+	return 0
 }
 tests_of() { # room
 	local f
@@ -80,11 +101,12 @@ name_of() { # path: room/test
 	echo "${p%.sh}"
 }
 
-run_one() { # path: leaves its status and time in the logs directory
+run_one() { # path: leaves its status and time in the logs directory; in a subshell, whose environment it changes
 	local path=$1 name log start rc run=()
 	name=$(name_of "$path")
 	log=$LOGS/${name//\//.}.log
 	case $path in *.sh) run=(bash) ;; esac
+	tell "$path" "$name"
 	start=${EPOCHREALTIME/./}
 	{ time timeout -k 10 "$LIMIT" "${run[@]}" "$path" >"$log" 2>&1 </dev/null; } 2>"$log.cpu"
 	rc=$?
@@ -179,7 +201,7 @@ if [ ! -e "$LOGS/stuck" ] && [ "$JOBS" -gt 1 ] && [ ${#LIST[@]} -gt 1 ]; then
 		[ "$(cat "$log.result" 2>/dev/null)" = FAILED ] || continue
 		cp "$log" "$log.first"
 		echo "once more, alone:"
-		run_one "$path"
+		(run_one "$path")
 		[ "$(cat "$log.result")" = FAILED ] || UNSTEADY+=("$(name_of "$path")")
 	done
 fi

@@ -90,7 +90,7 @@ check:
 # The tests that `make check` leaves out (tests/long.txt).
 LONG_TESTS = $(shell awk '$$1 ~ /^($(1))$$/ { print "tests/" $$2 ".sh" }' tests/long.txt)
 check-long: tests asan-build
-	BUILD=$(BUILD) tests/run.sh $(call LONG_TESTS,both)
+	BUILD=$(BUILD) tests/run.sh $(call LONG_TESTS,both|plain|short)
 	BUILD=build-asan MODES="oracle both" tests/run.sh $(filter tests/net/% tests/sim/%,$(call LONG_TESTS,both|sanitized))
 layers: all
 	BUILD=$(BUILD) tests/layers.sh

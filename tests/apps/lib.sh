@@ -10,6 +10,7 @@
 #   said NAME            prints the path of a file for a program's output, in the present mode
 # shellcheck shell=bash source=../net/lib.sh
 HERE=$(dirname "${BASH_SOURCE[0]}")
+[ -z "${SHORT:-}" ] || MODES=${MODES:-kernel both}
 [ -e "${BUILD:-$HERE/../../build}/libsluice-preload.so" ] && MODES=${MODES:-${APPS_MODES:-kernel server client both}}
 . "$HERE/../net/lib.sh"
 TOOL=$BUILD/sluice

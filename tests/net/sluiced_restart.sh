@@ -8,6 +8,7 @@
 . "$(dirname "$0")/lib_lease.sh"
 need python3
 lease_up
+[ -z "${SHORT:-}" ] || KILLS=${KILLS:-2}
 KILLS=${KILLS:-4} EVERY=${EVERY:-1}
 field_of() { # file, number: sets FIELD
 	local words=()

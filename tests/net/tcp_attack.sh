@@ -12,6 +12,7 @@ MAC_B=$(ip -n "${NS}b" -o link show "$DEV_B" | sed 's/.*link.ether \([0-9a-f:]*\
 G4=$NET4.77 G6=$NET6::77
 ip -n "${NS}b" neigh add "$G4" lladdr $GHOST_MAC dev "$DEV_B" nud permanent
 ip -n "${NS}b" neigh add "$G6" lladdr $GHOST_MAC dev "$DEV_B" nud permanent
+[ -z "${SHORT:-}" ] || export ATTACK_SECONDS=${ATTACK_SECONDS:-0.4}
 # AddressSanitizer keeps what was freed (256 MiB of it), the kernel's server has it as well.
 case $(basename "$BUILD") in *asan*) export MAY_GROW_MIB=500 ;; esac
 for MODE in $MODES; do
