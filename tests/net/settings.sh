@@ -120,7 +120,8 @@ same "TX_NONBLOCKED_EAGAINS=1" "room in the buffer: -11,none: -11,counted: 2" "$
 # Polling of sockets that are not offloaded: processor time of a wait, in microseconds -------------
 run cpu
 slept=$OUT
-# (A thread that keeps others from running sleeps instead, for a while: on a busy machine this takes some tries.)
+# (A thread that keeps others from running sleeps instead, for a while. So settings.py has a core of its own there, where
+# it may; the tries are for where it may not.)
 end=$((SECONDS + 60))
 until run cpu SLUICE_RX_POLL_INIT=-1 && [ "$OUT" -gt $((slept + 1000)) ] || [ $SECONDS -ge $end ]; do :; done
 ok "RX_POLL_INIT=-1 polls ($OUT us against $slept)" test "$OUT" -gt $((slept + 1000))
