@@ -259,7 +259,7 @@ static bool is_held_by_nagle(struct sl_tcp *c, const struct sl_txseg *s)
 	if (s->flags & SL_TCP_FIN || c->urg_out)
 		return false;
 	if (c->cork || c->more)
-		return true;
+		return !(s->marks & SL_TXS_PUSH);
 	if (c->nodelay || c->tx_una == c->tx_nxt)
 		return hold(c);
 	return is_short_one_out(c);

@@ -189,7 +189,8 @@ static uint32_t room_in(const struct sl_tcp *c, const struct sl_txseg *s)
 {
 	uint32_t frame = 1u << sl_pool.shift, end = (uint32_t)s->off + s->len, max = piece_max(c);
 
-	if (s->frame == SL_NO_FRAME || s->flags & (SL_TCP_FIN | SL_TCP_SYN) || s->len >= max)
+	if (s->frame == SL_NO_FRAME || s->flags & (SL_TCP_FIN | SL_TCP_SYN) || s->len >= max ||
+	    s->marks & SL_TXS_EOR)
 		return 0;
 	return sl_min(max - s->len, end < frame ? frame - end : 0);
 }
@@ -396,6 +397,22 @@ bool sl_tcp_append(struct sl_tcp *c, const void *buf, size_t len)
 	if (!sl_tcp_write_room(c))
 		c->want_out = true;
 	return true;
+}
+
+static void mark_last(struct sl_tcp *c, uint8_t mark)
+{
+	if (c->tx_tail != c->tx_nxt)
+		sl_tcp_piece(c, c->tx_tail - 1)->marks |= mark;
+}
+
+void sl_tcp_push(struct sl_tcp *c)
+{
+	mark_last(c, SL_TXS_PUSH);
+}
+
+void sl_tcp_end_record(struct sl_tcp *c)
+{
+	mark_last(c, SL_TXS_EOR);
 }
 
 /* Reading -------------------------------------------------------------------------------------- */

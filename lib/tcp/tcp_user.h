@@ -21,6 +21,11 @@ long sl_tcp_write(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t sk
  * acknowledged (Nagle). Nothing is sent, so neither the time nor sl_tcp_flush() is needed. False:
  * there is no such segment, or buf cannot be read; nothing was taken. */
 bool sl_tcp_append(struct sl_tcp *c, const void *buf, size_t len);
+/* Lets what is queued now go, however short, though there is a cork (TCP_NODELAY over TCP_CORK).
+ * The caller calls sl_tcp_option_changed() afterwards. Lane held. */
+void sl_tcp_push(struct sl_tcp *c);
+/* Ends a segment behind the last byte written: no later write lengthens it (MSG_EOR). Lane held. */
+void sl_tcp_end_record(struct sl_tcp *c);
 /* RECEIVE: copies up to the length of iov; 0: no data (check sl_tcp_at_eof()); -EFAULT: memory of
  * iov cannot be written. peek leaves the data and skips the first peek_off bytes; trunc discards
  * data instead of copying. Stops at the urgent mark as Linux does. */

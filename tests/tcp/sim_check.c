@@ -30,7 +30,8 @@ static void check_send_queue(const struct sim *s, const struct sl_tcp *c)
 			sim_check(s, !(p->marks & SL_TXS_SACKED) ||
 					     !(p->marks & (SL_TXS_LOST | SL_TXS_RETX)));
 		} else {
-			sim_check(s, !p->sent && !p->marks);
+			sim_check(s, !p->sent && !(p->marks &
+						   (SL_TXS_SACKED | SL_TXS_LOST | SL_TXS_RETX)));
 			if (i == c->tx_nxt)
 				sim_check(s, p->seq == c->snd_nxt);
 		}

@@ -419,7 +419,45 @@ static void no_shrink(struct t *t)
 	check(t, t->c->tcp.rcv_wup + t->c->tcp.rcv_wnd >= edge);
 }
 
+/* TCP_NODELAY under TCP_CORK lets go what is queued at that time, and no more. */
+static void nodelay_flushes_a_cork(struct t *t)
+{
+	struct sl_tcp *c;
+
+	t_open(t);
+	c = &t->c->tcp;
+	c->cork = true;
+	t_changed(t);
+	t_write(t, 100);
+	quiet(t, MS);
+	c->nodelay = true;
+	sl_tcp_push(c);
+	t_changed(t);
+	out(t, "P. 1:101(100) ack 1");
+	in(t, ". 1:1(0) ack 101");
+	t_write(t, 100);
+	quiet(t, MS);
+}
+
+/* MSG_EOR: the next write begins a segment. */
+static void record_ends_a_segment(struct t *t)
+{
+	t_open(t);
+	t->c->tcp.cork = true;
+	t_write(t, 100);
+	sl_tcp_end_record(&t->c->tcp);
+	t_write(t, 50);
+	out(t, "P. 1:101(100) ack 1");
+	quiet(t, 0);
+	in(t, ". 1:1(0) ack 101");
+	t->c->tcp.cork = false;
+	t_changed(t);
+	out(t, "P. 101:151(50) ack 1");
+}
+
 const struct script scripts[] = {
+	SCRIPT(nodelay_flushes_a_cork),
+	SCRIPT(record_ends_a_segment),
 	SCRIPT(sack),
 	SCRIPT(dsack),
 	SCRIPT(beyond_window),

@@ -17,6 +17,7 @@
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
 #include "tcp/loss/cc.h"
+#include "tcp/tcp_user.h"
 
 /* The effects of an option; v is the value that getsockopt(2) on the shadow returns. t is NULL
  * while there is no connection. */
@@ -46,7 +47,14 @@ struct opt {
 		expr;                                                                              \
 	}
 
-CONN(c_nodelay, t->nodelay = v != 0)
+/* Also when it is set already, as in Linux. */
+static void c_nodelay(struct sl_tcp *t, int64_t v)
+{
+	t->nodelay = v != 0;
+	if (t->nodelay)
+		sl_tcp_push(t);
+}
+
 LISTENER(l_nodelay, l->nodelay = v != 0)
 CONN(c_cork, t->cork = v != 0)
 CONN(c_keepalive, t->keepalive = v != 0)

@@ -66,6 +66,8 @@ static ssize_t write_locked(struct tx *x, struct sl_lane *lane)
 			 x->flags & MSG_OOB);
 	if (sl_unlikely(x->stamps) && n > 0 && x->done + (size_t)n == x->len)
 		sl_errq_mark(c, x->stamps);
+	if (sl_unlikely(x->flags & MSG_EOR) && n > 0 && x->done + (size_t)n == x->len)
+		sl_tcp_end_record(&c->tcp);
 	sl_lane_tcp_wrote(lane, &c->tcp, x->len, fresh);
 	if (n < 0)
 		return n;
@@ -255,7 +257,7 @@ ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct sl_tx_req *q)
 			return asks;
 		x.stamps = (uint32_t)asks;
 	}
-	x.plain = q->niov == 1 && !x.stamps && !(flags & (MSG_MORE | MSG_OOB));
+	x.plain = q->niov == 1 && !x.stamps && !(flags & (MSG_MORE | MSG_OOB | MSG_EOR));
 	r = begin(&x, fd, msg);
 	if (sl_likely(r == 0))
 		return taken(&x);
