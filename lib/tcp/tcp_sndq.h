@@ -38,8 +38,8 @@ static inline struct sl_txseg *sl_tcp_piece(const struct sl_tcp *c, uint32_t i)
 	return &c->tx[i & (c->txsize - 1)];
 }
 
-/* Marks of the last piece in the queue, while it was not sent (sl_txseg.marks) */
-#define SL_TXS_PUSH (1u << 3) /* goes in spite of a cork */
-#define SL_TXS_EOR  (1u << 4) /* is not lengthened */
+/* Of the last piece in the queue, while it was not sent */
+#define SL_TXS_PUSH (1u << 3)  /* in marks: goes in spite of a cork */
+#define SL_TXS_EOR  SL_TCP_RST /* in flags, but not sent: is not lengthened */
 
 #endif

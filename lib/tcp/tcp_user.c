@@ -189,8 +189,8 @@ static uint32_t room_in(const struct sl_tcp *c, const struct sl_txseg *s)
 {
 	uint32_t frame = 1u << sl_pool.shift, end = (uint32_t)s->off + s->len, max = piece_max(c);
 
-	if (s->frame == SL_NO_FRAME || s->flags & (SL_TCP_FIN | SL_TCP_SYN) || s->len >= max ||
-	    s->marks & SL_TXS_EOR)
+	if (s->frame == SL_NO_FRAME || s->flags & (SL_TCP_FIN | SL_TCP_SYN | SL_TXS_EOR) ||
+	    s->len >= max)
 		return 0;
 	return sl_min(max - s->len, end < frame ? frame - end : 0);
 }
@@ -399,20 +399,16 @@ bool sl_tcp_append(struct sl_tcp *c, const void *buf, size_t len)
 	return true;
 }
 
-static void mark_last(struct sl_tcp *c, uint8_t mark)
-{
-	if (c->tx_tail != c->tx_nxt)
-		sl_tcp_piece(c, c->tx_tail - 1)->marks |= mark;
-}
-
 void sl_tcp_push(struct sl_tcp *c)
 {
-	mark_last(c, SL_TXS_PUSH);
+	if (c->tx_tail != c->tx_nxt)
+		sl_tcp_piece(c, c->tx_tail - 1)->marks |= SL_TXS_PUSH;
 }
 
 void sl_tcp_end_record(struct sl_tcp *c)
 {
-	mark_last(c, SL_TXS_EOR);
+	if (c->tx_tail != c->tx_nxt)
+		sl_tcp_piece(c, c->tx_tail - 1)->flags |= SL_TXS_EOR;
 }
 
 /* Reading -------------------------------------------------------------------------------------- */
