@@ -91,17 +91,22 @@ s.setsockopt(SOL, socket.SO_KEEPALIVE, 1)
 dead, _ = pair(own, peer, far, 7001)
 for option, value in ((socket.TCP_KEEPIDLE, 1), (socket.TCP_KEEPINTVL, 1), (socket.TCP_KEEPCNT, 1)):
     dead.setsockopt(TCP, option, value)
-stale, _ = pair(own, peer, far, 7001)
-stale.setsockopt(TCP, socket.TCP_USER_TIMEOUT, 500)
+cut = [pair(own, peer, far, 7001) for _ in range(3)]
+stale, late, told = (c for c, _ in cut)
+for c in (stale, late, told):
+    c.setsockopt(TCP, socket.TCP_USER_TIMEOUT, 500)
 time.sleep(1.3)
 say("keepalive", state(s), polled(s), s.send(b"x"), f.recv(1))
 # From here on no packet arrives: the peer's link-layer address is one that no host has.
 neighbour("replace", peer, "lladdr", "02:00:00:00:00:99", "nud", "permanent")
 dead.setsockopt(SOL, socket.SO_KEEPALIVE, 1)
 for i in range(3):  # (the first may still arrive, until the mirror of the neighbours has changed)
-    stale.send(b"to nobody")
+    for c in (stale, late, told):
+        c.send(b"to nobody")
     time.sleep(0.1)
 say("TCP_USER_TIMEOUT", settles(stale, "ERR", 15), attempt(stale.recv, 1), state(stale), attempt(stale.send, b"x"))
+say("send after it", settles(late, "ERR", 15), attempt(late.send, b"x"), attempt(late.send, b"x"), attempt(late.recv, 1))
+say("SO_ERROR after it", settles(told, "ERR", 15), told.getsockopt(SOL, socket.SO_ERROR), attempt(told.send, b"x"))
 say("keepalive without an answer", settles(dead, "ERR", 15), attempt(dead.recv, 1), state(dead))
 neighbour("del", peer)
 say("done")

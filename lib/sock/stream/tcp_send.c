@@ -30,6 +30,7 @@ struct tx {
 	int flags;
 	uint32_t stamps; /* wanted of the last byte: SOF_TIMESTAMPING_TX_* */
 	bool plain;      /* one run of bytes, nothing else is wanted */
+	bool broken;     /* -ETIMEDOUT is the connection's error, not SO_SNDTIMEO's */
 	bool waits;      /* for room: for as much as the kernel wakes a writer */
 	bool moving;     /* it is on its way from or to the kernel (sl_sock_wait_moved) */
 };
@@ -69,8 +70,10 @@ static ssize_t write_locked(struct tx *x, struct sl_lane *lane)
 	if (sl_unlikely(x->flags & MSG_EOR) && n > 0 && x->done + (size_t)n == x->len)
 		sl_tcp_end_record(&c->tcp);
 	sl_lane_tcp_wrote(lane, &c->tcp, x->len, fresh);
-	if (n < 0)
+	if (n < 0) {
+		x->broken = n == -ETIMEDOUT;
 		return n;
+	}
 	x->moving = c->tcp.frozen;
 	x->done += (size_t)n;
 	x->sk->stats->tx_bytes += (uint64_t)n;
@@ -276,7 +279,7 @@ ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct sl_tx_req *q)
 	}
 	if (x.done)
 		return taken(&x);
-	if (r == -ETIMEDOUT || r == -EAGAIN || r == -EDEADLK) {
+	if (!x.broken && (r == -ETIMEDOUT || r == -EAGAIN || r == -EDEADLK)) {
 		sk->stats->tx_eagain++;
 		return -EAGAIN;
 	}
