@@ -134,9 +134,9 @@ struct sl_device {
 	uint16_t xsk[SL_MAX_XSKS];            /* records of the lanes' XSKs in the group's memory */
 	struct sl_port_uses *uses;
 	struct sl_rule *rules; /* mapped writable */
-	uint64_t ports_pages[SL_MAX_PORTS * sizeof(uint64_t) / 4096 / 64]; /* mapped pages of
-									      info.ports */
 	uint32_t replaced;     /* at most so many flow claims have been replaced in the map */
+	/* Bit set of the pages of info.ports that are mapped. */
+	uint64_t ports_pages[SL_MAX_PORTS * sizeof(uint64_t) / 4096 / 64];
 	uint16_t group_free[SL_MAX_GROUPS]; /* ring of unused groups, oldest first */
 	uint32_t group_head, group_nfree;
 };
