@@ -22,6 +22,7 @@
 #include "ctl/device/device.h"
 #include "ctl/device/lock.h"
 #include "ctl/device/part.h"
+#include "ctl/umem/packet.h"
 #include "ctl/umem/ring.h"
 #include "ctl/umem/umem.h"
 
@@ -196,6 +197,13 @@ static void show_late(void *arg, uint64_t addr, uint32_t bytes)
 		      bytes);
 }
 
+static void show_packet(void *arg, const uint8_t *packet, uint32_t bytes)
+{
+	const struct late *l = arg;
+
+	l->fn(l->arg, l->ifindex, packet - sizeof(struct sl_meta), sizeof(struct sl_meta), bytes);
+}
+
 void sl_broker_late(uint32_t umem, uint8_t member, const struct sl_broker_lane *lane,
 		    sl_broker_late_fn *late, void *arg)
 {
@@ -210,6 +218,7 @@ void sl_broker_late(uint32_t umem, uint8_t member, const struct sl_broker_lane *
 
 		if (!rings_of(&lane->leases[i], &x))
 			sl_share_take_rx(&u->info.share, member, &x, show_late, &l);
+		sl_packet_ring_take(&lane->leases[i], show_packet, &l);
 	}
 	sl_broker_leave(&g);
 }
