@@ -20,8 +20,8 @@ extern "C" {
  * (the log says why) and stays offloaded. */
 int sl_hand_back(int fd);
 /* Accepts one of the connections that came to a listener before sl_hand_back(), and that nothing
- * but accept4(2) by the library would find; addr, len and flags as there. Waits for handshakes under
- * way, at most 20 ms. The descriptor; -EAGAIN: none is left; -errno. */
+ * but accept4(2) by the library would find; addr, len and flags as there. Waits for handshakes
+ * under way, at most 20 ms. The descriptor; -EAGAIN: none is left; -errno. */
 int sl_accept_left(int fd, struct sockaddr *addr, socklen_t *len, int flags);
 /* Hands back an epoll set's members, those that come later included: the kernel or another process
  * will use the set. 0; -EBADF: no set of ours, or a signal handler interrupted a call on it. */
