@@ -21,6 +21,7 @@ static const struct command {
 } commands[] = {
 	{"run", sl_tool_run, "run a program with its sockets offloaded"},
 	{"stat", sl_tool_stat, "counters of running programs (vma_stats)"},
+	{"top", sl_tool_top, "the busiest offloaded sockets, live"},
 	{"rule", sl_tool_rule, "list, test and change the rules"},
 	{"flow", sl_tool_flow, "list connections and sockets, and move them to the kernel or back"},
 	{"ss", sl_tool_ss, "sockets as ss(8) lists them, offloaded ones included"},

@@ -16,6 +16,7 @@ int sl_tool_rule(int argc, char **argv);
 int sl_tool_daemon(int argc, char **argv);
 int sl_tool_flow(int argc, char **argv);
 int sl_tool_ss(int argc, char **argv);
+int sl_tool_top(int argc, char **argv);
 int sl_tool_capture(int argc, char **argv);
 int sl_tool_pace(int argc, char **argv);
 int sl_tool_demo(int argc, char **argv);

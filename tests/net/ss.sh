@@ -14,7 +14,7 @@ plain() {
 	sed -E "s/via:sluice//; s/cgroup:[^ ]*//; s/(sk|ino|lane|uid|pid)[:=][0-9a-f]+//g; s/Port *Process/Port Process/
 		s/:$(($1 / 100))([0-9]{2})\b/:77\1/g; s/[[:space:]]+/ /g; s/ $//" | sort
 }
-# What is compared: options and filters, in the words of ss; PORT is the first port of the run.
+# Compared: options and filters, in the words of ss; PORT is the first port of the run.
 ASKED=(
 	"-tuan" "-tan" "-uan" "-ltn" "-lun" "-tn" "-tun" "-tuanp" "-tuan4" "-uan6" "-Htuane" "-tuanO"
 	"-tan state established" "-tan state all exclude listening" "-tan state connected exclude time-wait"
@@ -77,6 +77,8 @@ run() {
 		same "offloaded: ${ASKED[i]}" "$what" "$(ask sluice_ss "${ASKED[i]}" $PORT)"
 	done
 	same "only ours" $n "$(sluice_ss --sluice -Htuan | wc -l)"
+	same "top lists them" $n "$(b "$SL" top -b -n 1 -k "$TMP" | grep -cE ":$((PORT / 100))[0-9]{2} ")"
+	ok "top ends by q, and orders by a key" screen
 	ok "a wrong filter is refused" not sluice_ss "sport ="  2>/dev/null
 	ok "what TCP has measured" file_says "cwnd:" sluice_ss -Htni dst "$A4"
 	ok "memory" file_says "skmem:(r" sluice_ss -Huanm src "$B4"
@@ -90,6 +92,24 @@ run() {
 	same "the other connection lives" 1 "$(left)"
 	finish one
 	same "they end as on the kernel" "$(cat "$TMP/ended.kernel")" "$(cat "$TMP/ended.one")"
+}
+screen() { # of sluice top, on a terminal
+	b python3 - "$SL" top -d 60 -k "$TMP" <<-'END'
+		import os, pty, sys
+		pid, tty = pty.fork()
+		if not pid:
+		    os.execv(sys.argv[1], sys.argv[1:])
+		got = b""
+		def until(text):
+		    global got
+		    while text not in got:
+		        got += os.read(tty, 4096)
+		until(b"by rate")
+		os.write(tty, b">")
+		until(b"by packets")
+		os.write(tty, b"q")
+		sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+	END
 }
 alike() { [ "$(cat "$TMP/kernel.$1")" = "$(ask sluice_ss "${ASKED[$1]}" $PORT)" ]; }
 file_says() { "${@:2}" | grep -q -e "$1"; } # what, command...
