@@ -73,7 +73,7 @@ run() {
 	ok "all are Sluice's" wait_until 20 said $n
 	for i in "${!ASKED[@]}"; do
 		what=$(cat "$TMP/kernel.$i")
-		wait_until 5 alike "$i"
+		[ "$i" -gt 0 ] || wait_until 5 alike 0 # (counters are written once a second)
 		same "offloaded: ${ASKED[i]}" "$what" "$(ask sluice_ss "${ASKED[i]}" $PORT)"
 	done
 	same "only ours" $n "$(sluice_ss --sluice -Htuan | wc -l)"
