@@ -197,7 +197,13 @@ show_where() {
 }
 wait_udp() { bound "$1" "${3:-30}" udp "$2" || { show_where; die "nobody binds UDP port $2 on $1"; }; }
 wait_tcp() { bound "$1" "${3:-30}" tcp "$2" || { show_where; die "nobody listens on TCP port $2 on $1"; }; }
-file_has() { grep -q -e "$2" "$1"; } # file, pattern
+file_has() { # file, pattern
+	local lines
+	case $2 in
+	*[!A-Za-z0-9\ ]*) grep -q -e "$2" "$1" ;; # (any other pattern is asked for without a process)
+	*) mapfile -t lines <"$1" && [[ "${lines[*]}" == *"$2"* ]] ;;
+	esac
+}
 wait_line() { wait_until "${3:-30}" file_has "$1" "$2" || die "$1 never said: $2"; }
 # The file of a program (steady) whose second word counts: prints it; sets COUNT to it, without a process. (The program
 # writes the file while it is read: a file that is empty just then is read as 0.)

@@ -10,17 +10,13 @@ broker() { b "$BIN/share" broker "$DEV_B" "$B4" 7000 "${ROUNDS:-60}" <"$TMP/end"
 broker &
 BROKER=$!
 exec 9>"$TMP/end"
-until grep -q ready "$TMP/broker"; do
-	kill -0 "$BROKER" || die "the broker ended: $(cat "$TMP/broker")"
-	sleep 0.05
-done
+# Waits until the broker says so, or has ended. (A loop that starts grep and sleep would use half a core meanwhile.)
+said() { file_has "$TMP/broker" "$1" || gone "$BROKER"; }
+wait_until 300 said ready && ! gone "$BROKER" || die "the broker ended: $(cat "$TMP/broker")"
 a "$BIN/share" peer "$B4" 7000 <"$TMP/go" >"$TMP/peer" 9>&- &
 PEER=$!
 exec 8>"$TMP/go"
-until grep -q died "$TMP/broker"; do
-	kill -0 "$BROKER" || die "the broker ended: $(cat "$TMP/broker")"
-	sleep 0.05
-done
+wait_until 300 said died && ! gone "$BROKER" || die "the broker ended: $(cat "$TMP/broker")"
 exec 8>&-
 ok "nothing of the living one's is lost" wait "$PEER"
 exec 9>&-
