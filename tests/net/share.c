@@ -126,15 +126,18 @@ static void answer(const struct sl_rx_desc *d)
 
 static unsigned turn(void)
 {
+	static bool again, filled = true;
 	struct sl_rx_desc d[16];
 	unsigned n = xsk.rx.ops->burst(&xsk.rx, d, 16);
 
 	for (unsigned i = 0; i < n; i++)
 		answer(&d[i]);
-	if (xsk.tx.posted)
-		xsk.tx.ops->kick(&xsk.tx);
-	if (n)
-		xsk.rx.ops->refill(&xsk.rx, &cache);
+	/* A busy queue leaves frames on the ring, and a pool that is empty now the fill ring: until
+	 * the next turn. */
+	if (xsk.tx.posted || again)
+		again = xsk.tx.ops->kick(&xsk.tx) == -EAGAIN;
+	if (n || !filled)
+		filled = xsk.rx.ops->refill(&xsk.rx, &cache);
 	if (xsk.tx.unreaped >= 8)
 		xsk.tx.ops->reap(&xsk.tx, &cache);
 	return n;
