@@ -3,7 +3,7 @@
  * hundreds of programs, and each of those three tools takes some 10 ms of a core. This one is
  * linked statically, so its start is cheap, and LD_PRELOAD does not reach it.
  *
- *   within [-u UID GID] NETNS [NAME=VALUE..] -- PROGRAM [ARGUMENT..]
+ *   within [-u UID GID] NETNS [NAME=VALUE..] -- [NAME=VALUE..] PROGRAM [ARGUMENT..]
  *
  * -u: as that user, without supplementary groups, without capabilities in the bounding set, and
  * with no new privileges. Exit status: PROGRAM's; 126 or 127 if it cannot be run, 125 if anything
@@ -50,7 +50,10 @@ int main(int argc, char **argv)
 	for (i++; i < argc && strcmp(argv[i], "--"); i++)
 		if (putenv(argv[i]))
 			err(125, "%s", argv[i]);
-	if (++i >= argc)
+	for (i++; i < argc && strchr(argv[i], '='); i++)
+		if (putenv(argv[i]))
+			err(125, "%s", argv[i]);
+	if (i >= argc)
 		errx(125, "no program");
 	execvp(argv[i], argv + i);
 	err(errno == ENOENT ? 127 : 126, "%s", argv[i]);
