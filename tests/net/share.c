@@ -247,12 +247,17 @@ static struct sl_share_left bury(struct child *c)
 {
 	struct sl_broker_lane lane = {port.ifindex, c->lane, c->leases, port.nqueues};
 	struct sl_share_left left;
-	int err;
+	int err = 0;
 
 	sl_broker_died(0, (uint8_t)c->member);
 	sl_broker_mute(&lane, 1);
 	sl_broker_grace();
-	err = sl_broker_bury(0, (uint8_t)c->member, &lane, 1, &left);
+	for (int i = 0; i < 500; i++) { /* (a live member can be in the lock, without a core) */
+		err = sl_broker_bury(0, (uint8_t)c->member, &lane, 1, &left);
+		if (err != -EBUSY)
+			break;
+		usleep(10000);
+	}
 	if (err)
 		die("bury", err);
 	close(c->sock);
