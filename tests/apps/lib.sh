@@ -18,11 +18,11 @@ APPS=$TESTS/apps
 
 server_is_ours() { [ "$MODE" = server ] || [ "$MODE" = both ]; }
 client_is_ours() { [ "$MODE" = client ] || [ "$MODE" = both ]; }
-by_mode() {
+pick() { # as in net/lib.sh
+	WHO=$1
 	case $1 in
-	pa) if client_is_ours; then echo sa; else echo a; fi ;;
-	pb) if server_is_ours; then echo sb; else echo b; fi ;;
-	*) echo "$1" ;;
+	pa) if client_is_ours; then WHO=sa; else WHO=a; fi ;;
+	pb) if server_is_ours; then WHO=sb; else WHO=b; fi ;;
 	esac
 }
 said() { echo "$TMP/$MODE.$1"; }
