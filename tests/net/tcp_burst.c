@@ -208,7 +208,7 @@ static int send_pairs(char **arg)
 	unsigned done = 0, tries = 0, segments = 0, before;
 	long was;
 
-	for (; done < n && tries < 20 * n; tries++) {
+	for (; done < n && tries < 200 * n; tries++) {
 		before = info_of(fd, offsetof(struct tcp_info, tcpi_data_segs_out));
 		was = switches();
 		send_piece(fd, 10, &sent);

@@ -192,6 +192,17 @@ def take(s, n):
     return out
 
 
+def skip(s, n):
+    """Reads n bytes, or those before the end, and returns how many."""
+    left = n
+    while left:
+        got = s.recv(min(left, 1 << 16))
+        if not got:
+            break
+        left -= len(got)
+    return n - left
+
+
 def to_end(s):
     """Reads up to the end; returns the number of bytes and how the stream ended."""
     n = 0
