@@ -5,7 +5,9 @@
 
 #include "base/guard.h"
 #include "base/sys.h"
+#include "ctl/front/broker.h"
 #include "sluice.h"
+#include "sock/core/life.h"
 #include "sock/core/sock.h"
 #include "sock/core/udp_sock.h"
 #include "sock/dgram/dgram.h"
@@ -14,6 +16,7 @@
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 
+#define AGAIN_MS         100
 #define SIN6_LEN_RFC2133 24 /* net/ipv6.h: without the scope */
 
 /* bind(2) of a socket that has a name fails as in __inet_bind(), which checks the family first. (A
@@ -28,6 +31,32 @@ static int bind_named(const struct sl_sock *sk, const struct sockaddr *addr, soc
 	return v4 && addr->sa_family == AF_UNSPEC && !in->sin_addr.s_addr ? -EINVAL : -EAFNOSUPPORT;
 }
 
+/* The daemon may still hold its copy of a socket that this process has closed: it closes what it
+ * was passed in a thread of its own, some milliseconds later on a busy machine. */
+static bool is_free_soon(const struct sockaddr *addr, socklen_t len)
+{
+	struct sl_addr a;
+	uint32_t scope;
+	uint16_t port;
+
+	return sl_broker_is_leased() && sl_addr_from_sockaddr(addr, len, &a, &port, &scope) == 0 &&
+	       sl_sock_port_was_ours(port);
+}
+
+static int bind_to(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	int err = sl_sys_bind(fd, addr, len);
+
+	if (sl_likely(err != -EADDRINUSE) || !is_free_soon(addr, len))
+		return err;
+	for (int i = 0; i < AGAIN_MS && err == -EADDRINUSE; i++) {
+		sl_sys(SYS_nanosleep, &pause, NULL);
+		err = sl_sys_bind(fd, addr, len);
+	}
+	return err;
+}
+
 SL_API
 int sl_bind(int fd, const struct sockaddr *addr, socklen_t len)
 {
@@ -36,7 +65,7 @@ int sl_bind(int fd, const struct sockaddr *addr, socklen_t len)
 
 	if (sl_sock_is_tcp(sk) && sl_tcp_sock_is_named(sk) && !sl_guard_touch(addr, len))
 		return bind_named(sk, addr, len);
-	err = sl_sys_bind(fd, addr, len);
+	err = sk ? bind_to(fd, addr, len) : sl_sys_bind(fd, addr, len);
 
 	if (err == 0 && sk) {
 		sl_sock_decide(sk);

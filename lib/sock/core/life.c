@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/compat.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -290,10 +291,30 @@ static void end(struct sl_sock *sk, int fd, bool shared)
 	}
 }
 
+/* Ports of sockets that ended lately, a place for each by the port's low bits: the time in ms, and
+ * the port. Atomic. */
+#define ENDED_PORTS 64
+#define ENDED_MS    1000
+static uint64_t ended[ENDED_PORTS];
+
+static uint64_t now_ms(void)
+{
+	return sl_now_ns() / 1000000;
+}
+
+bool sl_sock_port_was_ours(uint16_t port)
+{
+	uint64_t e = sl_load(&ended[port % ENDED_PORTS]);
+
+	return port && (uint16_t)e == port && now_ms() - (e >> 16) < ENDED_MS;
+}
+
 void sl_sock_finish(struct sl_sock *sk, int fd, bool shared)
 {
 	const struct sl_sock_ops *ops = sl_sock_ops(sk);
 
+	if (sk->local_port)
+		sl_store(&ended[sk->local_port % ENDED_PORTS], now_ms() << 16 | sk->local_port);
 	end(sk, fd, shared);
 	if (ops->ended)
 		ops->ended(sk);

@@ -71,6 +71,9 @@ void sl_sock_drop_number(struct sl_sock *sk, int fd);
 /* Ends a socket for which nothing stands any more; slow is held, and released. fd: its last
  * descriptor; shared: a child may have it. */
 void sl_sock_finish(struct sl_sock *sk, int fd, bool shared);
+/* True: a socket of this process with that local port has ended within the last second. Any
+ * thread. */
+bool sl_sock_port_was_ours(uint16_t port);
 extern uint32_t sl_forks;     /* how often the process has forked */
 uint32_t sl_inode_of(int fd); /* the file's inode number; 0: no file */
 /* True: the descriptor is in the network namespace that we mirror. */
