@@ -6,8 +6,8 @@
 #include "base/timer.h"
 #include "tcp/tcp.h"
 
-void sl_tcp_timer_rearm(struct sl_tcp *c);     /* arms the one timer after deadlines have changed */
-void sl_tcp_timer_on_sent(struct sl_tcp *c);   /* data were sent: RTO, TLP */
+void sl_tcp_timer_rearm(struct sl_tcp *c);   /* arms the one timer after deadlines have changed */
+void sl_tcp_timer_on_sent(struct sl_tcp *c); /* data were sent: RTO, TLP */
 /* Call when the first piece was sent again, or any piece while no time-out is armed. */
 void sl_tcp_timer_on_sent_again(struct sl_tcp *c);
 void sl_tcp_timer_on_syn(struct sl_tcp *c);    /* SYN or SYN-ACK was sent */
