@@ -150,3 +150,50 @@ void sl_fd_child(void)
 			sl_fd_forget((int)fd);
 	}
 }
+
+/* An entry of getdents64(2). */
+struct entry {
+	uint64_t ino;
+	int64_t off;
+	uint16_t reclen;
+	uint8_t type;
+	char name[];
+};
+
+/* -1: no number, as "." and "..". */
+static int number_of(const char *name)
+{
+	int n = 0;
+
+	if (!*name)
+		return -1;
+	for (; *name; name++) {
+		if (*name < '0' || *name > '9' || n > INT32_MAX / 10 - 1)
+			return -1;
+		n = n * 10 + (*name - '0');
+	}
+	return n;
+}
+
+int sl_fd_each(void (*fn)(int fd, void *arg), void *arg)
+{
+	_Alignas(8) char buf[1024];
+	long dir = sl_sys(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+			  0),
+	     n;
+
+	if (dir < 0)
+		return (int)dir;
+	while ((n = sl_sys(SYS_getdents64, dir, buf, sizeof(buf))) > 0) {
+		for (long at = 0; at < n;) {
+			const struct entry *e = (const struct entry *)(buf + at);
+			int fd = number_of(e->name);
+
+			if (fd >= 0 && fd != dir)
+				fn(fd, arg);
+			at += e->reclen;
+		}
+	}
+	sl_sys_close((int)dir);
+	return (int)n;
+}

@@ -40,4 +40,8 @@ void sl_fd_forget(int fd);
  * sl_fd_guard() noted, and forgets the numbers of closed ones. */
 void sl_fd_child(void);
 
+/* Calls fn for each open descriptor of the process but the one it reads, as /proc/self/fd lists
+ * them. fn may close them. 0; -errno: the list cannot be read. errno is not touched. */
+int sl_fd_each(void (*fn)(int fd, void *arg), void *arg);
+
 #endif

@@ -10,13 +10,11 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <xdp/libxdp.h>
 
+#include "base/fds.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/device/device.h"
@@ -63,47 +61,23 @@ void sl_libs_restore(void)
 	libxdp_set_print(saved_xdp_print);
 }
 
-static void close_leak(int fd, uint32_t prog_id)
+static void close_leak(int fd, void *arg)
 {
+	const uint32_t *prog_id = arg;
 	struct bpf_prog_info info = {0};
 	uint32_t len = sizeof(info), id = 0;
 
+	if (fd < 3 || fd >= LEAKS_END)
+		return;
 	if (!bpf_obj_get_info_by_fd(fd, &info, &len))
 		id = info.id;
-	if (id && id == prog_id && !strcmp(info.name, SL_STEER_PROG))
+	if (id && id == *prog_id && !strcmp(info.name, SL_STEER_PROG))
 		sl_sys_close(fd);
-}
-
-/* False: the list of the process's descriptors cannot be read. */
-static bool close_listed(int list, uint32_t prog_id)
-{
-	char buf[4096] __attribute__((aligned(8)));
-	const struct dirent64 *d;
-	long n = 0;
-
-	if (list < 0)
-		return false;
-	while ((n = sl_sys(SYS_getdents64, list, buf, sizeof(buf))) > 0) {
-		for (long at = 0; at < n; at += d->d_reclen) {
-			int fd;
-
-			d = (const struct dirent64 *)(buf + at);
-			fd = atoi(d->d_name); /* 0: "." and ".." */
-			if (fd >= 3 && fd < LEAKS_END && fd != list)
-				close_leak(fd, prog_id);
-		}
-	}
-	return n == 0;
 }
 
 void sl_libs_close_leaks(uint32_t prog_id)
 {
-	int list =
-		sl_sysi(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (!close_listed(list, prog_id)) /* no /proc */
+	if (sl_fd_each(close_leak, &prog_id)) /* no /proc */
 		for (int fd = 3; fd < LEAKS_END; fd++)
-			close_leak(fd, prog_id);
-	if (list >= 0)
-		sl_sys_close(list);
+			close_leak(fd, &prog_id);
 }

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/fds.h"
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/call/start.h"
@@ -22,14 +23,6 @@
 #include "sock/core/sock.h"
 #include "sock/listen/listen.h"
 #include "sock/stream/tconn.h"
-
-struct dirent64_head {
-	uint64_t ino;
-	int64_t off;
-	uint16_t reclen;
-	uint8_t type;
-	char name[];
-};
 
 static bool survives(int fd)
 {
@@ -96,28 +89,17 @@ static struct sl_sock *sock_behind(int fd)
 	return sl_sock_find(has_inode, &inode);
 }
 
-static void look_at_fd(int fd, bool vfork)
+static void look_at_fd(int fd, void *arg)
 {
 	struct sl_sock *sk = survives(fd) ? sock_behind(fd) : NULL;
+	const bool *vfork = arg;
 
 	if (!sk)
 		return;
 	sl_tlisten_strange(sk);
-	if (sk->passed || (vfork && is_to_go(sk)))
+	if (sk->passed || (*vfork && is_to_go(sk)))
 		sl_keeper_tell_parent_of(sk, fd);
 	sl_tlisten_over_exec(sk);
-}
-
-static int number_of(const char *name)
-{
-	int n = 0;
-
-	for (; *name; name++) {
-		if (*name < '0' || *name > '9' || n > INT32_MAX / 10 - 1)
-			return -1;
-		n = n * 10 + (*name - '0');
-	}
-	return n;
 }
 
 static bool wants_to_go(struct sl_sock *sk, void *arg)
@@ -134,26 +116,9 @@ static bool is_a_parents(struct sl_sock *sk, void *arg)
  * heap. */
 static void before_child_exec(bool vfork)
 {
-	_Alignas(8) char buf[2048];
-	long n;
-	int dir;
-
 	if (!sl_sock_find(vfork ? wants_to_go : is_a_parents, NULL))
 		return;
-	dir = (int)sl_sys(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC,
-			  0);
-	while (dir >= 0 && (n = sl_sys(SYS_getdents64, dir, buf, sizeof(buf))) > 0) {
-		for (long at = 0; at < n;) {
-			struct dirent64_head *d = (struct dirent64_head *)(buf + at);
-			int fd = number_of(d->name);
-
-			if (fd >= 0 && fd != dir)
-				look_at_fd(fd, vfork);
-			at += d->reclen;
-		}
-	}
-	if (dir >= 0)
-		sl_sys_close(dir);
+	(void)sl_fd_each(look_at_fd, &vfork);
 }
 
 /* This process becomes another program ----------------------------------------------------------

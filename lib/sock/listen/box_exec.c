@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/un.h>
 
+#include "base/fds.h"
 #include "base/sys.h"
 #include "sock/core/sock.h"
 #include "sock/listen/box.h"
@@ -78,8 +79,9 @@ struct search {
 	int in, out;
 };
 
-static void look_at_fd(struct search *s, int fd)
+static void look_at_fd(int fd, void *arg)
 {
+	struct search *s = arg;
 	struct sockaddr_un name;
 	socklen_t len = sizeof(name);
 
@@ -95,43 +97,12 @@ static void look_at_fd(struct search *s, int fd)
 		s->in = fd;
 }
 
-struct dirent64_head {
-	uint64_t ino;
-	int64_t off;
-	uint16_t reclen;
-	uint8_t type;
-	char name[];
-};
-
-static void look_at_all(struct search *s)
-{
-	_Alignas(8) char buf[2048];
-	int dir = (int)sl_sys(SYS_openat, AT_FDCWD, "/proc/self/fd",
-			      O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-	long n;
-
-	while (dir >= 0 && (n = sl_sys(SYS_getdents64, dir, buf, sizeof(buf))) > 0) {
-		for (long at = 0; at < n;) {
-			const struct dirent64_head *d = (struct dirent64_head *)(buf + at);
-			int fd = 0;
-
-			for (const char *c = d->name; *c >= '0' && *c <= '9'; c++)
-				fd = fd * 10 + (*c - '0');
-			if (d->name[0] != '.')
-				look_at_fd(s, fd);
-			at += d->reclen;
-		}
-	}
-	if (dir >= 0)
-		sl_sys_close(dir);
-}
-
 void sl_tlisten_after_exec(const struct sl_sock *sk)
 {
 	struct search s = {.in = -1, .out = -1};
 
 	s.len = prefix_of(sk->inode, s.path);
-	look_at_all(&s);
+	(void)sl_fd_each(look_at_fd, &s);
 	if (s.in >= 0 && s.out >= 0)
 		sl_tbox_adopt(sk, s.in, s.out);
 }
