@@ -92,7 +92,8 @@ static uint8_t state_of(const struct sl_sock_stats *k)
 	return k->remote_port ? SL_SS_ESTABLISHED : SL_SS_CLOSE;
 }
 
-/* What the counters have of TCP_INFO. The program updates them once a second. */
+/* Fills in the fields of TCP_INFO that the counters have. The program updates these once a second.
+ */
 static void read_info(struct tcp_info *i, const struct sl_sock_stats *k)
 {
 	i->tcpi_state = (uint8_t)k->tcpi_state;

@@ -84,7 +84,7 @@ struct sl_ss_filter *sl_ss_filter(int n, char *const *words, uint32_t *states, c
 bool sl_ss_fits(const struct sl_ss_filter *f, const struct sl_ss_sock *k);
 
 /* ss_users.c -----------------------------------------------------------------------------------
- * Reads which descriptors of which processes stand for which socket, as far as the caller may. */
+ * Reads, for each socket, the processes and their descriptors, as far as the caller may. */
 void sl_ss_users_read(void);
 /* Appends users:(("program",pid=N,fd=N),...) of the inode to buf. False: nobody is known. */
 bool sl_ss_users(uint32_t inode, char *buf, size_t len);

@@ -90,7 +90,7 @@ static struct counts counts_of(const struct sl_sock_stats *k)
 			       k->rx_drops + k->rx_mem_drops};
 }
 
-/* What has been counted per second; a counter that was set to zero counts from there. */
+/* Counts per second. A counter that somebody has set to zero meanwhile counts from zero. */
 static double rate(uint64_t after, uint64_t earlier, double seconds)
 {
 	return (double)(after >= earlier ? after - earlier : after) / seconds;

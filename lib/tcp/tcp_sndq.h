@@ -38,7 +38,7 @@ static inline struct sl_txseg *sl_tcp_piece(const struct sl_tcp *c, uint32_t i)
 	return &c->tx[i & (c->txsize - 1)];
 }
 
-/* Of the last piece in the queue, while it was not sent */
+/* Marks that only the queue's last piece has, until it is sent. */
 #define SL_TXS_PUSH (1u << 3)  /* in marks: goes in spite of a cork */
 #define SL_TXS_EOR  SL_TCP_RST /* in flags, but not sent: is not lengthened */
 

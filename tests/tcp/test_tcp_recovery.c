@@ -217,7 +217,7 @@ static void late_answers_to_probes(struct t *t)
 	check(t, counted(t, SL_TCPC_RTO) == 0);
 }
 
-/* The same by a duplicate ACK, of a peer without DSACK. */
+/* A peer without DSACK ends the probe by a duplicate ACK. */
 static void duplicate_answer_to_a_probe(struct t *t)
 {
 	t_open(t);

@@ -65,8 +65,8 @@ struct sl_tx_req;
 ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct sl_tx_req *q);
 ssize_t sl_tcp_sock_recv(struct sl_sock *sk, int fd, const struct iovec *iov, size_t niov,
 			 size_t len, struct msghdr *msg, int flags);
-/* What a call gives that finds the receive queue empty: 0: the stream has ended; -EAGAIN: it has
- * not; or the connection's error, which it takes (*broken is set). Lane held. */
+/* The result of a receive call that finds the queue empty. 0: the stream has ended; -EAGAIN: it has
+ * not. Otherwise takes the connection's error, returns it and sets *broken. Lane held. */
 int sl_tcp_sock_ended(struct sl_tconn *c, bool *broken);
 /* Connects to the address of sendto(MSG_FASTOPEN), without waiting: 0, -EREMOTE (the kernel's now)
  * or -errno. */

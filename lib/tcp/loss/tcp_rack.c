@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which pieces have arrived and which are lost: SACK blocks (RFC 2018, 2883) and RACK (RFC 8985).
- * What follows for the window is tcp_loss.c's, the marks are tcp_marks.c's.
+ * tcp_loss.c changes the window; tcp_marks.c keeps the marks.
  *
  * Theory of operation. RACK judges by time: what was sent well before something that has arrived is
  * lost. Pieces sent once lie in the queue in order of time, so rack_hint need only move on; pieces
