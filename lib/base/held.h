@@ -16,28 +16,35 @@ extern __thread uint32_t sl_held __attribute__((tls_model("initial-exec")));
  * none. */
 extern __thread struct timespec *sl_held_sleep __attribute__((tls_model("initial-exec")));
 
-/* The end of the outermost section with signals that wait, or of none. */
-void sl_held_over(uint32_t held);
+/* The end of a section while signals wait, or of none. */
+void sl_held_over(void);
 
-/* Begins a section. */
+/* Begins a section. One instruction: a signal between a load and a store would set a flag that the
+ * store loses. */
 static inline void sl_hold(void)
 {
-	sl_held++;
+#if defined(__x86_64__)
+	__asm__ volatile("incl %0" : "+m"(sl_held) : : "cc", "memory");
+#else
+	__atomic_fetch_add(&sl_held, 1, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+#endif
 }
 
 /* Ends it. At the end of the outermost one the signals come that were put off, so their handlers
  * may run in here, and may never return. */
 static inline void sl_release(void)
 {
-	uint32_t held;
+	bool odd; /* signals wait, or there was no section */
 
+#if defined(__x86_64__)
+	__asm__ volatile("decl %0" : "+m"(sl_held), "=@ccs"(odd) : : "memory");
+#else
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	held = sl_held - 1;
-	if (sl_unlikely(held >= SL_HELD_SIGNALS))
-		sl_held_over(held);
-	else
-		sl_held = held;
+	odd = __atomic_sub_fetch(&sl_held, 1, __ATOMIC_RELAXED) & SL_HELD_SIGNALS;
+#endif
+	if (sl_unlikely(odd))
+		sl_held_over();
 }
 
 /* Called by a signal handler with its arguments. True: the thread is in a section, and the signal

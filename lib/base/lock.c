@@ -81,13 +81,12 @@ static void deliver(void)
 	sl_sys(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, 8);
 }
 
-void sl_held_over(uint32_t held)
+void sl_held_over(void)
 {
-	if (held == SL_HELD_SIGNALS)
+	if (sl_held == SL_HELD_SIGNALS)
 		deliver();
-	else if (held !=
-		 UINT32_MAX) /* (a handler past us has ended sections that it interrupted) */
-		sl_held = held;
+	else if (sl_held == UINT32_MAX) /* (a handler past us has ended what it interrupted) */
+		sl_held = 0;
 }
 
 /* The instruction itself has raised it: it would do so again at once. */
@@ -111,7 +110,8 @@ bool sl_held_defer(int sig, void *info, void *context)
 	uint64_t bit = 1ull << (sig - 1), mask;
 	ucontext_t *c = context;
 
-	if (sl_likely(!(sl_held & ~SL_HELD_SIGNALS)) || is_fault(sig, info))
+	/* (At the outermost end it is SL_HELD_SIGNALS until deliver() blocks all.) */
+	if (sl_likely(!sl_held) || is_fault(sig, info))
 		return false;
 	sl_sys(SYS_rt_sigprocmask, SIG_BLOCK, &bit, &mask, 8); /* (SA_NODEFER) */
 	if (sl_sys(SYS_rt_tgsigqueueinfo, sl_sys(SYS_getpid), sl_tid(), sig, info) < 0) {

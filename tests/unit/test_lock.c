@@ -11,8 +11,10 @@
 #include <signal.h>
 #include <sys/time.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
+#include "base/held.h"
 #include "base/lock.h"
 
 static struct sl_lock lock;
@@ -122,6 +124,77 @@ static void test_signal_handler_never_waits_for_itself(void **state)
 	assert_true(taken > 0);
 }
 
+#if defined(__x86_64__)
+/* A signal at each instruction of two sections, one inside the other: stepped through by the
+ * processor's trap flag. It is handled once, at once or at the sections' end. */
+static int at_step, steps, handled;
+static bool put_off;
+
+static void on_user(int sig)
+{
+	assert_int_equal(sl_held, 0);
+	handled++;
+}
+
+static void on_trap(int sig, siginfo_t *info, void *context)
+{
+	ucontext_t *c = context;
+	siginfo_t user = {.si_signo = SIGUSR1, .si_code = SI_QUEUE};
+
+	if (steps++ != at_step)
+		return;
+	c->uc_mcontext.gregs[REG_EFL] &= ~0x100;
+	put_off = sl_held_defer(SIGUSR1, &user, context);
+	if (!put_off)
+		handled++;
+}
+
+static void trap(bool on)
+{
+	if (on)
+		__asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" : : : "cc", "memory");
+	else
+		__asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" : : : "cc", "memory");
+}
+
+SL_APART static void two_sections(void)
+{
+	trap(true);
+	sl_hold();
+	sl_hold();
+	sl_release();
+	sl_release();
+	trap(false);
+}
+
+static void test_no_signal_is_lost_at_any_instruction(void **state)
+{
+	struct sigaction user = {.sa_handler = on_user};
+	struct sigaction step = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
+	sigset_t mask;
+	int late = 0;
+
+	sigfillset(&step.sa_mask);
+	sigaction(SIGUSR1, &user, NULL);
+	sigaction(SIGTRAP, &step, NULL);
+	for (at_step = 0; at_step <= steps; at_step++) {
+		steps = handled = 0;
+		put_off = false;
+		two_sections();
+		if (steps <= at_step)
+			break;
+		late += put_off;
+		pthread_sigmask(SIG_SETMASK, NULL, &mask);
+		assert_false(sigismember(&mask, SIGUSR1));
+		assert_int_equal(handled, 1);
+		assert_int_equal(sl_held, 0);
+	}
+	assert_true(late >= 2 && late < at_step);
+	signal(SIGTRAP, SIG_DFL);
+	signal(SIGUSR1, SIG_DFL);
+}
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -129,6 +202,9 @@ int main(void)
 		cmocka_unit_test(test_threads_exclude_each_other),
 		cmocka_unit_test(test_all_sleepers_are_woken),
 		cmocka_unit_test(test_signal_handler_never_waits_for_itself),
+#if defined(__x86_64__)
+		cmocka_unit_test(test_no_signal_is_lost_at_any_instruction),
+#endif
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
