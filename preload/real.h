@@ -178,6 +178,8 @@ bool sl_unshare_begin(int flags) __attribute__((visibility("hidden")));
 void sl_unshare_end(bool begun) __attribute__((visibility("hidden")));
 /* uring.c: this process has made a ring. */
 extern bool sl_uring_seen __attribute__((visibility("hidden")));
+/* The descriptor is about to listen, while there is a ring. */
+void sl_uring_listens(int fd) __attribute__((visibility("hidden")));
 /* These numbers are closed, or will mean other files. errno stays. */
 void sl_uring_forget(unsigned first, unsigned last) __attribute__((visibility("hidden")));
 /* confine.c: seccomp(2). */

@@ -67,7 +67,7 @@ SL_SYS(connect)
 int listen(int fd, int backlog)
 {
 	if (sl_unlikely(sl_load(&sl_uring_seen)))
-		(void)sl_pass(fd);
+		sl_uring_listens(fd);
 	if (!ours(fd))
 		return REAL(listen)(fd, backlog);
 	return (int)done(lib.listen(fd, backlog));

@@ -9,11 +9,11 @@
  * thread of the kernel looks at the ring, or the ring was made out of sight) all sockets of the
  * process become the kernel's, and stay so.
  *
- * A listener that begins to listen when there is a ring stays with the kernel. One that listened
- * before may have connections in the library's queue, which the ring's accept would never find: as
- * long as there are any, an accept is changed to a NOP that completes with the descriptor of one
- * (IORING_NOP_INJECT_RESULT, since Linux 6.10). A multishot accept ends by it, and the program
- * makes another. */
+ * A listener that begins to listen when there is a ring stays with the kernel, unless the rings
+ * have been used for files alone (MariaDB's). One that listened before may have connections in the
+ * library's queue, which the ring's accept would never find: as long as there are any, an accept is
+ * changed to a NOP that completes with the descriptor of one (IORING_NOP_INJECT_RESULT, since Linux
+ * 6.10). A multishot accept ends by it, and the program makes another. */
 #include "real.h"
 
 #include <sys/mman.h>
@@ -93,7 +93,14 @@ static const uint64_t uses_socket =
 	1ull << 29 | 1ull << 30 | 1ull << 33 | 1ull << 34 | 1ull << 46 | 1ull << 47 | 1ull << 48 |
 	1ull << 49 | 1ull << 56 | 1ull << 57 | 1ull << 58 | 1ull << 59 | 1ull << 60 | 1ull << 61;
 
+/* Operations for sockets alone, and those that wait for any descriptor. */
+static const uint64_t is_network = 1ull << 6 | 1ull << 9 | 1ull << 10 | 1ull << 13 | 1ull << 16 |
+				   1ull << 26 | 1ull << 27 | 1ull << 29 | 1ull << 34 | 1ull << 45 |
+				   1ull << 47 | 1ull << 48 | 1ull << 56 | 1ull << 57 | 1ull << 58 |
+				   1ull << 59;
+
 bool sl_uring_seen;
+static bool has_files, has_network; /* what was submitted so far; atomic */
 
 static const char by_thread[] = "a thread of the kernel reads an io_uring (IORING_SETUP_SQPOLL)";
 static const char out_of_sight[] = "an io_uring was made out of the library's sight";
@@ -140,6 +147,10 @@ static void look_at(volatile struct sqe *shared)
 {
 	const struct sqe e = *shared; /* the program may change it meanwhile */
 
+	if (e.op > OP_LAST || is_network >> e.op & 1)
+		sl_store(&has_network, true);
+	else if (e.op != OP_NOP)
+		sl_store(&has_files, true);
 	if (e.op <= OP_LAST && !(uses_socket >> e.op & 1) && e.op != OP_FILES_UPDATE)
 		return;
 	switch (e.op) {
@@ -284,6 +295,12 @@ static void note(int fd, const struct params *p)
 	errno = saved;
 }
 
+void sl_uring_listens(int fd)
+{
+	if (!sl_load(&has_files) || sl_load(&has_network))
+		(void)sl_pass(fd);
+}
+
 void sl_uring_forget(unsigned first, unsigned last)
 {
 	int saved = errno;
@@ -319,7 +336,7 @@ static void before_enter(int fd, unsigned to_submit, unsigned flags)
 	int saved = errno;
 	const struct ring *r;
 
-	if (!to_submit || !sl_may_have_ours() || sl_load(&sl_all_left))
+	if (!to_submit || sl_in_vfork || sl_load(&sl_all_left))
 		return;
 	if (flags & ENTER_REGISTERED_RING) { /* fd is an index into a table of the kernel's */
 		for (unsigned i = 0; i < sl_load_acquire(&nrings); i++)
@@ -471,7 +488,7 @@ static void before_submit(const struct io_uring *ring)
 	uint32_t mask = *ring->sq.mask;
 	int saved = errno;
 
-	if (!sl_may_have_ours() || sl_load(&sl_all_left))
+	if (sl_in_vfork || sl_load(&sl_all_left))
 		return;
 	for (uint32_t i = ring->sq.sqe_head; i != ring->sq.sqe_tail; i++)
 		look_at((struct sqe *)(ring->sq.sqes + ((size_t)(i & mask) << shift)));

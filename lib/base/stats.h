@@ -122,7 +122,8 @@ enum sl_stat_move { SL_MOVE_NONE, SL_MOVE_HAND_BACK, SL_MOVE_TAKE_OVER, SL_MOVE_
 	SL_REASON(SHARED, "another program of the host receives on the same address and port")     \
 	SL_REASON(OPTION, "a socket option that is not done in user space")                        \
 	SL_REASON(FORKED, "shared with a child process")                                           \
-	SL_REASON(PASSED, "passed to another process")                                             \
+	SL_REASON(PASSED,                                                                          \
+		  "passed to another process, or to the kernel itself (io_uring, BPF, stdio)")     \
 	SL_REASON(NETNS, "created in another network namespace")                                   \
 	SL_REASON(CLAIM, "the steering rule could not be added")                                   \
 	SL_REASON(MEMORY, "out of memory or lanes")                                                \

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* uring_accept ADDRESS PORT FILE N: a server that listens, lets N connections come until FILE
  * exists, then makes an io_uring, and accepts by that alone: those that waited, and one that comes
- * later. It echoes once to each. */
+ * later. It echoes once to each.
+ * uring_accept ADDRESS PORT "" N: a server that reads a file by an io_uring, then listens, and
+ * accepts N connections by accept(2). It echoes once to each. */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <linux/io_uring.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -87,6 +90,31 @@ static void serve(int ring, int lsn, int by)
 	close(fd);
 }
 
+static void read_file(int ring)
+{
+	static char buf[4096];
+	int fd = open("/proc/self/exe", O_RDONLY);
+
+	if (once(ring, (struct io_uring_sqe){.opcode = IORING_OP_READ,
+					     .fd = fd,
+					     .addr = (uintptr_t)buf,
+					     .len = sizeof(buf)}) != sizeof(buf))
+		exit(1);
+	close(fd);
+}
+
+static void serve_by_calls(int lsn)
+{
+	char buf[100];
+	ssize_t n;
+	int fd = accept(lsn, NULL, NULL);
+
+	n = recv(fd, buf, sizeof(buf), 0);
+	if (n < 0 || send(fd, buf, (size_t)n, 0) != n)
+		exit(1);
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	struct sockaddr_in6 six = {.sin6_family = AF_INET6};
@@ -94,6 +122,8 @@ int main(int argc, char **argv)
 	int is_six = strchr(argv[1], ':') != NULL, one = 1, n = atoi(argv[4]), lsn, ring;
 
 	(void)argc;
+	if (!*argv[3])
+		read_file(make_ring());
 	lsn = socket(is_six ? AF_INET6 : AF_INET, SOCK_STREAM, 0);
 	four.sin_port = six.sin6_port = htons((uint16_t)atoi(argv[2]));
 	inet_pton(is_six ? AF_INET6 : AF_INET, argv[1],
@@ -102,6 +132,11 @@ int main(int argc, char **argv)
 	if (bind(lsn, is_six ? (void *)&six : (void *)&four, is_six ? sizeof(six) : sizeof(four)) ||
 	    listen(lsn, 64))
 		return 1;
+	if (!*argv[3]) {
+		while (n--)
+			serve_by_calls(lsn);
+		return 0;
+	}
 	while (access(argv[3], F_OK))
 		usleep(10000);
 	ring = make_ring();
