@@ -138,12 +138,17 @@ DEPS_TEST := libcmocka-dev iproute2 ethtool sockperf iperf3 socat python3 netcat
 	bind9-dnsutils unbound dnsperf nodejs libclang-rt-dev valgrind clang-format clang-tidy cppcheck \
 	procps gnuplot-nox redis-server nginx-light wrk curl libpython3.11-testsuite \
 	libibverbs-dev rdma-core ibverbs-providers ibverbs-utils \
-	memcached git openssh-server rsync openssl tshark apache2-bin apache2-utils strace systemd binutils
+	memcached git openssh-server rsync openssl tshark apache2-bin apache2-utils strace systemd binutils \
+	lighttpd mosquitto mosquitto-clients
+# For `make apps`.
+DEPS_ZOO := haproxy mariadb-server varnish squid dovecot-imapd dovecot-pop3d slapd ldap-utils vsftpd \
+	snmpd snmp chrony bind9 nsd stunnel4 openvpn qperf rabbitmq-server beanstalkd iperf exim4-daemon-light iputils-ping \
+	python3-uvicorn python3-uvloop python3-grpcio python3-zmq
 # Only the programs of the servers are wanted: no server is started when its package is installed.
 NO_START := /usr/sbin/policy-rc.d
 .PHONY: deps
 deps:
-	@missing=$$(for p in $(DEPS_BUILD) $(DEPS_TEST); do \
+	@missing=$$(for p in $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_MORE); do \
 		dpkg-query -W -f '$${db:Status-Status}' $$p 2>/dev/null | grep -qx installed || echo $$p; done); \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ]; then \
@@ -200,6 +205,7 @@ help:
 		'  check-long   the long tests that check leaves out (tests/long.txt)' \
 		'  tests        build the tests' \
 		'  run-tests    the whole suite; T="net unit tests/net/wire.sh" chooses' \
+		'  apps         servers of others (tests/zoo), each beside the kernel; T=tests/zoo/NAME.sh chooses' \
 		'  layers       check the order of the rooms, circles, places of prototypes, sizes' \
 		'  asan         the suite under AddressSanitizer and UndefinedBehaviorSanitizer; T=... chooses' \
 		'  asan-build   only build for it, into build-asan' \

@@ -169,16 +169,14 @@ bool sl_get(void *to, const void *from, size_t n) __attribute__((visibility("hid
 bool sl_pass(int fd) __attribute__((visibility("hidden")));
 bool sl_pass_list(const int *fds, size_t n) __attribute__((visibility("hidden")));
 bool sl_pass_by_ioctl(int fd, unsigned long req, void *arg) __attribute__((visibility("hidden")));
-/* rw.c */
-void sl_pass_rights(const struct msghdr *msg) __attribute__((visibility("hidden")));
+void sl_pass_rights(const struct msghdr *msg) __attribute__((visibility("hidden"))); /* rw.c */
 bool sl_pass_by_address(const struct sockaddr *addr, socklen_t len)
 	__attribute__((visibility("hidden")));
 /* unshare.c: around a call that unshares what these flags say (CLONE_*). */
 bool sl_unshare_begin(int flags) __attribute__((visibility("hidden")));
 void sl_unshare_end(bool begun) __attribute__((visibility("hidden")));
-/* uring.c: this process has made a ring. */
+/* uring.c: this process has made a ring; its descriptor is about to listen, when it has. */
 extern bool sl_uring_seen __attribute__((visibility("hidden")));
-/* The descriptor is about to listen, while there is a ring. */
 void sl_uring_listens(int fd) __attribute__((visibility("hidden")));
 /* These numbers are closed, or will mean other files. errno stays. */
 void sl_uring_forget(unsigned first, unsigned last) __attribute__((visibility("hidden")));

@@ -73,7 +73,7 @@ trap 'kill -- -$REST 2>/dev/null' EXIT
 nice -n 10 tests/vm/lib_fetch.sh kernel 6.18 >/dev/null 2>&1 &
 
 BUILD=$BUILD FAMILIES=4 APPS_MODES="kernel server both" LONG=plain MODES_SHARED="oracle one" MODES_ALONE="oracle one both" \
-	suite "the suite"
+	suite "the suite" apps preload net sim vm bpf tcp unit tests/zoo/lighttpd.sh tests/zoo/mosquitto.sh
 wait $REST
 fuzzers=$?
 if [ "$(cat "$BUILD/check.asan")" = 0 ]; then

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Runs the tests: rooms or single files given as arguments, else all rooms.
+# Runs the tests: rooms or single files given as arguments, else all rooms but zoo.
 #
-#   tests/run.sh [-j JOBS] [-t SECONDS] [apps preload net sim vm bpf tcp unit | path/to/test ...]
+#   tests/run.sh [-j JOBS] [-t SECONDS] [apps preload net sim vm bpf tcp unit zoo | path/to/test ...]
 #
 # At most JOBS (6) tests run at a time. Two may always run; more start only while the cores are idle,
 # as most tests wait for a peer or a timer. Rooms with long tests come first, so that short tests

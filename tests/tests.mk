@@ -109,6 +109,12 @@ tsan:
 	$(MAKE) BUILD=build-tsan SAN=thread CFLAGS="-O1 -g" tests
 	BUILD=build-tsan MODES="oracle one" tests/run.sh $(or $(T),unit tests/net/tcp_threads.sh)
 
+# Servers of others (tests/zoo), one after the other: how each does, beside the kernel.
+.PHONY: apps
+apps: tests
+	$(MAKE) deps DEPS_MORE="$(DEPS_ZOO)"
+	BUILD=$(BUILD) tests/run.sh -j 1 $(or $(T),zoo)
+
 # Tests in guests that QEMU emulates, with other NICs and other kernels (tests/vm/lib.sh). Their Debian packages are
 # fetched once, into VM_CACHE. VM_SUITE="udp_basic tcp_close" runs only these of the suite.
 .PHONY: vm vm-zc vm-kernels vm-net vm-events
