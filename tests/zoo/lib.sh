@@ -30,8 +30,8 @@ idles() { # name
 	if [ "$MODE" = kernel ]; then
 		IDLE_OF[$1]=$after
 	elif server_is_ours; then
-		ok "$1: idle for $IDLE_MS ms it takes $after us of CPU, by the kernel ${IDLE_OF[$1]}" \
-			test "$after" -le $((IDLE_OF[$1] * 2 + IDLE_SPARE_US))
+		ok "$1: idle for $IDLE_MS ms it takes $after us of CPU, by the kernel ${IDLE_OF[$1]:-0}" \
+			test "$after" -le $((${IDLE_OF[$1]:-0} * 2 + IDLE_SPARE_US))
 	fi
 }
 # Says how many sockets of the programs on host b are offloaded, and the reasons of the others; none may be without.
@@ -69,7 +69,7 @@ zoo() { # name, port, tcp or udp
 	for MODE in $MODES; do
 		server >"$(said server)" 2>&1
 		SERVER=$BG
-		if ! wait_until 30 is_there "$PORT" "$kind"; then
+		if ! wait_until 60 is_there "$PORT" "$kind"; then
 			fail "$name does not listen"
 			tail -n 15 "$(said server)"
 			stop "$SERVER"
