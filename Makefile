@@ -158,12 +158,14 @@ deps:
 		apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
 	else echo "run: sudo apt-get install" $$missing; exit 1; fi
 
+# Names of other tools under which the tool does their work (tools/main.c).
+ALIASES := vma_stats mlnx_qos tc_wrap tc_wrap.py
 MAN_PAGES := $(wildcard tools/*.[157] tools/*/*.8 conf/*.[157] preload/*.[157])
 .PHONY: install
 install: all
 	install -d $(DESTDIR)$(PREFIX)/{bin,lib/pkgconfig,include/mellanox,share/man/man{1,5,7,8},share/sluice,share/bash-completion/completions}
 	install -m 755 $(BUILD)/sluice $(BUILD)/sluiced $(DESTDIR)$(PREFIX)/bin/
-	ln -sf sluice $(DESTDIR)$(PREFIX)/bin/vma_stats
+	for n in $(ALIASES); do ln -sf sluice $(DESTDIR)$(PREFIX)/bin/$$n; done
 	install -m 755 $(BUILD)/libsluice.so $(DESTDIR)$(PREFIX)/lib/libsluice.so.1
 	ln -sf libsluice.so.1 $(DESTDIR)$(PREFIX)/lib/libsluice.so
 	install -m 755 $(BUILD)/libsluice-preload.so $(DESTDIR)$(PREFIX)/lib/
@@ -171,13 +173,14 @@ install: all
 	install -m 644 lib/compat/vma_extra.h $(DESTDIR)$(PREFIX)/include/mellanox/
 	sed 's,@VERSION@,$(VERSION),' conf/sluice.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/sluice.pc
 	install -m 644 conf/sluice.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/sluice
-	ln -sf sluice $(DESTDIR)$(PREFIX)/share/bash-completion/completions/vma_stats
+	for n in $(ALIASES); do ln -sf sluice $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$n; done
 	install -m 644 conf/sluice.conf conf/sluiced.conf $(DESTDIR)$(PREFIX)/share/sluice/
 	install -m 755 conf/connectx-check $(DESTDIR)$(PREFIX)/share/sluice/
 	sed 's,@PREFIX@,$(PREFIX),' conf/sluiced.service >$(DESTDIR)$(PREFIX)/share/sluice/sluiced.service
 	for m in $(MAN_PAGES); do \
 		install -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/ || exit 1; done
 	ln -sf sluice-stat.1 $(DESTDIR)$(PREFIX)/share/man/man1/vma_stats.1
+	for n in mlnx_qos tc_wrap; do ln -sf sluice-qos.1 $(DESTDIR)$(PREFIX)/share/man/man1/$$n.1; done
 
 # A tree of its own, as the package's prefix is another.
 .PHONY: deb

@@ -7,7 +7,7 @@ _sluice() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} tool=${COMP_WORDS[0]} command=${COMP_WORDS[1]}
 	local words=()
 	case $tool in
-	*vma_stats) command= ;;
+	*vma_stats | *mlnx_qos | *tc_wrap | *tc_wrap.py) command= ;;
 	*)
 		if [ "$COMP_CWORD" = 1 ]; then
 			mapfile -t COMPREPLY < <(compgen -W "$("$tool" help 2>/dev/null | sed -n 's/^  \([a-z]*\) .*/\1/p')" -- "$cur")
@@ -17,7 +17,11 @@ _sluice() {
 	esac
 	case $prev in
 	-p | --pid) mapfile -t words < <(compgen -G '/proc/[0-9]*' | sed 's,/proc/,,') ;;
-	-d | -i | --device) [ "$command" != stat ] && [ -n "$command" ] && mapfile -t words < <(ls /sys/class/net) ;;
+	-d | -i | --device | --interface)
+		if [[ $command:$prev != qos:-d && $tool:$prev != *mlnx_qos:-d ]] && [ "$command" != stat ] && [[ $command || $tool == *mlnx_qos || $tool == *tc_wrap* ]]; then
+			mapfile -t words < <(ls /sys/class/net)
+		fi
+		;;
 	esac
 	if [ ${#words[@]} = 0 ]; then
 		if [ "$command" = run ] && [[ $cur != -* ]]; then # a setting, or the program
@@ -35,4 +39,4 @@ _sluice() {
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "${words[*]}" -- "$cur")
 }
-complete -o default -F _sluice sluice vma_stats
+complete -o default -F _sluice sluice vma_stats mlnx_qos tc_wrap tc_wrap.py

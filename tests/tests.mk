@@ -66,6 +66,12 @@ $(VLAN_DIR)/libsluice.so: $(LIB_OBJ) $(VLAN_DIR)/told.o lib/sluice.map
 	$(Q)ln -sf libsluice.so $(@D)/libsluice.so.1
 $(VLAN_DIR)/libsluice-preload.so $(VLAN_DIR)/sluice: $(VLAN_DIR)/%: | $(BUILD)/%
 	$(Q)ln -sf ../../$* $@
+# The tool with a NIC that knows DCB, where the kernel has none (tests/qos/kernel.c).
+, := ,
+QOS_TOOL := $(BUILD)/tests/qos/sluice
+$(QOS_TOOL): $(TOOL_OBJ) $(DEATH_OBJ) $(BUILD)/tests/qos/kernel.o $(BUILD)/libsluice.a
+	$(call say,LD )
+	$(Q)$(CC) -o $@ $^ $(ALL_LDFLAGS) $(addprefix -Wl$(,)--wrap=sl_netlink_,send receive ask) $(LIBS) -lpcap
 # Starts the tests' programs: linked statically, and without a sanitizer, to start in little time.
 $(BUILD)/tests/net/within: tests/net/within.c
 	@mkdir -p $(@D)
@@ -78,7 +84,7 @@ $(UNIT_SRC:%.c=$(BUILD)/%.o) $(HELPER_SRC:%.c=$(BUILD)/%.o): | $(SKEL)
 .SECONDARY:
 
 .PHONY: tests
-tests: all $(UNIT_BIN) $(TCP_TEST_BIN) $(HELPER_BIN) $(SIM_NIC) $(SIM_BIN) $(VLAN_STAND_IN) $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/net/*.bpf.c))
+tests: all $(UNIT_BIN) $(TCP_TEST_BIN) $(HELPER_BIN) $(SIM_NIC) $(SIM_BIN) $(VLAN_STAND_IN) $(QOS_TOOL) $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/net/*.bpf.c))
 
 # Checking ------------------------------------------------------------------------------------
 .PHONY: check check-long layers run-tests asan asan-build tsan

@@ -27,11 +27,13 @@ static const struct command {
 	{"ss", sl_tool_ss, "sockets as ss(8) lists them, offloaded ones included"},
 	{"capture", sl_tool_capture, "packets of offloaded sockets, for Wireshark and tshark"},
 	{"pace", sl_tool_pace, "list sockets with a rate, and how they are held to it"},
+	{"qos", sl_tool_qos, "quality of service of a NIC (mlnx_qos, tc_wrap)"},
 	{"doctor", sl_tool_doctor, "what this machine can do, and what is in the way"},
 	{"daemon", sl_tool_daemon, "what sluiced lends, and to whom"},
 	{"demo", sl_tool_demo, "two namespaces, a program on the kernel and on Sluice"},
 	{"reaper", sl_tool_reaper, NULL},
 	{"vault", sl_tool_vault, NULL},
+	{"tc_wrap", sl_tool_tc_wrap, NULL},
 	{"version", tool_version, "print the version"},
 	{"help", tool_help, "print this"},
 };
@@ -40,9 +42,22 @@ static const struct command {
 static const struct {
 	const char *name, *command;
 } aliases[] = {
-	{"vma_stats", "stat"}, {"--version", "version"}, {"-V", "version"},
-	{"--help", "help"},    {"-h", "help"},
+	{"vma_stats", "stat"},
+	{"--version", "version"},
+	{"-V", "version"},
+	{"--help", "help"},
+	{"-h", "help"},
+	/* As the programs whose work they do: the tool is installed under these names, too. */
+	{"mlnx_qos", "qos"},
+	{"tc_wrap.py", "tc_wrap"},
 };
+
+/* True: the tool, called by this name, is that command alone. */
+static bool is_program(const char *name)
+{
+	return !strcmp(name, "vma_stats") || !strcmp(name, "mlnx_qos") ||
+	       !strncmp(name, "tc_wrap", strlen("tc_wrap"));
+}
 
 static const struct command *find_command(const char *name)
 {
@@ -77,8 +92,9 @@ int main(int argc, char **argv)
 	int status;
 
 	base = base ? base + 1 : argv[0];
-	if (!strcmp(base, "vma_stats"))
-		return find_command(base)->run(argc, argv);
+	c = is_program(base) ? find_command(base) : NULL;
+	if (c)
+		return c->run(argc, argv);
 	if (argc < 2) {
 		print_commands(stderr);
 		return 2;

@@ -19,6 +19,8 @@ int sl_tool_ss(int argc, char **argv);
 int sl_tool_top(int argc, char **argv);
 int sl_tool_capture(int argc, char **argv);
 int sl_tool_pace(int argc, char **argv);
+int sl_tool_qos(int argc, char **argv);
+int sl_tool_tc_wrap(int argc, char **argv);
 int sl_tool_demo(int argc, char **argv);
 int sl_tool_reaper(int argc, char **argv);
 int sl_tool_vault(int argc, char **argv);

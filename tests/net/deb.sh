@@ -20,9 +20,9 @@ DEB=$(ls "$TMP"/sluice_*.deb)
 same "it depends on libraries of the system" "libbpf1 libc6 libgcc-s1 libmnl0 libpcap0.8 libseccomp2 libxdp1" \
 	"$(dpkg-deb -f "$DEB" Depends | tr ',' '\n' | sed 's/^ *//; s/ (.*//; s/t64$//' | sort | xargs)"
 files=$(dpkg-deb -c "$DEB" | awk '{ print $6 }')
-for file in usr/bin/sluice usr/bin/sluiced usr/bin/vma_stats usr/lib/libsluice-preload.so usr/lib/libsluice.so.1 \
+for file in usr/bin/sluice usr/bin/sluiced usr/bin/vma_stats usr/bin/mlnx_qos usr/bin/tc_wrap usr/lib/libsluice-preload.so usr/lib/libsluice.so.1 \
 	usr/include/sluice.h usr/lib/pkgconfig/sluice.pc usr/lib/systemd/system/sluiced.service etc/sluice/sluiced.conf \
-	etc/sluice/sluice.conf usr/share/bash-completion/completions/sluice usr/share/man/man1/vma_stats.1.gz \
+	etc/sluice/sluice.conf usr/share/bash-completion/completions/sluice usr/share/man/man1/vma_stats.1.gz usr/share/man/man1/mlnx_qos.1.gz \
 	usr/share/man/man8/sluiced.8.gz usr/share/doc/sluice/copyright; do
 	ok "it has $file" grep -qx "./$file" <<<"$files"
 done

@@ -15,9 +15,10 @@ make -s -C "$TOP" install BUILD="${BUILD#"$TOP/"}" DESTDIR="$TMP/x" PREFIX="$PRE
 mv "$TMP/x$PREFIX" "$TMP/away"
 IN=$TMP/away
 
-same "what is installed" "bin/sluice bin/sluiced bin/vma_stats include/mellanox/vma_extra.h \
+same "what is installed" "bin/mlnx_qos bin/sluice bin/sluiced bin/tc_wrap bin/tc_wrap.py bin/vma_stats include/mellanox/vma_extra.h \
 include/sluice.h include/sluice_extra.h include/sluice_process.h lib/libsluice-preload.so lib/libsluice.so \
-lib/libsluice.so.1 lib/pkgconfig/sluice.pc share/bash-completion/completions/sluice share/bash-completion/completions/vma_stats \
+lib/libsluice.so.1 lib/pkgconfig/sluice.pc share/bash-completion/completions/mlnx_qos share/bash-completion/completions/sluice \
+share/bash-completion/completions/tc_wrap share/bash-completion/completions/tc_wrap.py share/bash-completion/completions/vma_stats \
 share/sluice/connectx-check share/sluice/sluice.conf share/sluice/sluiced.conf share/sluice/sluiced.service" \
 	"$(cd "$IN" && find . ! -type d ! -path './share/man/*' | sed 's,^\./,,' | sort | xargs)"
 ok "the preload library finds its other half beside it" grep -q " $IN/lib/libsluice.so.1" \
@@ -28,9 +29,11 @@ print(open("/proc/self/maps").read())')
 for page in "$IN"/share/man/man*/*; do
 	ok "manual page $(basename "$page")" grep -q '^\.TH' "$page"
 done
-for page in man1/sluice.1 man1/sluice-run.1 man1/vma_stats.1 man5/sluice.conf.5 man8/sluiced.8 man7/sluice-settings.7; do
+for page in man1/sluice.1 man1/sluice-run.1 man1/vma_stats.1 man1/mlnx_qos.1 man1/tc_wrap.1 man5/sluice.conf.5 man8/sluiced.8 man7/sluice-settings.7; do
 	ok "$page" test -s "$IN/share/man/$page"
 done
+ok "mlnx_qos and tc_wrap are there" grep -q 'sluice qos -i.*tc_wrap -i' \
+	<({ "$IN/bin/mlnx_qos" --help; "$IN/bin/tc_wrap" --help; "$IN/bin/tc_wrap.py" --help; } | grep usage | xargs)
 ok "vma_stats is there" grep -q sluice <("$IN/bin/vma_stats" --help 2>&1)
 printf '#include <sluice.h>\nint main(void) { return sl_is_ours(0); }\n' >"$TMP/t.c"
 ok "the header and the library serve a program" \
