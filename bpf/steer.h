@@ -9,7 +9,7 @@
 
 #include "meta.h"
 
-#define SL_STEER_ABI 7
+#define SL_STEER_ABI 8
 
 #define SL_MAX_FLOWS     262144 /* most entries of `flows` and `endpoints` (SLUICE_MAX_FLOWS) */
 #define SL_MAX_LOCALS    4096
@@ -17,6 +17,7 @@
 #define SL_GROUP_TARGETS 64
 #define SL_MAX_PICKED    65536 /* entries of `picked` at the most flows */
 #define SL_MAX_RULES     256
+#define SL_MAX_PACES     64
 #define SL_MAX_XSKS      4096   /* lanes * RX queues */
 #define SL_MAX_PORTS     131072 /* entries of `ports` */
 #define SL_MAX_STRAYS    1024   /* entries of `strays` */
@@ -166,6 +167,19 @@ struct sl_rule {
 /* `rules` has one entry more at its end, whose `line` field is a generation. Every writer of ours
  * raises it; bpftool need not. */
 
+/* `paces`: rates that the administrator gives to destinations; mmapable. The entry with address and
+ * port decides, else that with the address (the longest prefix first), else that with the port,
+ * else that with neither. Each socket that sends there is held to the rate. User space reads it. */
+struct sl_pace_rule {
+	__u8 addr[16];
+	__u32 prefix_len; /* bits of 128 (IPv4 /24 is 120); 0: any address */
+	__u16 port;       /* 0: any */
+	__u16 pad;
+	__u64 rate_kbps; /* 0: the entry is not used */
+	__u32 burst_bytes;
+	__u32 line; /* line of the configuration file, 0: set at run time */
+};
+
 /* `counters`: one entry, per CPU. */
 struct sl_counters {
 	__u64 pass_not_ip;      /* not IPv4 or IPv6, or more than two VLAN tags */
@@ -194,6 +208,7 @@ _Static_assert(sizeof(struct sl_endpoint_key) == 24, "map ABI");
 _Static_assert(sizeof(struct sl_claim) == 20, "map ABI");
 _Static_assert(sizeof(struct sl_port_config) == 40, "map ABI");
 _Static_assert(sizeof(struct sl_rule) == 128, "map ABI");
+_Static_assert(sizeof(struct sl_pace_rule) == 40, "map ABI");
 _Static_assert(sizeof(struct sl_stray) == 88, "map ABI");
 #endif
 

@@ -28,6 +28,7 @@
 #include "ctl/steer/pin.h"
 #include "ctl/umem/memory.h"
 #include "io/verbs.h"
+#include "pace.h"
 #include "steer.h"
 #include "tools.h"
 
@@ -603,6 +604,12 @@ static void check_mtu(const struct sl_device *d)
 		note("packets of more than %u bytes go through the kernel", most);
 }
 
+static void check_pace(const struct sl_device *d)
+{
+	if (!strcmp(d->driver, "mlx5_core"))
+		note("%s", sl_pace_nic_has_flows(d->name) ? SL_PACE_FLOWS : SL_PACE_NO_FLOWS);
+}
+
 static void check_device(const struct sl_device *d)
 {
 	const char *remedy, *obstacle = sl_device_obstacle(d, &remedy);
@@ -632,6 +639,7 @@ static void check_device(const struct sl_device *d)
 	check_hints(d);
 	check_checksum(d);
 	check_verbs(d);
+	check_pace(d);
 }
 
 int sl_tool_doctor(int argc, char **argv)

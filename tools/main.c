@@ -26,7 +26,7 @@ static const struct command {
 	{"flow", sl_tool_flow, "list connections and sockets, and move them to the kernel or back"},
 	{"ss", sl_tool_ss, "sockets as ss(8) lists them, offloaded ones included"},
 	{"capture", sl_tool_capture, "packets of offloaded sockets, for Wireshark and tshark"},
-	{"pace", sl_tool_pace, "list sockets with a rate, and how they are held to it"},
+	{"pace", sl_tool_pace, "list sockets with a rate; give rates to destinations and queues"},
 	{"qos", sl_tool_qos, "quality of service of a NIC (mlnx_qos, tc_wrap)"},
 	{"doctor", sl_tool_doctor, "what this machine can do, and what is in the way"},
 	{"daemon", sl_tool_daemon, "what sluiced lends, and to whom"},

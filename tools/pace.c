@@ -1,25 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sluice pace: lists sockets with SO_MAX_PACING_RATE, how they are paced, and how well. */
+/* sluice pace: lists sockets with a rate, how they are paced, and how well. */
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/settings.h"
 #include "base/stats_dir.h"
+#include "pace.h"
 #include "stat.h"
 #include "stat_file.h"
 #include "tools.h"
 
 static const char help[] =
 	"usage: sluice pace [--json] [--pid N]\n"
+	"       sluice pace set [-d DEV] ADDR[/LEN]|*:PORT|* RATE [burst BYTES]\n"
+	"       sluice pace set -d DEV -q QUEUE|-c CPU RATE\n"
+	"       sluice pace show [-d DEV]\n"
+	"       sluice pace unset [-d DEV] ADDR[/LEN]|*:PORT|*  or  -d DEV -q QUEUE|-c CPU  or  [-d DEV] --all\n"
 	"\n"
-	"Lists the sockets that have a rate (SO_MAX_PACING_RATE): the rate that was asked for and the\n"
+	"Lists the sockets that have a rate (SO_MAX_PACING_RATE, or that of their destination): the rate that was asked for and the\n"
 	"one that was measured while nothing but the rate held the socket up (frames, in kbit/s), the\n"
 	"burst in bytes, and who does it: the NIC, or the timing wheel of the socket's lane.\n"
 	"\n"
 	"  -p, --pid N          of that process\n"
 	"  -j, --json           as a JSON array\n"
-	"  -k, --directory DIR  where the counters are (SLUICE_STATS_SHMEM_DIR, default: of the user)\n";
+	"  -k, --directory DIR  where the counters are (SLUICE_STATS_SHMEM_DIR, default: of the user)\n"
+	"\n"
+	"set gives a rate (Mbit/s, or with kbit, mbit, gbit) to each offloaded socket that sends to the\n"
+	"destination, and where the NIC maps flows to queues, to the kernel's packets; or to a transmit\n"
+	"queue of the NIC. show lists these rates, unset takes them away.\n"
+	"\n"
+	"  -d, --device DEV     the device (without it: all that are offloaded)\n"
+	"  -q, --queue QUEUE    its transmit queue\n"
+	"  -c, --cpu CPU        the transmit queue of that processor\n"
+	"  -a, --all            all rates of destinations of offloaded sockets\n";
 
 struct options {
 	int pid;
@@ -138,6 +152,9 @@ int sl_tool_pace(int argc, char **argv)
 	struct options o = {0};
 	int c;
 
+	if (argc > 1 &&
+	    (!strcmp(argv[1], "set") || !strcmp(argv[1], "unset") || !strcmp(argv[1], "show")))
+		return sl_pace_change(argc - 1, argv + 1);
 	sl_settings_load(NULL);
 	o.dir = sl_settings.stats_shmem_dir[0] ? sl_settings.stats_shmem_dir : SL_STATS_AUTO;
 	optind = 1;

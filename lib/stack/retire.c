@@ -69,6 +69,7 @@ void sl_port_retire(struct sl_port *p)
 	sl_store(&p->info.ifindex, 0);
 	sl_store(&p->info.rules, NULL);
 	sl_store(&p->info.rules_rw, NULL);
+	sl_store(&p->info.paces, NULL);
 	sl_store_release(&p->stats, sl_port_nowhere.stats);
 	sl_stats_port_free(stats);
 	if (ifindex)

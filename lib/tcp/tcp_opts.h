@@ -14,8 +14,9 @@ struct sl_tcp_opts {
 	uint16_t syncnt;                                   /* TCP_SYNCNT, 0: params */
 	uint32_t keep_time_ms, keep_intvl_ms, keep_probes; /* 0: params */
 	uint32_t user_timeout_ms;
-	uint32_t linger2_ms; /* TCP_LINGER2; UINT32_MAX: close FIN_WAIT2 at once */
-	struct sl_pace pace; /* SO_MAX_PACING_RATE, of frames */
+	uint32_t linger2_ms;    /* TCP_LINGER2; UINT32_MAX: close FIN_WAIT2 at once */
+	struct sl_pace pace;    /* of frames: SO_MAX_PACING_RATE, or less by the owner */
+	uint64_t asked_bytes_s; /* SO_MAX_PACING_RATE, 0: none; the owner's */
 	/* Set by the owner if a NIC may pace: the core then asks ops->paced(). leaves_us: when the
 	 * segment given to the NIC last leaves it; 0: none was given. */
 	bool nic;

@@ -144,7 +144,7 @@ static void test_wrong_lines_are_placed_and_skipped(void **state)
 		const char *expected; /* part of it */
 		const char *found;
 	} cases[] = {
-		{"abuse os tcp_server *:1", 1, "use, application-id or log", "abuse"},
+		{"abuse os tcp_server *:1", 1, "use, pace, application-id or log", "abuse"},
 		{"use", 4, "os, sluice or vma", ""},
 		{"use kernel tcp_server *:1", 5, "os, sluice or vma", "kernel"},
 		{"  use os tcp server *:5001", 10, "a role", "tcp"},

@@ -130,12 +130,15 @@ static int load_policy(void)
 
 static void load_rules(void)
 {
+	const struct sl_pace_rule *paces;
 	const struct sl_rule *rules;
 	unsigned n;
 
 	sl_rules_load();
 	rules = sl_rules(&n);
 	sl_embedded_rules_set(rules, n);
+	paces = sl_paces(&n);
+	sl_embedded_paces_set(paces, n);
 }
 
 /* The network -----------------------------------------------------------------------------------

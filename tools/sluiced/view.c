@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rules of a device, for processes to read. A map that may only be read cannot be mapped
- * (bpf_map_mmap() wants a shared mapping, which a read-only descriptor does not give), so the
- * daemon keeps a copy in a sealed memfd, that is at most SL_VIEW_MS behind what bpftool writes. */
+/* The rules and paces of a device, for processes to read. A map that may only be read cannot be
+ * mapped (bpf_map_mmap() wants a shared mapping, which a read-only descriptor does not give), so
+ * the daemon keeps a copy in a sealed memfd, that is at most SL_VIEW_MS behind what bpftool writes.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,16 +12,17 @@
 
 #include "base/sys.h"
 #include "ctl/device/device.h"
+#include "ctl/lease/proto.h"
 #include "grant.h"
 #include "keep.h"
 #include "sluiced.h"
 
-#define VIEW_BYTES ((SL_MAX_RULES + 1) * sizeof(struct sl_rule))
+#define VIEW_BYTES sizeof(struct sl_lease_view)
 
 static struct view {
 	uint32_t ifindex; /* 0: unused */
 	int memfd;
-	struct sl_rule *rules;
+	struct sl_lease_view *policy;
 } views[SL_PORTS_MAX];
 
 static struct view *find_view(uint32_t ifindex)
@@ -33,7 +35,7 @@ static struct view *find_view(uint32_t ifindex)
 
 static void drop_view(struct view *v)
 {
-	munmap(v->rules, VIEW_BYTES);
+	munmap(v->policy, VIEW_BYTES);
 	sl_sys_close(v->memfd);
 	sl_keep_view(v->ifindex, -1);
 	v->ifindex = 0;
@@ -41,8 +43,8 @@ static void drop_view(struct view *v)
 
 static int map_view(struct view *v)
 {
-	v->rules = mmap(NULL, VIEW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, v->memfd, 0);
-	return v->rules == MAP_FAILED ? -errno : 0;
+	v->policy = mmap(NULL, VIEW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, v->memfd, 0);
+	return v->policy == MAP_FAILED ? -errno : 0;
 }
 
 /* The next daemon maps it for writing, too, so it is not sealed against that: clients get a
@@ -105,8 +107,10 @@ int sl_open_to_read(int memfd)
 
 static void sync_view(struct view *v, const struct sl_device *d)
 {
-	if (memcmp(v->rules, d->rules, VIEW_BYTES))
-		memcpy(v->rules, d->rules, VIEW_BYTES);
+	if (memcmp(v->policy->rules, d->rules, sizeof(v->policy->rules)))
+		memcpy(v->policy->rules, d->rules, sizeof(v->policy->rules));
+	if (memcmp(v->policy->paces, d->paces, sizeof(v->policy->paces)))
+		memcpy(v->policy->paces, d->paces, sizeof(v->policy->paces));
 }
 
 int sl_view_get(uint32_t ifindex)

@@ -172,6 +172,7 @@ void sl_device_keep(const struct sl_device *d, struct sl_vault_msg *m)
 	}
 	k->info.ports = NULL;
 	k->info.rules = k->info.rules_rw = NULL;
+	k->info.paces = NULL;
 	for (unsigned i = 0; i < SL_MAX_QUEUES; i++)
 		k->share_queue[i] = d->queue[i].share_queue;
 	keep_fds(d, k, m);

@@ -38,6 +38,7 @@ enum sl_map {
 	SL_MAP_COUNTERS,
 	SL_MAP_PICKED,
 	SL_MAP_STRAYS,
+	SL_MAP_PACES,
 	SL_MAP_COUNT
 };
 
@@ -133,8 +134,9 @@ struct sl_device {
 	uint8_t lane_part[SL_MAX_XSKS];       /* part that each lane belongs to */
 	uint16_t xsk[SL_MAX_XSKS];            /* records of the lanes' XSKs in the group's memory */
 	struct sl_port_uses *uses;
-	struct sl_rule *rules; /* mapped writable */
-	uint32_t replaced;     /* at most so many flow claims have been replaced in the map */
+	struct sl_rule *rules;      /* mapped writable */
+	struct sl_pace_rule *paces; /* mapped writable */
+	uint32_t replaced;          /* at most so many flow claims have been replaced in the map */
 	/* Bit set of the pages of info.ports that are mapped. */
 	uint64_t ports_pages[SL_MAX_PORTS * sizeof(uint64_t) / 4096 / 64];
 	uint16_t group_free[SL_MAX_GROUPS]; /* ring of unused groups, oldest first */

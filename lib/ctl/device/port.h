@@ -35,7 +35,8 @@ struct sl_port_info {
 	uint64_t *ports;             /* `ports`: SL_MAX_PORTS words; written by the broker alone */
 	const struct sl_rule *rules; /* `rules`: SL_MAX_RULES + 1 entries, live */
 	struct sl_rule *rules_rw;    /* the same array, for counting hits; NULL: not writable */
-	char pin_dir[64];            /* "" when not pinned */
+	const struct sl_pace_rule *paces; /* `paces`: SL_MAX_PACES entries, live */
+	char pin_dir[64];                 /* "" when not pinned */
 };
 
 /* TCP flows that sl_broker_port_strays() tells of at a time. */

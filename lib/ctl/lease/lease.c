@@ -17,7 +17,7 @@
 /* Ports ------------------------------------------------------------------------------------------
  */
 
-#define VIEW_BYTES ((SL_MAX_RULES + 1) * sizeof(struct sl_rule))
+#define VIEW_BYTES sizeof(struct sl_lease_view)
 
 /* The view of the rules outlives the port, by some others: its readers take no lock. */
 static const struct sl_rule *old[8];
@@ -41,18 +41,19 @@ static void drop_view(const struct sl_rule *rules)
 
 static int port_take(const struct sl_lease_port_ok *p, int fd, struct sl_port_info *out)
 {
-	void *rules = mmap(NULL, VIEW_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+	struct sl_lease_view *view = mmap(NULL, VIEW_BYTES, PROT_READ, MAP_SHARED, fd, 0);
 
-	if (rules == MAP_FAILED)
+	if (view == MAP_FAILED)
 		return -errno;
-	sl_apart(rules, VIEW_BYTES);
+	sl_apart(view, VIEW_BYTES);
 	*out = (struct sl_port_info){
 		.ifindex = p->ifindex,
 		.mtu = p->mtu,
 		.nqueues = p->nqueues,
 		.flags = p->flags,
 		.max_lanes = p->max_lanes,
-		.rules = rules,
+		.rules = view->rules,
+		.paces = view->paces,
 	};
 	memcpy(out->mac, p->mac, sizeof(out->mac));
 	memcpy(out->ifname, p->ifname, sizeof(out->ifname) - 1);

@@ -18,8 +18,14 @@
 #include "steer.h"
 
 #define SL_LEASE_MAGIC   0x4c534c53 /* "SLSL" */
-#define SL_LEASE_VERSION 11
+#define SL_LEASE_VERSION 12
 #define SL_LEASE_PATH    "/run/sluice/sluiced.sock"
+
+/* The view of a device's policy that PORT_OPEN gives: copies of the maps `rules` and `paces`. */
+struct sl_lease_view {
+	struct sl_rule rules[SL_MAX_RULES + 1];
+	struct sl_pace_rule paces[SL_MAX_PACES];
+};
 
 enum sl_lease_op {
 	SL_LEASE_OP_0, /* there is none of this number */

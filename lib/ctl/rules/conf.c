@@ -300,6 +300,74 @@ static int take_application_id(struct line *l, struct sl_rule *target)
 	return 0;
 }
 
+/* A rate: a number, in Mbit/s where no unit stands behind it. */
+static int take_rate(struct line *l, __u64 *kbps)
+{
+	static const struct {
+		const char *name;
+		uint32_t kbit;
+	} units[] = {{"kbit", 1}, {"mbit", 1000}, {"gbit", 1000000}, {"", 1000}};
+	static const char what[] =
+		"a rate above 0: a number, and kbit, mbit (without a unit) or gbit";
+	const char *w;
+	uint32_t v = 0;
+	size_t n;
+
+	skip_blanks(l);
+	if (take_number(l, 1000000000, what, &v))
+		return -EINVAL;
+	for (n = 0, w = l->p; w + n < l->end && !is_blank(w[n]);)
+		n++;
+	for (unsigned i = 0; v && i < sl_array_len(units); i++) {
+		if (n != strlen(units[i].name) || strncasecmp(w, units[i].name, n))
+			continue;
+		l->p += n;
+		*kbps = (uint64_t)v * units[i].kbit;
+		return 0;
+	}
+	return expected(l, what);
+}
+
+/* Parses the rest of a `pace` line. */
+static int take_pace(struct line *l, struct sl_pace_rule *r)
+{
+	struct sl_rule_end e;
+	int err = take_end(l, &e);
+
+	if (!err && e.port_min != e.port_max && (e.port_min || e.port_max != 65535))
+		err = expected(l, "one port or *, not a range");
+	if (!err)
+		err = take_rate(l, &r->rate_kbps);
+	if (!err && take_word(l, "burst")) {
+		skip_blanks(l);
+		err = take_number(l, 1u << 30, "the bytes of the burst", &r->burst_bytes);
+	}
+	if (!err && !at_end(l))
+		err = expected(l, "burst or the end of the line");
+	if (err)
+		return err;
+	memcpy(r->addr, e.addr, sizeof(r->addr));
+	r->prefix_len = e.prefix_len;
+	r->port = e.port_min == e.port_max ? e.port_min : 0;
+	r->line = l->number;
+	return 0;
+}
+
+static int add_pace(struct line *l, struct sl_conf *conf)
+{
+	struct sl_pace_rule r = {0};
+	int err = take_pace(l, &r);
+
+	if (err)
+		return err;
+	if (conf->npaces == SL_MAX_PACES) {
+		l->p = l->start;
+		return expected(l, "no more than 64 paces");
+	}
+	conf->paces[conf->npaces++] = r;
+	return 0;
+}
+
 static int take_destination(struct line *l, struct sl_conf *conf)
 {
 	const char *w;
@@ -374,8 +442,10 @@ static int take_statement(struct line *l, struct sl_conf *conf, struct sl_rule *
 		return take_application_id(l, target);
 	if (take_word(l, "log"))
 		return take_log(l, conf);
+	if (take_word(l, "pace"))
+		return add_pace(l, conf);
 	if (!take_word(l, "use"))
-		return expected(l, "use, application-id or log");
+		return expected(l, "use, pace, application-id or log");
 	err = take_use(l, &r);
 	if (err)
 		return err;
@@ -427,4 +497,12 @@ int sl_conf_rule(const char *text, size_t len, struct sl_rule *rule, struct sl_c
 	if (!take_word(&l, "use"))
 		return expected(&l, "use");
 	return take_use(&l, rule);
+}
+
+int sl_conf_pace(const char *text, size_t len, struct sl_pace_rule *pace, struct sl_conf_error *err)
+{
+	struct line l = line_of(text, len, 1, err);
+
+	memset(pace, 0, sizeof(*pace));
+	return take_pace(&l, pace);
 }

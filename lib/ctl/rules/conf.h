@@ -4,6 +4,7 @@
  *
  *   application-id <program glob|*> <id|*>
  *   use os|vma|sluice|sdp|sa|* <role>[|<role>...]|* <addr>:<ports>[:<addr>:<ports>]
+ *   pace <addr>:<port>|* <rate>[kbit|mbit|gbit] [burst <bytes>]
  *   log [destination stderr|syslog|file <path>] [min-level <n>]
  *
  * addr: *, IPv4[/len], [IPv6][/len]; ports: *, n, n-m. A # starts a comment. A wrong line is
@@ -25,7 +26,9 @@ typedef void sl_conf_error_fn(void *arg, const struct sl_conf_error *err);
 struct sl_conf {
 	struct sl_rule rules[SL_MAX_RULES]; /* in order; those for the same programs together */
 	unsigned n;
-	unsigned nunnamed;  /* of these, above the first application-id line */
+	unsigned nunnamed; /* of these, above the first application-id line */
+	struct sl_pace_rule paces[SL_MAX_PACES];
+	unsigned npaces;
 	int min_level;      /* from `log`; 0: not given */
 	char log_file[200]; /* "": not given, or stderr; may be SL_LOG_SYSLOG */
 };
@@ -39,6 +42,10 @@ unsigned sl_conf_parse(const char *text, size_t len, struct sl_conf *conf,
  * or -EINVAL and *err (line is 1). */
 int sl_conf_rule(const char *line, size_t len, struct sl_rule *rule, struct sl_conf_error *err);
 
+/* Parses what stands behind `pace` in a line into *pace. 0, or -EINVAL and *err (line is 1). */
+int sl_conf_pace(const char *line, size_t len, struct sl_pace_rule *pace,
+		 struct sl_conf_error *err);
+
 /* Reads and parses a file of at most 1 MB. Returns the number of wrong lines or -errno. */
 int sl_conf_read(const char *path, struct sl_conf *conf, sl_conf_error_fn *on_error, void *arg);
 
@@ -48,6 +55,8 @@ int sl_conf_read(const char *path, struct sl_conf *conf, sl_conf_error_fn *on_er
 int sl_rules_load(void);
 /* The loaded rules; valid for ever. */
 const struct sl_rule *sl_rules(unsigned *n);
+/* The loaded rates of destinations; valid for ever. */
+const struct sl_pace_rule *sl_paces(unsigned *n);
 /* Puts a line at the head of the rules of this process, before those of the file and of the daemon.
  * Sockets that are decided stay where they are. 0; -EINVAL and *err: the line is wrong; -ENOSPC.
  * Any thread. */

@@ -112,7 +112,7 @@ int sl_rules_load(void)
 	}
 	memcpy(loaded_from, from, strlen(from) + 1);
 	apply_log_statement();
-	sl_debug("conf", "%s: %u rules", from, loaded.n);
+	sl_debug("conf", "%s: %u rules, %u paces", from, loaded.n, loaded.npaces);
 	return (int)loaded.n;
 }
 
@@ -120,6 +120,12 @@ const struct sl_rule *sl_rules(unsigned *n)
 {
 	*n = loaded.n;
 	return loaded.rules;
+}
+
+const struct sl_pace_rule *sl_paces(unsigned *n)
+{
+	*n = loaded.npaces;
+	return loaded.paces;
 }
 
 /* Filled from the end, so that an array that a reader has found stays as it is. */

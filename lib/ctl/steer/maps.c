@@ -23,7 +23,7 @@ const char *const sl_map_names[SL_MAP_COUNT] = {
 	[SL_MAP_CONFIG] = "config", [SL_MAP_FLOWS] = "flows",   [SL_MAP_ENDPOINTS] = "endpoints",
 	[SL_MAP_LOCALS] = "locals", [SL_MAP_GROUPS] = "groups", [SL_MAP_PORTS] = "ports",
 	[SL_MAP_LANES] = "lanes",   [SL_MAP_RULES] = "rules",   [SL_MAP_COUNTERS] = "counters",
-	[SL_MAP_PICKED] = "picked", [SL_MAP_STRAYS] = "strays",
+	[SL_MAP_PICKED] = "picked", [SL_MAP_STRAYS] = "strays", [SL_MAP_PACES] = "paces",
 };
 
 #define PORTS_BYTES (SL_MAX_PORTS * sizeof(uint64_t))
@@ -32,12 +32,23 @@ const char *const sl_map_names[SL_MAP_COUNT] = {
 static struct sl_local_key *locals;
 static unsigned nlocals, max_locals;
 static struct sl_rule rules[SL_MAX_RULES];
+static struct sl_pace_rule paces[SL_MAX_PACES];
 
-static size_t rules_bytes(void)
+static size_t whole_pages(size_t bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-	return ((SL_MAX_RULES + 1) * sizeof(struct sl_rule) + page - 1) & ~(page - 1);
+	return (bytes + page - 1) & ~(page - 1);
+}
+
+static size_t rules_bytes(void)
+{
+	return whole_pages((SL_MAX_RULES + 1) * sizeof(struct sl_rule));
+}
+
+static size_t paces_bytes(void)
+{
+	return whole_pages(sizeof(paces));
 }
 
 /* True: a real-time kernel. There one packet's steering may interrupt another's on the same CPU,
@@ -114,6 +125,12 @@ static int try_map(struct sl_device *port)
 	sl_apart(p, rules_bytes());
 	port->rules = p;
 	port->info.rules = port->info.rules_rw = port->rules;
+	p = mmap(NULL, paces_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED,
+		 port->attach.map_fd[SL_MAP_PACES], 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	sl_apart(p, paces_bytes());
+	port->info.paces = port->paces = p;
 	/* Touched where there are claims only. */
 	p = mmap(NULL, sizeof(*port->uses), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		 0);
@@ -162,6 +179,7 @@ int sl_maps_open(struct sl_device *port, const char **why)
 	for (unsigned i = 0; i < nlocals; i++)
 		local_put(port, &locals[i]);
 	memcpy(port->rules, rules, sizeof(rules));
+	memcpy(port->paces, paces, sizeof(paces));
 	sl_maps_set_config(port);
 	return 0;
 }
@@ -214,10 +232,13 @@ void sl_maps_close(struct sl_device *port)
 		munmap(port->info.ports, PORTS_BYTES);
 	if (port->rules)
 		munmap(port->rules, rules_bytes());
+	if (port->paces)
+		munmap(port->paces, paces_bytes());
 	if (port->uses)
 		munmap(port->uses, sizeof(*port->uses));
 	port->info.ports = NULL;
 	port->info.rules = port->info.rules_rw = port->rules = NULL;
+	port->info.paces = port->paces = NULL;
 	port->uses = NULL;
 }
 
@@ -295,6 +316,22 @@ int sl_embedded_rules_set(const struct sl_rule *r, unsigned n)
 		memcpy(p->rules, rules, sizeof(rules));
 		__atomic_fetch_add(&p->rules[SL_MAX_RULES].line, 1, __ATOMIC_RELEASE);
 	}
+	sl_broker_leave(&g);
+	return 0;
+}
+
+int sl_embedded_paces_set(const struct sl_pace_rule *r, unsigned n)
+{
+	struct sl_broker_guard g;
+
+	if (n > SL_MAX_PACES)
+		return -E2BIG;
+	sl_broker_enter(&g);
+	memset(paces, 0, sizeof(paces));
+	if (n)
+		memcpy(paces, r, n * sizeof(*r));
+	for (struct sl_device *p = sl_port_first(); p; p = p->next)
+		memcpy(p->paces, paces, sizeof(paces));
 	sl_broker_leave(&g);
 	return 0;
 }

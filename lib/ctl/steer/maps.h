@@ -29,5 +29,6 @@ static inline void sl_port_word_change(uint64_t *word, uint64_t set, uint64_t cl
 void sl_embedded_local_add(const uint8_t addr[16]);
 void sl_embedded_local_del(const uint8_t addr[16]);
 int sl_embedded_rules_set(const struct sl_rule *rules, unsigned n);
+int sl_embedded_paces_set(const struct sl_pace_rule *paces, unsigned n);
 
 #endif

@@ -89,6 +89,7 @@ static const struct sl_job jobs[] = {
 	{"multicast groups", SL_JOB_SECOND, sl_mcast_recheck, NULL, groups_due_ns},
 	{"devices", SL_JOB_SECOND, NULL, sl_devices_look, sl_devices_due_ns},
 	{"policy", SL_JOB_SECOND, sl_policy_check, NULL, policy_due_ns},
+	{"rates of destinations", SL_JOB_SECOND, sl_paces_check, NULL, NULL},
 	{"policy, soon", SL_JOB_EVENTS, check_policy_if_due, NULL, NULL},
 	{"dead connections", SL_JOB_SECOND, reap, NULL, reap_due_ns},
 	{"peers that take nothing", SL_JOB_SECOND, NULL, sl_stuck_look, sl_stuck_due_ns},

@@ -109,6 +109,7 @@ static int bring_up_rest(bool again)
 		.addr_changed = sl_devices_addr_changed,
 	};
 	struct sl_broker_opts opts = sl_broker_opts_set();
+	const struct sl_pace_rule *paces;
 	const struct sl_rule *rules;
 	unsigned nrules;
 	int err;
@@ -127,6 +128,8 @@ static int bring_up_rest(bool again)
 		sl_rules_load();
 	rules = sl_rules(&nrules);
 	sl_broker_rules_set(rules, nrules);
+	paces = sl_paces(&nrules);
+	sl_broker_paces_set(paces, nrules);
 	err = sl_sock_table_init();
 	if (err == 0)
 		err = sl_net_open(&events);

@@ -20,6 +20,7 @@ static void child_udp(struct sl_sock *sk)
 	us->udp.size = us->udp.head = us->udp.tail = 0;
 	us->path.d = NULL;
 	us->pacer = NULL;
+	us->rule_pace = (struct sl_pace_ask){0};
 }
 
 /* A stream that is the kernel's already has nothing from us in a child, which may be confined to

@@ -3,6 +3,7 @@
 #ifndef SL_UDP_SOCK_H
 #define SL_UDP_SOCK_H
 
+#include "base/pace.h"
 #include "sock/core/sock.h"
 #include "udp/udp.h"
 #include "wire/wire.h"
@@ -48,11 +49,13 @@ struct sl_udp_sock {
 	};
 
 	/* send */
-	uint32_t stamps;        /* stamps wanted for each message, SOF_TIMESTAMPING_TX_* */
-	bool tx_blocked;        /* a send found no room: EPOLLOUT is owed; lane held */
-	uint32_t wmem;          /* bytes that are on a transmit ring; atomic */
-	struct sl_pacer *pacer; /* for SO_MAX_PACING_RATE; NULL: not set; lane held */
-	struct sl_list blocked; /* in the lane's or the pacer's list of blocked senders */
+	uint32_t stamps;              /* stamps wanted for each message, SOF_TIMESTAMPING_TX_* */
+	bool tx_blocked;              /* a send found no room: EPOLLOUT is owed; lane held */
+	uint32_t wmem;                /* bytes that are on a transmit ring; atomic */
+	struct sl_pacer *pacer;       /* for a rate; NULL: it never had one; lane held */
+	struct sl_pace_ask own_pace;  /* SO_MAX_PACING_RATE; lane held */
+	struct sl_pace_ask rule_pace; /* the lowest of its destinations' rates; lane held */
+	struct sl_list blocked;       /* in the lane's or the pacer's list of blocked senders */
 	struct sl_path path;
 	/* Settings that take every send off the fast path; tx_odd is nearly always 0. */
 	union {

@@ -27,6 +27,14 @@ int sl_dgram_ioctl(struct sl_sock *sk, int fd, unsigned long request, void *arg)
  */
 int sl_sock_pace_set(struct sl_sock *sk, int fd, const void *val, socklen_t len);
 void sl_sock_pace(struct sl_sock *sk); /* a datagram socket's rate has changed */
+/* The rates of destinations have changed. No lane held. */
+void sl_sock_pace_again(struct sl_sock *sk);
+/* The leg to post to instead of p->leg, by the rates of the socket and of p's destination. Lane
+ * held. */
+struct sl_path;
+struct sl_leg *sl_sock_pace_leg(struct sl_sock *sk, const struct sl_path *p);
+/* Notes the rate of p's destination while its packets still leave through the kernel. Lane held. */
+void sl_sock_pace_early(struct sl_sock *sk, const struct sl_path *p);
 int sl_sock_pace_get(const struct sl_sock *sk, void *val, const socklen_t *len);
 struct sl_pace_ask sl_sock_pace_ask(const struct sl_sock *sk); /* what was set */
 /* The socket leaves its lane, which is held. flush: the kernel sends from now on, after the

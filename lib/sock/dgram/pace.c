@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SO_MAX_PACING_RATE: bytes a second in 32 or 64 bits, as Linux has it, or libvma's value of three
+/* A datagram socket's rate: SO_MAX_PACING_RATE, or the administrator's for its destination if that
+ * is lower. A socket has one pacer; one that sends to several destinations with rates is held to
+ * the lowest of them, and packets to destinations without a rate pass by the pacer.
+ *
+ * SO_MAX_PACING_RATE: bytes a second in 32 or 64 bits, as Linux has it, or libvma's value of three
  * (struct sl_rate_limit). The kernel judges the first two and keeps the rate for the shadow. */
 #include <errno.h>
 
@@ -10,6 +14,7 @@
 #include "sock/dgram/dgram.h"
 #include "stack/pace.h"
 #include "stack/pace_int.h"
+#include "stack/paces.h"
 
 #define NO_RATE UINT64_MAX
 
@@ -66,18 +71,82 @@ static bool get_pacer(struct sl_sock *sk, const struct sl_pace_ask *ask)
 	return true;
 }
 
+/* Sets the pacer, if there is one, to the rate in force. Lane held. */
+static void set_pacer(struct sl_udp_sock *us)
+{
+	struct sl_pace_ask ask = sl_paces_lower(&us->own_pace, &us->rule_pace), was;
+
+	if (!us->pacer)
+		return;
+	was = sl_pacer_ask(us->pacer);
+	if (!sl_pace_ask_is_same(&was, &ask))
+		sl_pacer_set(us->pacer, &ask);
+}
+
 void sl_sock_pace(struct sl_sock *sk)
 {
 	struct sl_udp_sock *us = sl_udp_sk(sk);
-	struct sl_pace_ask ask = sl_sock_pace_ask(sk), was;
+	struct sl_pace_ask ask = sl_sock_pace_ask(sk);
 	struct sl_lane *lane;
 
 	if (!get_pacer(sk, &ask) || !sl_sock_lock(sk, &lane))
 		return;
-	if (us->pacer) {
-		was = sl_pacer_ask(us->pacer);
-		if (!sl_pace_ask_is_same(&was, &ask))
-			sl_pacer_set(us->pacer, &ask);
+	us->own_pace = ask;
+	set_pacer(us);
+	sl_sock_path_changed(sk);
+	sl_lane_unlock(lane);
+}
+
+/* True: the destination has a rate, and the pacer follows it. */
+static bool take_rule(struct sl_sock *sk, const struct sl_port *port, const struct sl_path *p)
+{
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+	struct sl_pace_ask ask = sl_paces_ask(port, &p->dst, p->port);
+
+	if (!ask.bytes_s && us->udp.connected && us->rule_pace.bytes_s) {
+		us->rule_pace = ask;
+		set_pacer(us);
+	}
+	if (!ask.bytes_s)
+		return false;
+	if (us->udp.connected || !us->rule_pace.bytes_s || ask.bytes_s < us->rule_pace.bytes_s)
+		us->rule_pace = ask;
+	if (!us->pacer)
+		sl_store(&us->pacer, sl_pacer_new(sk->stats));
+	set_pacer(us);
+	return us->pacer;
+}
+
+struct sl_leg *sl_sock_pace_leg(struct sl_sock *sk, const struct sl_path *p)
+{
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+	bool by_rule = sl_load(&sl_paces_used) && take_rule(sk, p->leg->port, p);
+
+	if (us->pacer && (by_rule || us->own_pace.bytes_s || !us->rule_pace.bytes_s))
+		return sl_pacer_leg(us->pacer, p->leg);
+	return p->leg;
+}
+
+void sl_sock_pace_early(struct sl_sock *sk, const struct sl_path *p)
+{
+	const struct sl_leg *leg = p->d->leg;
+
+	if (leg)
+		(void)take_rule(sk, leg->port, p);
+}
+
+void sl_sock_pace_again(struct sl_sock *sk)
+{
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+	struct sl_lane *lane;
+
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	/* Without a path the rate stays until the next send makes one: what waits must not leave at
+	 * once. */
+	if (us->path.d && us->path.leg) {
+		us->rule_pace = sl_paces_ask(us->path.leg->port, &us->path.dst, us->path.port);
+		set_pacer(us);
 	}
 	sl_sock_path_changed(sk);
 	sl_lane_unlock(lane);

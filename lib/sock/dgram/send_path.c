@@ -2,8 +2,9 @@
 /* Where a datagram goes: device, next hop and headers, kept with the socket for the next one. */
 #include "base/guard.h"
 #include "net/ipconf.h"
+#include "sock/dgram/dgram.h"
 #include "sock/dgram/send.h"
-#include "stack/pace.h"
+#include "stack/paces.h"
 #include "stack/port.h"
 #include "sock/core/udp_sock.h"
 
@@ -138,8 +139,10 @@ void sl_send_make_path(struct sl_sock *sk, struct sl_lane *lane, struct sl_path 
 		p->leg = NULL;
 	if (p->leg)
 		make_headers(sk, p, ctl);
-	if (p->leg && sl_unlikely(us->pacer))
-		p->leg = sl_pacer_leg(us->pacer, p->leg);
+	if (p->leg && sl_unlikely(us->pacer || sl_load(&sl_paces_used)))
+		p->leg = sl_sock_pace_leg(sk, p);
+	else if (sl_unlikely(sl_load(&sl_paces_used)))
+		sl_sock_pace_early(sk, p);
 }
 
 static uint32_t out_device(const struct sl_sock *sk, const struct sl_addr *dst, uint32_t scope)

@@ -12,6 +12,7 @@ void sl_policy_check(void);  /* the keeper's; no lock held */
 bool sl_policy_waits(void);  /* true: call sl_policy_check() again, even without an event */
 void sl_policy_stop(void);   /* the ports are going */
 void sl_policy_child(void);  /* after fork, in the child */
+void sl_paces_check(void);   /* paces.c: rates of destinations may have changed; the keeper's */
 /* stray.c: hands back connections whose segments reach the kernel. The number; keeper only. */
 uint32_t sl_strays_look(void);
 /* stuck.c: while packet memory is short, hands back connections whose peers take nothing; the

@@ -6,6 +6,7 @@
 
 #include "base/heap.h"
 #include "net/ipconf.h"
+#include "stack/paces.h"
 
 struct sl_dst *sl_tconn_find_dst(struct sl_lane *lane, const struct sl_tcp_key *k, uint32_t oif,
 				 uint32_t mark, uint8_t tos)
@@ -70,6 +71,8 @@ void sl_tconn_make_path(struct sl_tconn *c)
 	p->leg = sl_tconn_leg_of(d);
 	if (p->leg)
 		sl_tconn_make_headers(&p->hdr, d, k, c->tcp.tos, c->ttl, c->df);
+	if (p->leg && sl_unlikely(sl_load(&sl_paces_used)))
+		sl_tconn_rate(c);
 	if (p->leg)
 		sl_tconn_pace(c);
 }

@@ -193,6 +193,9 @@ static inline void sl_tconn_path_changed(struct sl_tconn *c)
 
 /* tcp_pace.c; lane held. Decides anew whether the NIC paces: the path or the rate has changed. */
 void sl_tconn_pace(struct sl_tconn *c);
+/* The lower of SO_MAX_PACING_RATE and the rate of the peer (stack/paces.h) holds from now on. Lane
+ * held. */
+void sl_tconn_rate(struct sl_tconn *c);
 bool sl_tconn_paced(struct sl_tconn *c, uint64_t *at_us); /* sl_tcp_ops.paced */
 /* Choose the leg for a segment, and record that it was posted there. */
 struct sl_leg *sl_tconn_way(struct sl_tconn *c, const struct sl_tcp_seg *seg);

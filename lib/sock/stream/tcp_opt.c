@@ -104,10 +104,9 @@ SOCK(s_sndbuf, sk->stats->sndbuf = (uint32_t)v)
 static void c_pacing(struct sl_tcp *t, int64_t v)
 {
 	struct sl_tconn *c = sl_tconn_of(t);
-	const struct sl_sock *sk = c->sk;
 
-	sl_pace_set(&sl_tcp_opts(t)->pace, v == -1 ? 0 : (uint64_t)v, sk ? sk->pace_burst : 0,
-		    t->host->now_us * 1000);
+	sl_tcp_opts(t)->asked_bytes_s = v == -1 ? 0 : (uint64_t)v;
+	sl_tconn_rate(c);
 	if (c->path && c->path->leg)
 		sl_tconn_pace(c);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SO_MAX_PACING_RATE of a TCP connection by the NIC.
+/* The rate of a TCP connection, and how a NIC keeps it.
  *
  * Theory of operation: TCP keeps the pace itself (lib/tcp/tcp_out.c). Where the NIC it sends by has
  * paced queues, the connection has a pacer (stack/pace_tcp.c), which TCP asks when it may post, as
@@ -10,6 +10,7 @@
 #include "sock/stream/tconn.h"
 #include "stack/pace.h"
 #include "stack/pace_int.h"
+#include "stack/paces.h"
 #include "tcp/tcp_out.h"
 
 #define DRAIN_NS 200000000ull
@@ -46,6 +47,25 @@ static struct sl_pacer *get_pacer(struct sl_tconn *c)
 	if (!c->path->pacer)
 		c->path->pacer = sl_pacer_new(sl_stats_sock_none());
 	return c->path->pacer;
+}
+
+void sl_tconn_rate(struct sl_tconn *c)
+{
+	const struct sl_tcp_key *k = &c->tcp.node.key;
+	struct sl_leg *leg = c->path ? c->path->leg : NULL;
+	struct sl_pace_ask own = {0}, rule = {0}, ask;
+	struct sl_pace *pace;
+
+	own.bytes_s = sl_tcp_opt(&c->tcp, asked_bytes_s);
+	own.burst_bytes = c->sk ? c->sk->pace_burst : 0;
+	if (leg)
+		rule = sl_paces_ask(leg->port, &k->remote, k->rport);
+	ask = sl_paces_lower(&own, &rule);
+	if (!ask.bytes_s && !sl_tcp_opt(&c->tcp, pace.bytes_s))
+		return;
+	pace = &sl_tcp_opts(&c->tcp)->pace;
+	if (pace->bytes_s != ask.bytes_s || pace->burst_bytes != ask.burst_bytes)
+		sl_pace_set(pace, ask.bytes_s, ask.burst_bytes, now_ns(c));
 }
 
 void sl_tconn_pace(struct sl_tconn *c)

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sluice pace: rates of destinations in the pinned maps of offloaded devices. */
+#include <bpf/bpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl/rules/pace_rule.h"
+#include "ctl/steer/pin.h"
+#include "pace.h"
+
+static int open_paces(const char *device)
+{
+	char path[160], name[SL_PIN_NAME];
+	int fd;
+
+	sl_pin_name(name, device, 0);
+	snprintf(path, sizeof(path), SL_PIN_ROOT "/%.40s/paces",
+		 strchr(device, ':') ? device : name);
+	fd = bpf_obj_get(path);
+	return fd < 0 ? -errno : fd;
+}
+
+unsigned sl_pace_map_devices(char names[][64], unsigned max)
+{
+	DIR *d = opendir(SL_PIN_ROOT);
+	struct dirent *e;
+	unsigned n = 0;
+
+	while (d && n < max && (e = readdir(d)))
+		if (e->d_name[0] != '.')
+			snprintf(names[n++], 64, "%.63s", e->d_name);
+	if (d)
+		closedir(d);
+	return n;
+}
+
+/* The place of the entry for the same destinations, or of a free one if there is none.
+ * SL_MAX_PACES: all are used. */
+static __u32 place_of(int fd, const struct sl_pace_rule *r, bool *found)
+{
+	__u32 unused = SL_MAX_PACES;
+	struct sl_pace_rule e;
+
+	*found = false;
+	for (__u32 i = 0; i < SL_MAX_PACES; i++) {
+		if (bpf_map_lookup_elem(fd, &i, &e))
+			continue;
+		if (!e.rate_kbps) {
+			unused = sl_min(unused, i);
+		} else if (sl_pace_rule_is_for_same(&e, r)) {
+			*found = true;
+			return i;
+		}
+	}
+	return unused;
+}
+
+static int write_entry(int fd, __u32 at, const struct sl_pace_rule *r)
+{
+	return bpf_map_update_elem(fd, &at, r, BPF_ANY) ? -errno : 0;
+}
+
+int sl_pace_map_set(const char *device, const struct sl_pace_rule *r)
+{
+	int fd = open_paces(device), err;
+	bool found;
+	__u32 at;
+
+	if (fd < 0)
+		return fd;
+	at = place_of(fd, r, &found);
+	err = at == SL_MAX_PACES ? -ENOSPC : write_entry(fd, at, r);
+	close(fd);
+	return err;
+}
+
+int sl_pace_map_unset(const char *device, const struct sl_pace_rule *r)
+{
+	static const struct sl_pace_rule none;
+	int fd = open_paces(device), err;
+	bool found;
+	__u32 at;
+
+	if (fd < 0)
+		return fd;
+	at = place_of(fd, r, &found);
+	err = found ? write_entry(fd, at, &none) : -ENOENT;
+	close(fd);
+	return err;
+}
+
+int sl_pace_map_clear(const char *device)
+{
+	static const struct sl_pace_rule none;
+	int fd = open_paces(device), err = 0;
+
+	if (fd < 0)
+		return fd;
+	for (__u32 i = 0; i < SL_MAX_PACES && !err; i++)
+		err = write_entry(fd, i, &none);
+	close(fd);
+	return err;
+}
+
+int sl_pace_map_print(const char *device)
+{
+	char text[SL_PACE_TEXT_MAX];
+	struct sl_pace_rule e;
+	int fd = open_paces(device), n = 0;
+
+	if (fd < 0)
+		return fd;
+	for (__u32 i = 0; i < SL_MAX_PACES; i++) {
+		if (bpf_map_lookup_elem(fd, &i, &e) || !e.rate_kbps)
+			continue;
+		printf("%s: %s, each offloaded socket", device, sl_pace_rule_text(&e, text));
+		if (e.line)
+			printf("  (line %u)", e.line);
+		putchar('\n');
+		n++;
+	}
+	close(fd);
+	return n;
+}
