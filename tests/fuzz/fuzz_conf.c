@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ctl/rules/conf.h"
+#include "ctl/rules/pace_rule.h"
 #include "ctl/rules/rule.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -11,6 +12,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_error(void *arg, const struct sl_conf_error *e)
 {
 	if (!e->line || !e->col || !e->expected[0])
+		abort();
+}
+
+static void check_pace(const struct sl_pace_rule *pace)
+{
+	char text[SL_PACE_TEXT_MAX], again[SL_PACE_TEXT_MAX];
+	struct sl_conf_error err;
+	struct sl_pace_rule r;
+
+	sl_pace_rule_text(pace, text);
+	if (sl_conf_pace(text, strlen(text), &r, &err))
+		abort();
+	if (r.rate_kbps != pace->rate_kbps || strcmp(text, sl_pace_rule_text(&r, again)))
 		abort();
 }
 
@@ -34,6 +48,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (strcmp(text, sl_rule_text(&r, again)))
 			abort();
 	}
+	for (unsigned i = 0; i < conf.npaces; i++)
+		check_pace(&conf.paces[i]);
+	if (conf.npaces &&
+	    sl_pace_rule_find(conf.paces, conf.npaces, &a, 1) >= conf.paces + conf.npaces)
+		abort();
 	sl_rule_decide(conf.rules, conf.n, &(struct sl_rule_ask){SL_ROLE_UDP_CONNECT, &a, 1, &a, 2},
 		       &hit);
 	if (hit && (hit < conf.rules || hit >= conf.rules + conf.n))
