@@ -86,7 +86,7 @@ same "it is installed, works, and is purged without a trace" "installed: install
 changed files:
 unit:
 library: -lsluice
-rules: /etc/sluice/sluice.conf: os, by 1 use os udp_connect *:53 (line 20)
+rules: /etc/sluice/sluice.conf: os, by 1 use os udp_connect *:53 (line 21)
 completes: doctor hand-back --prometheus SLUICE_RX_BACKEND= --prometheus
 alone: offloaded, XDP
 by the daemon: offloaded, XDP with a lease
