@@ -104,6 +104,8 @@ $(patsubst %.c,$(BUILD)/%.o,$(wildcard lib/io/verbs*.c lib/io/mlx5_cqe.c)) \
 $(patsubst %,$(BUILD)/lib/%.o,base/clock sock/call/writing sock/dgram/send sock/dgram/send_put \
 	sock/extra/filter sock/extra/kept sock/extra/zcopy): PROTECT = $(BRANCHES) -Wformat=2 -Wvla
 $(LIB_OBJ): ALL_CFLAGS += $(LTO:%=% -ffat-lto-objects)
+# (Its assembly keeps its place.)
+$(BUILD)/lib/base/roomy.o: LTO :=
 # The prefix is compiled in: a new one rebuilds these.
 $(shell mkdir -p $(BUILD); cmp -s $(BUILD)/prefix - <<<'$(PREFIX)' || echo '$(PREFIX)' >$(BUILD)/prefix)
 $(BUILD)/lib/ctl/broker/helper.o $(BUILD)/tools/doctor.o $(BUILD)/tools/run.o: $(BUILD)/prefix

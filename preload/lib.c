@@ -8,9 +8,12 @@
  * kernel. */
 #include "real.h"
 
+#include "base/roomy_asm.h"
+
 #include <dlfcn.h>
 #include <limits.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 struct sl_lib lib;
@@ -136,6 +139,36 @@ static void load_library(void)
 	complain(so ? "libsluice.so.1 is of another version" : dlerror());
 }
 
+#ifdef SL_ROOMY_SWITCH
+SL_ROOMY_SWITCH(sl_load_switch);
+long sl_load_switch(uintptr_t fn, const long arg[6], void *top);
+#define STACK_BYTES (512 << 10)
+
+/* The dynamic linker needs more stack than the program's thread may have. No handler of the
+ * program runs on the other stack, and the thread is not cancelled there (base/roomy.h). */
+static void load_roomy(void)
+{
+	static const long none[6];
+	char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+	uint64_t all = ~0ull, mask;
+	int cancel;
+
+	if (stack == MAP_FAILED) {
+		load_library();
+		return;
+	}
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	sl_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
+	sl_load_switch((uintptr_t)load_library, none, stack + STACK_BYTES);
+	sl_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, 8);
+	pthread_setcancelstate(cancel, NULL);
+	munmap(stack, STACK_BYTES);
+}
+#else
+#define load_roomy load_library
+#endif
+
 const char *sl_all_left;
 
 bool sl_leave_tell(void)
@@ -180,7 +213,7 @@ bool sl_lib_load(void)
 	pthread_mutex_lock(&load_lock);
 	loading = true;
 	if (!lib_is_there() && !failed)
-		load_library();
+		load_roomy();
 	loading = false;
 	pthread_mutex_unlock(&load_lock);
 	errno = saved;

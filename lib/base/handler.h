@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/heap.h"
+#include "base/roomy.h"
 
 /* The preload library's answer, which wraps the program's handlers; NULL: no library wraps them,
  * and calls of sluice.h come from handlers at the program's own risk. */
@@ -13,7 +14,9 @@ extern bool (*sl_handler_ask)(void);
 
 static inline bool sl_in_signal(void)
 {
-	return sl_handler_ask && sl_handler_ask();
+	bool then; /* the asker compares places on the program's stacks */
+
+	return sl_handler_ask && (sl_roomy_on(&then) ? then : sl_handler_ask());
 }
 
 #endif

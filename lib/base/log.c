@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "base/roomy.h"
 #include "base/sys.h"
 
 #define LINE_MAX_BYTES 1024
@@ -231,20 +232,24 @@ static const char *color_of(int fd, enum sl_log_level level)
 	return level <= SL_LOG_WARN ? "\033[31m" : level >= SL_LOG_FINE ? "\033[2m" : NULL;
 }
 
-void sl_log_write(enum sl_log_level level, const char *room, const char *fmt, ...)
+/* A line that is wanted. (A va_list is an array on some machines.) */
+struct text {
+	const char *room, *fmt;
+	va_list ap;
+};
+
+static void write_text(enum sl_log_level level, struct text *t)
 {
 	static const char reset[] = "\033[0m\n";
 	char line[LINE_MAX_BYTES];
 	size_t size = sizeof(line) - sizeof(reset), n = 0, text;
-	int saved = errno;
 	const char *color;
 	uint32_t lost;
-	va_list ap;
 	int fd = target();
 	int k;
 
 	if (fd < 0 || (unsigned)level > SL_LOG_FINE)
-		goto restore_errno;
+		return;
 	color = color_of(fd, level);
 	if (color)
 		n = add(line, size, n, "%s", color);
@@ -255,16 +260,23 @@ void sl_log_write(enum sl_log_level level, const char *room, const char *fmt, ..
 	lost = __atomic_exchange_n(&out.lost, 0, __ATOMIC_RELAXED);
 	if (lost)
 		n = add(line, size, n, "(%u lines lost) ", lost);
-	n = add(line, size, n, "%s: ", room);
-	va_start(ap, fmt);
-	k = vsnprintf(line + n, size - n, fmt, ap);
-	va_end(ap);
+	n = add(line, size, n, "%s: ", t->room);
+	k = vsnprintf(line + n, size - n, t->fmt, t->ap);
 	n = k < 0 ? n : sl_min(n + (size_t)k, size - 1);
 	for (size_t i = text; i < n; i++)
 		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
 			line[i] = '?'; /* names from outside must not steer a terminal */
 	memcpy(line + n, color ? reset : "\n", color ? sizeof(reset) - 1 : 1);
 	put_line(fd, line, n + (color ? sizeof(reset) - 1 : 1), lost);
-restore_errno:
+}
+
+void sl_log_write(enum sl_log_level level, const char *room, const char *fmt, ...)
+{
+	struct text t = {.room = room, .fmt = fmt};
+	int saved = errno;
+
+	va_start(t.ap, fmt);
+	SL_ROOMY(write_text, level, &t);
+	va_end(t.ap);
 	errno = saved;
 }

@@ -46,7 +46,7 @@ static void cross_deliver(struct sl_cross *c)
  * first. This thread also delivers what is added meanwhile. */
 void sl_lane_cross_flush(struct sl_lane *lane)
 {
-	struct sl_cross some[8];
+	struct sl_cross some[4]; /* (each has a few hundred bytes) */
 	uint32_t n;
 
 	if (lane->crossing) {

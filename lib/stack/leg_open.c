@@ -6,6 +6,7 @@
 
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/roomy.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "io/gso.h"
@@ -288,13 +289,11 @@ bool sl_lanes_leave(struct sl_port *p)
 	return w.all;
 }
 
-struct sl_leg *sl_lane_leg(struct sl_lane *lane, struct sl_port *port)
+static struct sl_leg *make_leg(struct sl_lane *lane, struct sl_port *port)
 {
-	struct sl_leg *leg = find_leg(lane, port), *below = NULL;
+	struct sl_leg *leg, *below = NULL;
 	int saved = errno;
 
-	if (leg || lane == &sl_limbo)
-		return leg;
 	if (port->base) {
 		below = sl_lane_leg(lane, port->base);
 		if (!below)
@@ -313,4 +312,11 @@ struct sl_leg *sl_lane_leg(struct sl_lane *lane, struct sl_port *port)
 	sl_unlock(&sl_lanes_lock);
 	errno = saved;
 	return leg;
+}
+
+struct sl_leg *sl_lane_leg(struct sl_lane *lane, struct sl_port *port)
+{
+	struct sl_leg *leg = find_leg(lane, port);
+
+	return leg || lane == &sl_limbo ? leg : SL_ROOMY(make_leg, lane, port);
 }

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/roomy.h"
 #include "base/settings.h"
 #include "io/verbs.h"
 #include "net/rtnl.h"
@@ -103,7 +104,7 @@ static void fail(struct sl_pacer *p)
 void sl_pace_nic_start(struct sl_pacer *p)
 {
 	if (p->nic->ops->kick(p->nic) == -EIO)
-		fail(p);
+		SL_ROOMY(fail, p);
 	if (sl_unlikely(!p->lane->watched))
 		sl_lane_watch(p->lane);
 	if (p->way == SL_WAY_NIC)
@@ -126,7 +127,7 @@ static bool may_turn_to_nic(struct sl_pacer *p, uint64_t now_ns, uint64_t due_ns
 static bool has_arrived(struct sl_pacer *p, uint64_t now_ns, uint64_t due_ns)
 {
 	if (sl_verbs_dead(p->nic)) {
-		fail(p);
+		SL_ROOMY(fail, p);
 		return true;
 	}
 	if (p->way == SL_WAY_TO_WHEEL) {
@@ -362,7 +363,7 @@ bool sl_lane_pace_check(struct sl_lane *lane, uint64_t now_ns)
 		reap(p, now_ns);
 		sl_verbs_check(p->nic, now_ns);
 		if (sl_verbs_dead(p->nic) && !sl_pace_is_by_wheel(p)) {
-			fail(p);
+			SL_ROOMY(fail, p);
 			sl_pacer_run(p);
 		} else {
 			under_way |= !sl_verbs_is_idle(p->nic);

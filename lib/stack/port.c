@@ -10,6 +10,7 @@
 #include "base/handler.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/roomy.h"
 #include "base/settings.h"
 #include "ctl/device/pair.h"
 #include "ctl/rules/conf.h"
@@ -406,7 +407,7 @@ struct sl_port *sl_port_open(uint32_t ifindex)
 	if (link.lower && !link.vlan_qos)
 		base = sl_port_open(link.lower);
 	if (sl_lock(&lock)) {
-		p = closed ? NULL : open_link(&link, base);
+		p = closed ? NULL : SL_ROOMY(open_link, &link, base);
 		sl_unlock(&lock);
 	}
 	errno = saved;

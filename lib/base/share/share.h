@@ -71,7 +71,7 @@
 #include <linux/if_xdp.h>
 
 #include "base/base.h"
-#include "base/rlock.h"
+#include "base/share/rlock.h"
 #include "base/share/share_geometry.h"
 
 #define SL_SHARE_VERSION 4

@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 
 #include "base/log.h"
+#include "base/roomy.h"
 #include "base/sys.h"
 #include "ctl/broker/embedded.h"
 #include "ctl/broker/inject.h"
@@ -137,12 +138,16 @@ static const struct sl_broker_ops *ops(void)
 	return sl_lease_on() ? &by_daemon : &embedded;
 }
 
+/* Messages to the daemon are large, and so is what libbpf keeps on its stack. */
+#define UNPACKED(...)  __VA_ARGS__
+#define ROOMY(fn, ...) SL_ROOMY(fn, __VA_ARGS__)
+
 #undef SL_BROKER_TRY
 #define SL_BROKER_TRY(type, name, params, here, leased)
 #define SL_BROKER(type, name, params, args, here, leased)                                          \
 	type sl_broker_##name params                                                               \
 	{                                                                                          \
-		return (type)ops()->name args;                                                     \
+		return (type)ROOMY(ops()->name, UNPACKED args);                                    \
 	}
 #include "ctl/front/broker.def"
 #undef SL_BROKER
@@ -202,8 +207,8 @@ int sl_broker_port_open(uint32_t ifindex, bool wait, struct sl_port_info *out, c
 	int err;
 
 	if (wait)
-		return AWAITED(ops()->port_open(ifindex, out, why));
-	err = ops()->port_open(ifindex, out, why);
+		return AWAITED(SL_ROOMY(ops()->port_open, ifindex, out, why));
+	err = SL_ROOMY(ops()->port_open, ifindex, out, why);
 	return err == -EAGAIN ? -EBUSY : err;
 }
 
@@ -212,10 +217,10 @@ int sl_broker_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *le
 {
 	if (is_abroad(why))
 		return -EXDEV;
-	return AWAITED(ops()->lane_open(ifindex, lane, leases, first, why));
+	return AWAITED(SL_ROOMY(ops()->lane_open, ifindex, lane, leases, first, why));
 }
 
-int sl_broker_restore(const struct sl_lease_restore *r, int shadow, int memfd)
+static int restore(const struct sl_lease_restore *r, int shadow, int memfd)
 {
 	struct sl_lease_msg m = {.nfds = 2, .fd = {shadow, memfd < 0 ? shadow : memfd}};
 
@@ -223,7 +228,12 @@ int sl_broker_restore(const struct sl_lease_restore *r, int shadow, int memfd)
 	return LEASED(sl_lease_request(&m, SL_LEASE_RESTORE, NULL));
 }
 
-int sl_broker_restored(bool go)
+int sl_broker_restore(const struct sl_lease_restore *r, int shadow, int memfd)
+{
+	return SL_ROOMY(restore, r, shadow, memfd);
+}
+
+static int restored(bool go)
 {
 	struct sl_lease_msg m = {.body.restored.go = go};
 	int err = LEASED(sl_lease_request(&m, SL_LEASE_RESTORED, NULL));
@@ -231,7 +241,12 @@ int sl_broker_restored(bool go)
 	return err ? err : m.fd[0];
 }
 
-int sl_broker_take(int *fd, struct sl_lease_take_ok *ok)
+int sl_broker_restored(bool go)
+{
+	return SL_ROOMY(restored, go);
+}
+
+static int take(int *fd, struct sl_lease_take_ok *ok)
 {
 	struct sl_lease_msg m = {.nfds = 1, .fd = {*fd}};
 	int err = LEASED(sl_lease_give(&m, SL_LEASE_TAKE, NULL));
@@ -243,13 +258,18 @@ int sl_broker_take(int *fd, struct sl_lease_take_ok *ok)
 	return ok->err;
 }
 
+int sl_broker_take(int *fd, struct sl_lease_take_ok *ok)
+{
+	return SL_ROOMY(take, fd, ok);
+}
+
 int sl_broker_buffer(int fd, int opt, uint32_t bytes)
 {
 	int v = (int)sl_min(bytes, SL_BUFFER_MAX);
 	int err = sl_sys_setsockopt(fd, SOL_SOCKET, opt, &v, sizeof(v));
 
 	if (err == -EPERM && sl_lease_on())
-		return LEASED(sl_lease_buffer(fd, opt, (uint32_t)v));
+		return LEASED(SL_ROOMY(sl_lease_buffer, fd, opt, (uint32_t)v));
 	return err;
 }
 
@@ -258,7 +278,7 @@ int sl_broker_drop_packets(int fd, bool on)
 	int err = sl_embedded_drop_packets(fd, on);
 
 	if (err == -EPERM && sl_lease_on())
-		return LEASED(sl_lease_drop_packets(fd, on));
+		return LEASED(SL_ROOMY(sl_lease_drop_packets, fd, on));
 	return err;
 }
 
@@ -273,15 +293,25 @@ void sl_broker_child(void)
 	sl_embedded_child();
 }
 
-void sl_broker_part(void)
+static void part(void)
 {
 	if (sl_lease_on())
 		LEASED_VOID(sl_lease_part());
 	sl_embedded_part();
 }
 
-void sl_broker_fini(void)
+void sl_broker_part(void)
+{
+	SL_ROOMY(part);
+}
+
+static void fini(void)
 {
 	LEASED_VOID(sl_lease_fini());
 	sl_embedded_fini();
+}
+
+void sl_broker_fini(void)
+{
+	SL_ROOMY(fini);
 }

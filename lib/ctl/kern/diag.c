@@ -9,6 +9,7 @@
 #include <linux/sock_diag.h>
 #include <string.h>
 
+#include "base/roomy.h"
 #include "base/sys.h"
 #include "ctl/kern/diag_sock.h"
 #include "ctl/kern/netlink.h"
@@ -208,7 +209,7 @@ int sl_diag_netlink(const struct sl_diag_claim *claim, sl_diag_is_ours is_ours, 
 		    uint32_t *inode)
 {
 	struct search s = {.claim = claim, .is_ours = is_ours, .arg = arg};
-	int err = ask(&s);
+	int err = SL_ROOMY(ask, &s);
 
 	return err ? err : result(&s, inode);
 }
@@ -218,7 +219,7 @@ int sl_diag_tcp_conns(uint16_t port, void (*fn)(const struct sl_diag_conn *c, vo
 	struct sl_diag_claim claim = {.port = port, .tcp = true};
 	struct search s = {.claim = &claim, .conn = fn, .arg = arg};
 
-	return ask(&s);
+	return SL_ROOMY(ask, &s);
 }
 
 /* /proc/net -------------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/handler.h"
 #include "base/log.h"
+#include "base/roomy.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "base/trust.h"
@@ -360,9 +361,9 @@ int sl_start(void)
 	pthread_mutex_lock(&start_lock);
 	starting = true;
 	if (sl_up_state == 0)
-		start_first();
+		SL_ROOMY(start_first);
 	else if (sl_up_state == -ECHILD || (sl_up_state == -ESTALE && is_clear()))
-		start_again();
+		SL_ROOMY(start_again);
 	starting = false;
 	pthread_mutex_unlock(&start_lock);
 	sl_release();
@@ -414,7 +415,7 @@ bool sl_alone_begin(bool files)
 	pthread_mutex_lock(&start_lock);
 	forking = true; /* a signal handler must not wait for the lock */
 	if (sl_is_up() && sl_keeper_stop()) {
-		if (files && has_threads())
+		if (files && SL_ROOMY(has_threads))
 			sl_kernel_only("threads have descriptors of their own");
 		return true;
 	}

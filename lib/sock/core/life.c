@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/compat.h"
 #include "base/log.h"
+#include "base/roomy.h"
 #include "base/sys.h"
 #include "net/ipconf.h"
 #include "sock/core/errq.h"
@@ -180,7 +181,7 @@ static void sock_to_kernel(struct sl_sock *sk, enum sl_reason reason, bool reque
 	leave(sk, SL_READY_DEMOTED, sk->proto == IPPROTO_UDP);
 }
 
-void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
+static void to_kernel(struct sl_sock *sk, enum sl_reason reason)
 {
 	bool requeue = sk->proto == IPPROTO_UDP &&
 		       (reason == SL_REASON_FORKED || reason == SL_REASON_PASSED);
@@ -202,12 +203,17 @@ void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
 		sl_sock_ops(sk)->moved(sk);
 }
 
+void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
+{
+	SL_ROOMY(to_kernel, sk, reason);
+}
+
 void sl_sock_kernel_of(struct sl_sock *sk, const void *what, enum sl_reason reason)
 {
 	sl_lock(&sk->slow);
 	if (sk->nfds && sk->state != SL_STATE_KERNEL &&
 	    (sl_load(&sk->conn) == what || sl_load(&sk->lsn) == what))
-		sock_to_kernel(sk, reason, false);
+		SL_ROOMY(sock_to_kernel, sk, reason, false);
 	sl_unlock(&sk->slow);
 }
 
@@ -266,7 +272,7 @@ void sl_sock_leave_to_others(struct sl_sock *sk)
 	const struct sl_sock_ops *ops = sl_sock_ops(sk);
 
 	if (ops->needs_kernel && ops->needs_kernel(sk))
-		sock_to_kernel(sk, SL_REASON_FORKED, false);
+		SL_ROOMY(sock_to_kernel, sk, SL_REASON_FORKED, false);
 }
 
 /* The socket ends; slow held. shared: a child may have it. */
@@ -315,7 +321,7 @@ void sl_sock_finish(struct sl_sock *sk, int fd, bool shared)
 
 	if (sk->local_port)
 		sl_store(&ended[sk->local_port % ENDED_PORTS], now_ms() << 16 | sk->local_port);
-	end(sk, fd, shared);
+	SL_ROOMY(end, sk, fd, shared);
 	if (ops->ended)
 		ops->ended(sk);
 	sl_stats_sock_free(sk->stats); /* others may count into it still: it stays mapped */

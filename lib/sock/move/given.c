@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/roomy.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "ctl/front/broker.h"
@@ -133,7 +134,7 @@ static int take_listener(struct sl_sock *sk, bool given, int backlog)
 	return err ? err : sl_load(&sk->state) == SL_STATE_OFFLOADED ? 0 : -EREMOTE;
 }
 
-int sl_sock_take(struct sl_sock *sk, bool given)
+static int take(struct sl_sock *sk, bool given)
 {
 	int backlog;
 
@@ -141,6 +142,11 @@ int sl_sock_take(struct sl_sock *sk, bool given)
 		return -EOPNOTSUPP;
 	backlog = sl_tlisten_backlog(sk->fd);
 	return backlog >= 0 ? take_listener(sk, given, backlog) : sl_tcp_sock_take_over(sk, given);
+}
+
+int sl_sock_take(struct sl_sock *sk, bool given)
+{
+	return SL_ROOMY(take, sk, given);
 }
 
 static bool is_worth_trying(int err)

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "base/roomy.h"
 #include "base/settings.h"
 #include "base/stats.h"
 #include "base/sys.h"
@@ -25,8 +26,11 @@
 #include "sock/stream/tconn.h"
 #include "sock/poll/wait.h"
 
-/* The number of descriptors up to which a call needs no memory but the stack. */
-#define SMALL 64
+/* The number of descriptors up to which a call needs no memory but the caller's stack, which may be
+ * a small one (base/roomy.h). */
+#define SMALL 4
+/* The number up to which the limit of descriptors is taken to be higher. */
+#define UNASKED 64
 
 /* An entry of the caller's list that is ours. */
 struct entry {
@@ -50,7 +54,7 @@ struct call {
 	bool has_os; /* the kernel's list is not all blank */
 	struct sl_bell *bell;
 	uint32_t skipped; /* looks in a row that left the kernel out */
-	void *heap;       /* NULL, or the mapping that kernel and ours are in */
+	void *heap;       /* NULL, or the memory that kernel and ours are in */
 	size_t heap_bytes;
 };
 
@@ -232,20 +236,29 @@ static void sort(struct call *c)
 
 static void free_heap(struct call **c)
 {
-	if ((*c)->heap)
+	if ((*c)->heap_bytes <= SL_ROOMY_BYTES)
+		sl_roomy_put((*c)->heap);
+	else if ((*c)->heap)
 		sl_sys(SYS_munmap, (*c)->heap, (*c)->heap_bytes);
 }
 
 /* Gets memory for the lists without malloc(3): poll(2) is async-signal-safe. */
+static bool get_memory(struct call *c, size_t bytes)
+{
+	c->heap_bytes = bytes;
+	c->heap = bytes <= SL_ROOMY_BYTES ? sl_roomy_get() : sl_sys_pages(bytes, 0);
+	return c->heap;
+}
+
 static int get_heap(struct call *c)
 {
 	struct rlimit lim;
 
-	if (sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &lim) == 0 && c->n > lim.rlim_cur)
+	if (c->n > UNASKED && sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &lim) == 0 &&
+	    c->n > lim.rlim_cur)
 		return -EINVAL;
-	c->heap_bytes = (c->n + SL_WAIT_ROOM) * sizeof(struct pollfd) + c->n * sizeof(struct entry);
-	c->heap = sl_sys_pages(c->heap_bytes, 0);
-	if (!c->heap)
+	if (!get_memory(c, (c->n + SL_WAIT_ROOM) * sizeof(struct pollfd) +
+				   c->n * sizeof(struct entry)))
 		return -ENOMEM;
 	c->ours = c->heap;
 	c->kernel = (struct pollfd *)(c->ours + c->n);
@@ -270,33 +283,39 @@ static int run(struct call *c, const struct timespec *timeout, const sigset_t *s
 	return r;
 }
 
-static int poll_big(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
-		    const sigset_t *sigmask)
+/* (Apart from each other: a function that both are in has room for both.) */
+static SL_APART int poll_big(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+			     const sigset_t *sigmask)
 {
 	struct call c;
 	struct call *guard __attribute__((cleanup(free_heap))) = &c;
 	int r;
 
 	guard->heap = NULL;
+	guard->heap_bytes = 0;
 	c.user = fds;
 	c.n = n;
 	r = get_heap(&c);
 	return r < 0 ? r : run(&c, timeout, sigmask);
 }
 
-int sl_poll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *sigmask)
+static SL_APART int poll_small(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+			       const sigset_t *sigmask)
 {
 	struct pollfd kernel[SMALL + SL_WAIT_ROOM];
 	struct entry ours[SMALL];
 	struct call c;
 
-	if (n > SMALL)
-		return poll_big(fds, n, timeout, sigmask);
 	c.user = fds;
 	c.n = n;
 	c.kernel = kernel;
 	c.ours = ours;
 	return run(&c, timeout, sigmask);
+}
+
+int sl_poll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *sigmask)
+{
+	return (n > SMALL ? poll_big : poll_small)(fds, n, timeout, sigmask);
 }
 
 /* select --------------------------------------------------------------------------------------- */
@@ -395,10 +414,10 @@ static int select_once(struct pollfd *fds, nfds_t k, int n, fd_set *set[3],
 static int select_list(struct pollfd *fds, nfds_t k, int n, fd_set *set[3],
 		       struct timespec *timeout, const sigset_t *sigmask)
 {
-	struct sl_wait w; /* for its clock and mask alone */
+	struct sl_wait_time w;
 	struct timespec left;
 	bool limited;
-	int r = sl_wait_begin(&w, timeout, sigmask);
+	int r = sl_wait_time_begin(&w, timeout, sigmask);
 
 	if (r < 0)
 		return r;
@@ -408,7 +427,7 @@ static int select_list(struct pollfd *fds, nfds_t k, int n, fd_set *set[3],
 	} while (r == -EAGAIN);
 	if (timeout)
 		sl_wait_left(&w, timeout);
-	sl_wait_end(&w);
+	sl_wait_time_end(&w);
 	return r;
 }
 
@@ -417,31 +436,34 @@ static void unmap(struct call *c)
 	free_heap(&c);
 }
 
-static int select_big(nfds_t k, int n, fd_set *set[3], struct timespec *timeout,
-		      const sigset_t *sigmask)
+static SL_APART int select_big(nfds_t k, int n, fd_set *set[3], struct timespec *timeout,
+			       const sigset_t *sigmask)
 {
 	struct call c __attribute__((cleanup(unmap)));
 
-	c.heap_bytes = k * sizeof(struct pollfd);
-	c.heap = sl_sys_pages(c.heap_bytes, 0);
-	if (!c.heap)
+	if (!get_memory(&c, k * sizeof(struct pollfd)))
 		return -ENOMEM;
 	from_sets(n, set[0], set[1], set[2], c.heap);
 	return select_list(c.heap, k, n, set, timeout, sigmask);
+}
+
+static SL_APART int select_small(nfds_t k, int n, fd_set *set[3], struct timespec *timeout,
+				 const sigset_t *sigmask)
+{
+	struct pollfd fds[SMALL];
+
+	from_sets(n, set[0], set[1], set[2], fds);
+	return select_list(fds, k, n, set, timeout, sigmask);
 }
 
 int sl_select(int n, fd_set *rd, fd_set *wr, fd_set *ex, struct timespec *timeout,
 	      const sigset_t *sigmask)
 {
 	fd_set *set[3] = {rd, wr, ex};
-	struct pollfd fds[SMALL];
 	nfds_t k;
 
 	if (n < 0)
 		return -EINVAL;
 	k = from_sets(n, rd, wr, ex, NULL);
-	if (k > SMALL)
-		return select_big(k, n, set, timeout, sigmask);
-	from_sets(n, rd, wr, ex, fds);
-	return select_list(fds, k, n, set, timeout, sigmask);
+	return (k > SMALL ? select_big : select_small)(k, n, set, timeout, sigmask);
 }

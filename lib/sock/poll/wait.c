@@ -45,45 +45,56 @@
 #define IDLE_TIMES   10
 #define IDLE_POLL_NS 20000
 
-int sl_wait_begin(struct sl_wait *w, const struct timespec *timeout, const sigset_t *sigmask)
+int sl_wait_time_begin(struct sl_wait_time *t, const struct timespec *timeout,
+		       const sigset_t *sigmask)
 {
 	uint64_t ns;
 
-	w->deadline_ns = FOREVER;
+	t->deadline_ns = FOREVER;
 	if (timeout) {
 		if (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= 1000000000)
 			return -EINVAL;
 		ns = (uint64_t)timeout->tv_nsec;
 		if (timeout->tv_sec < (int64_t)(FOREVER / 4 / 1000000000))
-			w->deadline_ns = sl_now_ns() + (uint64_t)timeout->tv_sec * 1000000000 + ns;
+			t->deadline_ns = sl_now_ns() + (uint64_t)timeout->tv_sec * 1000000000 + ns;
 		if (timeout->tv_sec || ns)
-			w->deadline_ns += w->deadline_ns == FOREVER ? 0 : SLACK_NS;
+			t->deadline_ns += t->deadline_ns == FOREVER ? 0 : SLACK_NS;
 		else
-			w->deadline_ns = 0;
+			t->deadline_ns = 0;
 	}
+	t->masked = sigmask != NULL;
+	return sigmask ? (int)sl_sys(SYS_rt_sigprocmask, SIG_SETMASK, sigmask, &t->old_mask, 8) : 0;
+}
+
+void sl_wait_time_end(struct sl_wait_time *t)
+{
+	if (t->masked)
+		sl_sys(SYS_rt_sigprocmask, SIG_SETMASK, &t->old_mask, NULL, 8);
+}
+
+int sl_wait_begin(struct sl_wait *w, const struct timespec *timeout, const sigset_t *sigmask)
+{
 	w->nlanes = 0;
 	w->os_later = false;
 	w->bell = NULL;
 	w->sleeps = false;
 	w->sig_ran = sl_sig_ran;
-	w->masked = sigmask != NULL;
-	return sigmask ? (int)sl_sys(SYS_rt_sigprocmask, SIG_SETMASK, sigmask, &w->old_mask, 8) : 0;
+	return sl_wait_time_begin(&w->time, timeout, sigmask);
 }
 
 void sl_wait_end(struct sl_wait *w)
 {
-	if (w->masked)
-		sl_sys(SYS_rt_sigprocmask, SIG_SETMASK, &w->old_mask, NULL, 8);
+	sl_wait_time_end(&w->time);
 }
 
-bool sl_wait_left(const struct sl_wait *w, struct timespec *left)
+bool sl_wait_left(const struct sl_wait_time *t, struct timespec *left)
 {
 	uint64_t now, ns;
 
-	if (w->deadline_ns == FOREVER)
+	if (t->deadline_ns == FOREVER)
 		return false;
-	now = w->deadline_ns ? sl_now_ns() : 0;
-	ns = now < w->deadline_ns ? w->deadline_ns - now : 0;
+	now = t->deadline_ns ? sl_now_ns() : 0;
+	ns = now < t->deadline_ns ? t->deadline_ns - now : 0;
 	left->tv_sec = (time_t)(ns / 1000000000);
 	left->tv_nsec = (long)(ns % 1000000000);
 	return true;
@@ -238,7 +249,7 @@ static int spin_until(struct sl_wait *w, struct sl_spin *sp, uint64_t end)
 
 static int spin(struct sl_wait *w)
 {
-	uint64_t now = sl_now_ns(), end = w->deadline_ns, ns;
+	uint64_t now = sl_now_ns(), end = w->time.deadline_ns, ns;
 	struct sl_spin sp;
 
 	if (!sl_spin_begin(&sp, now))
@@ -295,7 +306,7 @@ static int doze(struct sl_wait *w, bool *os)
 		n += k;
 		room -= k;
 	}
-	if (sl_wait_left(w, &left))
+	if (sl_wait_left(&w->time, &left))
 		ts = &left;
 	/* (most_ns is below a second.) */
 	if (most_ns != FOREVER && (!ts || ts->tv_sec || ts->tv_nsec > (long)most_ns)) {
@@ -331,7 +342,7 @@ static int sleep_until(struct sl_wait *w)
 	guard->ops->arm(w->arg, w->bell);
 	for (;;) {
 		sl_bell_prepare(w->bell);
-		over = w->deadline_ns != FOREVER && sl_now_ns() >= w->deadline_ns;
+		over = w->time.deadline_ns != FOREVER && sl_now_ns() >= w->time.deadline_ns;
 		r = round_once(w, os || over);
 		if (r == 0 && (slept < 0 || sl_sig_ran != w->sig_ran))
 			r = slept < 0 ? slept : -EINTR;
@@ -362,12 +373,12 @@ static int run(struct sl_wait *w)
 	int r;
 
 	collect(w);
-	r = round_once(w, !w->os_later || w->deadline_ns == 0);
+	r = round_once(w, !w->os_later || w->time.deadline_ns == 0);
 	if (r) {
 		sl_wait_count(&sl_stats->select_hits, 1);
 		return r;
 	}
-	if (w->deadline_ns == 0)
+	if (w->time.deadline_ns == 0)
 		return look_once_more(w);
 	if (sl_settings.select_poll && has_legs(w)) {
 		r = spin(w);

@@ -37,16 +37,21 @@ static inline void sl_wait_count(uint64_t *counter, int n)
 	sl_store(counter, sl_load(counter) + (uint64_t)n);
 }
 
+/* How long a call may wait, and under which signal mask. */
+struct sl_wait_time {
+	uint64_t deadline_ns; /* CLOCK_MONOTONIC; UINT64_MAX: none */
+	uint64_t old_mask;
+	bool masked; /* the caller's signal mask is in force, old_mask waits */
+};
+
 /* The state of a call that waits; on the caller's stack. */
 struct sl_wait {
+	struct sl_wait_time time;
 	const struct sl_wait_ops *ops;
 	void *arg;
 	struct pollfd *fds; /* the kernel's descriptors to sleep on; SL_WAIT_ROOM more have room */
 	unsigned nfds;
-	bool os_later; /* the first look need not ask the kernel; sl_wait_begin() says it must */
-	uint64_t deadline_ns; /* CLOCK_MONOTONIC; UINT64_MAX: none */
-	bool masked;          /* the caller's signal mask is in force, old_mask waits */
-	uint64_t old_mask;
+	bool os_later;    /* the first look need not ask the kernel; sl_wait_begin() says it must */
 	uint32_t sig_ran; /* sl_sig_ran when the call began */
 	uint32_t moves;   /* sl_lane_moves when the lanes were collected */
 	unsigned nlanes;
@@ -64,9 +69,13 @@ int sl_wait_begin(struct sl_wait *w, const struct timespec *timeout, const sigse
 int sl_wait_run(struct sl_wait *w);
 /* Puts the signal mask back. */
 void sl_wait_end(struct sl_wait *w);
+/* The same for a call that waits by other calls. */
+int sl_wait_time_begin(struct sl_wait_time *t, const struct timespec *timeout,
+		       const sigset_t *sigmask);
+void sl_wait_time_end(struct sl_wait_time *t);
 
 /* The time that is left, 0 or more. False: there is no limit. */
-bool sl_wait_left(const struct sl_wait *w, struct timespec *left);
+bool sl_wait_left(const struct sl_wait_time *t, struct timespec *left);
 struct sl_sock;
 /* The events that poll(2) would report now (EPOLLIN | EPOLLOUT | EPOLLERR...), without lock or
  * system call. Data that the kernel holds for the shadow counts as soon as the keeper or a call has

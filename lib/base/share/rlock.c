@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Slow half of the lock that processes share: bounded spin, then a bounded sleep on its futex. */
-#include "base/rlock.h"
+#include "base/share/rlock.h"
 
 #include <linux/futex.h>
 
