@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/roomy.h"
 #include "base/sys.h"
 
 #define LATE_NS   20000000ull  /* a close that takes this long is interrupted, */
@@ -145,7 +146,7 @@ static int start_worker(void)
 	sigfillset(&most);
 	sigdelset(&most, SIGURG);
 	pthread_sigmask(SIG_SETMASK, &most, &old);
-	err = pthread_create(&w->thread, NULL, run, w);
+	err = sl_roomy_thread(&w->thread, run, w);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!err) {
 		pthread_detach(w->thread);

@@ -2,7 +2,7 @@
 /* Stacks of the library's: taken for a call, kept for the next one. */
 #include "base/roomy.h"
 
-#include <pthread.h>
+#include <errno.h>
 #include <sys/mman.h>
 
 #include "base/handler.h"
@@ -44,6 +44,22 @@ void sl_roomy_put(void *mem)
 	}
 	if (mem)
 		sl_sys(SYS_munmap, (char *)mem - GUARD, GUARD + SL_ROOMY_BYTES);
+}
+
+/* (A program with much thread-local storage needs more.) */
+int sl_roomy_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg)
+{
+	pthread_attr_t attr;
+	int err = pthread_attr_init(&attr);
+
+	if (err)
+		return err;
+#ifdef SL_ROOMY_SWITCH
+	pthread_attr_setstacksize(&attr, SL_ROOMY_BYTES);
+#endif
+	err = pthread_create(thread, &attr, fn, arg);
+	pthread_attr_destroy(&attr);
+	return err == EINVAL ? pthread_create(thread, NULL, fn, arg) : err;
 }
 
 #ifdef SL_ROOMY_SWITCH

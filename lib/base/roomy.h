@@ -13,6 +13,8 @@
 #ifndef SL_ROOMY_H
 #define SL_ROOMY_H
 
+#include <pthread.h>
+
 #include "base/base.h"
 
 /* What has been touched of it stays resident; the deepest function of the library takes 70 KB. */
@@ -51,6 +53,10 @@ long sl_roomy_call(uintptr_t fn, const long arg[6]);
 /* True: this code runs on a stack of the library's; *in_handler: whether the caller of SL_ROOMY()
  * ran in a signal handler. */
 bool sl_roomy_on(bool *in_handler);
+
+/* pthread_create(3) of a thread of the library's, with SL_ROOMY_BYTES of stack and not the
+ * program's default (8 MB), all of which mlockall(2) would bring in. Returns an errno. */
+int sl_roomy_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg);
 
 /* Memory of SL_ROOMY_BYTES for a call that needs a long list: a stack that nothing runs on. Its
  * contents are undefined. Give it back by sl_roomy_put(), which takes NULL, too. NULL: no memory.

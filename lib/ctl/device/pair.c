@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "base/compat.h"
+#include "base/roomy.h"
 #include "base/sys.h"
 #include "ctl/kern/netlink.h"
 
@@ -201,7 +202,7 @@ static void *run_inside(void *arg)
 static int go_inside(struct inside *in)
 {
 	pthread_t thread;
-	int err = pthread_create(&thread, NULL, run_inside, in);
+	int err = sl_roomy_thread(&thread, run_inside, in);
 
 	if (err)
 		in->err = -err;

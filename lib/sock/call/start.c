@@ -265,10 +265,10 @@ static void in_child(void)
 	sl_fork_child_reset();
 }
 
-/* Most of the tables' memory is only reserved addresses (base/reserve.h). */
 #define NO_ROOM                                                                                    \
-	" (no memory for its tables: 1.7 GB of addresses, 10 MB to write to; remedy: no limit of " \
-	"address space, with vm.overcommit_memory 2 a higher vm.overcommit_ratio)"
+	" (no memory for packets and tables: 150 MB of addresses, 10 MB to write to; remedy: a "   \
+	"higher limit of address space, or of locked memory after mlockall(2); with "              \
+	"vm.overcommit_memory 2 a higher vm.overcommit_ratio)"
 
 #define NO_FILES                                                                                   \
 	" (too few descriptors are allowed; remedy: a hard limit of 256 or more, ulimit -Hn)"

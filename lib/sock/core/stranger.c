@@ -16,6 +16,7 @@
 #include "base/fds.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/roomy.h"
 #include "base/sys.h"
 
 #define ROOM     64
@@ -65,7 +66,7 @@ static int start(void)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&thread, NULL, closer, NULL);
+	err = sl_roomy_thread(&thread, closer, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!err)
 		pthread_detach(thread);

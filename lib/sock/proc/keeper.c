@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/roomy.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "net/net.h"
@@ -499,7 +500,7 @@ int sl_keeper_start(void)
 	/* The program's signals are for the program's threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&thread, NULL, keeper, NULL);
+	err = sl_roomy_thread(&thread, keeper, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err) {
 		sl_stats_sweep();

@@ -23,22 +23,23 @@ size_t sl_treq_bytes(void)
 	return SL_TREQ_MAX * sizeof(struct sl_treq);
 }
 
-void sl_treq_init(void *mem, bool shared)
+void sl_treq_init(void *mem, int fd, size_t at)
 {
 	slab = mem;
-	sl_reserve_init(&room, mem, sl_treq_bytes(), shared);
+	sl_reserve_init(&room, mem, sl_treq_bytes(), fd, at, true);
 	free_list = NULL;
 	used = 0;
 }
 
-size_t sl_treq_ready(void)
+int sl_treq_part(void)
 {
-	return room.ready;
+	return sl_reserve_part(&room);
 }
 
 void sl_treq_child(void)
 {
 	memset(&lock, 0, sizeof(lock));
+	sl_reserve_hole(&room);
 	room.bytes = room.ready = 0;
 	slab = free_list = NULL;
 	used = 0;

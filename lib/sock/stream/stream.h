@@ -8,9 +8,9 @@
 /* reqs.c: requests, in memory that others read when the process has died */
 #define SL_TREQ_MAX 65536u
 size_t sl_treq_bytes(void);
-void sl_treq_init(void *mem, bool shared); /* of that many bytes (sl_reserve_init()) */
+void sl_treq_init(void *mem, int fd, size_t at); /* of that many bytes (sl_reserve_init()) */
 void sl_treq_child(void);
-size_t sl_treq_ready(void); /* bytes that may be in use */
+int sl_treq_part(void); /* sl_reserve_part() */
 void sl_treq_layout(struct sl_conns_layout *l);
 void *sl_treq_new(uint32_t lsn_id);
 void sl_treq_free(void *req);

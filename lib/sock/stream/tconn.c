@@ -263,7 +263,7 @@ void sl_tconn_child(void)
 	free_first = dead_first = grace_first = NULL;
 	memset(ngrace, 0, sizeof(ngrace));
 	slab_used = nlive = 0;
-	if (!sl_apart_hole(slab, MAP_BYTES))
+	if (!sl_reserve_hole(&room))
 		slab = NULL;
 	if (slab_fd >= 0)
 		sl_sys_close(slab_fd);
@@ -271,27 +271,13 @@ void sl_tconn_child(void)
 	room.bytes = room.ready = 0;
 }
 
-static void copy_slab(char *copy)
-{
-	size_t reqs = sl_treq_ready();
-
-	memcpy(copy, slab, room.ready);
-	memcpy(copy + REQS_AT, (char *)slab + REQS_AT, reqs);
-}
-
 /* Makes the table private: the daemon, or any reader of the file, sees no change from now on. */
 void sl_tconn_part(void)
 {
-	char *copy;
-
 	if (slab_fd < 0 || !sl_lock(&slab_lock))
 		return;
-	copy = sl_apart_copy(MAP_BYTES);
-	if (copy)
-		copy_slab(copy);
-	if (sl_apart_become(slab, copy, MAP_BYTES))
+	if (sl_reserve_part(&room) | sl_treq_part())
 		sl_warn("tcp", "the records of connections stay mapped: no memory");
-	sl_apart(slab, MAP_BYTES);
 	sl_sys_close(slab_fd);
 	slab_fd = -1;
 	sl_unlock(&slab_lock);
@@ -550,25 +536,18 @@ static void slab_show(void)
 
 static int slab_map(void)
 {
-	void *p;
-	int err;
+	char *p;
 
 	if (slab) /* a hole in a child */
 		sl_sys(SYS_munmap, slab, MAP_BYTES);
 	slab = NULL;
+	p = sl_reserve_map(MAP_BYTES);
+	if (!p)
+		return -ENOMEM;
 	slab_fd = slab_file();
-	if (slab_fd >= 0) {
-		err = sl_sys_mmap(&p, NULL, MAP_BYTES, MAP_SHARED | MAP_NORESERVE, slab_fd, 0);
-	} else {
-		p = sl_reserve_map(MAP_BYTES);
-		err = p ? 0 : -ENOMEM;
-	}
-	if (err)
-		return err;
-	sl_apart(p, MAP_BYTES);
-	slab = p;
-	sl_reserve_init(&room, p, SLAB_BYTES, slab_fd >= 0);
-	sl_treq_init((char *)p + REQS_AT, slab_fd >= 0);
+	slab = (struct sl_tconn *)(void *)p;
+	sl_reserve_init(&room, p, SLAB_BYTES, slab_fd, 0, true);
+	sl_treq_init(p + REQS_AT, slab_fd, REQS_AT);
 	slab_show();
 	return 0;
 }
