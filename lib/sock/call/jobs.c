@@ -100,6 +100,8 @@ static const struct sl_job jobs[] = {
 	{"sockets that were given", SL_JOB_ROUND, NULL, sl_given_look, sl_given_due_ns},
 	{"letters of children", SL_JOB_ROUND, NULL, sl_mail_wake, sl_mail_due_ns},
 	{"connections without a number", SL_JOB_ROUND, NULL, sl_heirs_look, sl_heirs_due_ns},
+	{"closed connections that threads sleep on", SL_JOB_ROUND, NULL, sl_sock_awaited_look,
+	 sl_sock_awaited_due_ns},
 	{"peers without a way back", SL_JOB_WOKEN, sl_strays_let_pass, NULL, NULL},
 };
 

@@ -10,6 +10,7 @@
 #include "base/settings.h"
 #include "base/sys.h"
 #include "sock/proc/sig.h"
+#include "sock/core/life.h"
 #include "sock/core/spin.h"
 #include "sock/core/sock.h"
 #include "stack/due.h"
@@ -24,6 +25,8 @@
 
 struct waiter {
 	struct sl_watch watch;
+	struct sl_sock *sk;
+	uint32_t gen; /* of the socket when the call began */
 	struct sl_bell *bell;
 	struct sl_lane *lane;
 	bool follows;
@@ -33,6 +36,18 @@ struct waiter {
 static void on_event(struct sl_watch *w, uint32_t events)
 {
 	sl_bell_ring(sl_container_of(w, struct waiter, watch)->bell);
+}
+
+/* (At 255 it stays: so many are not counted. At 0, too, which a child's is whose handler returns
+ * into a call.) */
+static void count_sleepers(struct sl_sock *sk, int change)
+{
+	uint8_t n = sl_load(&sk->sleepers);
+
+	while (n != UINT8_MAX && n + change >= 0 &&
+	       !__atomic_compare_exchange_n(&sk->sleepers, &n, (uint8_t)(n + change), false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		;
 }
 
 static void wake_up(void *arg)
@@ -45,6 +60,10 @@ static void wake_up(void *arg)
 		sl_lane_awake(w->lane);
 	sl_watch_del(&w->watch);
 	sl_bell_done(w->bell);
+	if (sl_load(&w->sk->gen) == w->gen)
+		count_sleepers(w->sk, -1);
+	if (sl_unlikely(w->sk->awaited))
+		sl_sock_look_at_awaited();
 	sl_release();
 }
 
@@ -79,6 +98,8 @@ static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
 	struct pollfd fds[SL_LANE_MAX_FDS + 2];
 	struct waiter w = {
 		.watch.on_event = on_event,
+		.sk = s->sk,
+		.gen = s->gen,
 		.bell = sl_bell_get(),
 		.lane = sl_load_acquire(&s->sk->lane),
 	};
@@ -88,6 +109,7 @@ static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
 	ssize_t r;
 
 	sl_hold();
+	count_sleepers(w.sk, 1);
 	w.follows = sl_lane_is_led(w.lane, &s->loads);
 	if (s->sends)
 		most_ns = SEND_LOOK_NS;
@@ -127,7 +149,8 @@ static bool interrupted(const struct sl_call *s)
 
 ssize_t sl_call_over(const struct sl_call *s)
 {
-	if (sl_unlikely(sl_load(&s->sk->gen) != s->gen || !sl_sock_is(s->sk, s->fd)))
+	if (sl_unlikely(sl_load(&s->sk->gen) != s->gen ||
+			(!sl_sock_is(s->sk, s->fd) && !s->sk->awaited)))
 		return -EBADF;
 	if (sl_unlikely(sl_sig_ran != s->ran) && interrupted(s))
 		return -EINTR;

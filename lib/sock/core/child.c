@@ -36,9 +36,10 @@ static void child_sock(struct sl_sock *sk, void *arg)
 	const struct sl_sock_ops *ops = sl_sock_ops(sk);
 	bool later = ops->child && ops->child(sk);
 
+	sk->sleepers = 0;                      /* the parent's threads */
 	if (sl_sock_stays(sk) || sk->parked) { /* the parent's alone */
 		sl_sys_close(sk->fd);
-		sk->parked = false;
+		sk->parked = sk->awaited = false;
 		sk->nfds = 0;
 		return;
 	}

@@ -16,6 +16,7 @@
 #include "base/roomy.h"
 #include "base/sys.h"
 #include "net/ipconf.h"
+#include "net/rtnl.h"
 #include "sock/core/errq.h"
 #include "sock/core/extra.h"
 #include "sock/core/life.h"
@@ -343,6 +344,70 @@ void sl_sock_unpark(struct sl_sock *sk)
 	sl_sys_close(fd);
 }
 
+/* Calls that outlive their number --------------------------------------------------------------
+ *
+ * In the kernel a call that sleeps has a reference to its file: close(2) or dup2(2) takes only the
+ * number away, and the peer sees the end when the call has returned. So a connection on which
+ * threads sleep is parked: its shadow gets a number of the library's, and the keeper closes it a
+ * moment after the last sleeper has left. */
+
+#define LEAVING_NS 2000000 /* within which a thread that was woken for nothing sleeps again */
+
+static uint64_t awaited_due_ns;
+
+static bool is_awaited(const struct sl_sock *sk)
+{
+	return sk->proto == IPPROTO_TCP && sk->state == SL_STATE_OFFLOADED && sk->conn &&
+	       !sk->lsn && __atomic_load_n(&sk->sleepers, __ATOMIC_SEQ_CST);
+}
+
+/* slow held. */
+static bool park_awaited(struct sl_sock *sk, int fd)
+{
+	int own = is_awaited(sk) ? sl_fd_dup(fd) : -1;
+
+	if (own < 0)
+		return false;
+	sk->parked = true;
+	sl_store(&sk->fd, own);
+	sk->stats->fd = own;
+	sk->awaited = true;
+	__atomic_thread_fence(__ATOMIC_RELEASE); /* before the number is cleared */
+	sl_sock_look_at_awaited();               /* they may have left */
+	return true;
+}
+
+void sl_sock_look_at_awaited(void)
+{
+	sl_store(&awaited_due_ns, sl_now_ns() + LEAVING_NS);
+	sl_rtnl_wake();
+}
+
+static void end_if_left(struct sl_sock *sk, void *arg)
+{
+	if (!sk->awaited || __atomic_load_n(&sk->sleepers, __ATOMIC_ACQUIRE))
+		return;
+	sk->awaited = false;
+	sl_sock_unpark(sk);
+}
+
+void sl_sock_awaited_look(uint64_t now_ns)
+{
+	uint64_t due = sl_load(&awaited_due_ns);
+
+	if (!due || now_ns < due)
+		return;
+	sl_store(&awaited_due_ns, 0);
+	sl_sock_for_each(end_if_left, NULL);
+}
+
+uint64_t sl_sock_awaited_due_ns(uint64_t now_ns, bool quiet)
+{
+	return sl_load(&awaited_due_ns);
+}
+
+/* Numbers -------------------------------------------------------------------------------------- */
+
 /* file: fd, or -1 if the number does not mean the socket any more. */
 static void drop_fd(struct sl_sock *sk, int fd, int file)
 {
@@ -350,6 +415,11 @@ static void drop_fd(struct sl_sock *sk, int fd, int file)
 	bool shared = sk->forks != sl_load(&sl_forks);
 
 	sl_lock(&sk->slow);
+	if (!shared && file >= 0 && sk->nfds == 1 && park_awaited(sk, file)) {
+		sl_fdtab_clear(fd);
+		sl_unlock(&sk->slow);
+		return;
+	}
 	sl_fdtab_clear(fd);
 	if (shared && sk->fd == fd && is_watched(sk))
 		sl_shadow_unwatch(fd);

@@ -44,6 +44,12 @@ bool sl_sock_inode_is_ours(uint32_t inode, void *arg);
 void sl_sock_show(struct sl_sock *sk); /* gives a socket that a parent made its own counters */
 struct sl_sock *sl_sock_new(int fd, int family, int type, int proto);
 void sl_sock_unpark(struct sl_sock *sk); /* closes a parked socket (heirs.c) */
+/* A thread has left a sleep in a call on a socket that has no number any more. Async-signal-safe.
+ */
+void sl_sock_look_at_awaited(void);
+/* The keeper's: closes such sockets when no thread sleeps on them. */
+void sl_sock_awaited_look(uint64_t now_ns);
+uint64_t sl_sock_awaited_due_ns(uint64_t now_ns, bool quiet);
 void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason); /* hand back; idempotent */
 /* sl_sock_kernel() for a caller that found sk by its connection or listener (`what`): the object
  * may be another socket by now, which accept(2) is just making. */

@@ -174,7 +174,7 @@ static void look_at_heir(struct sl_sock *sk, void *arg)
 	bool *left = arg;
 	int n;
 
-	if (!sk->parked)
+	if (!sk->parked || sk->awaited)
 		return;
 	n = sl_broker_holders(old_file(sk));
 	if (n == 1 || (n < 0 && sl_now_ns() - since_ns > BLIND_NS)) {

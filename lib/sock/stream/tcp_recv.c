@@ -204,6 +204,8 @@ static ssize_t kernel_recvmsg(const struct rx *x, int fd, struct msghdr *m, int 
 
 	if (sl_tcp_sock_came_back(x->sk))
 		return -EREMOTE;
+	if (sl_unlikely(x->sk->awaited))
+		fd = sl_load(&x->sk->fd); /* the program's number means another file */
 	if (sl_load(&x->sk->state) != SL_STATE_KERNEL)
 		return sl_sys_cancel(SYS_recvmsg, fd, m, flags);
 	if (!sl_sock_in_kernel(x->sk))
