@@ -5,6 +5,7 @@
 #include "base/sys.h"
 #include "ctl/umem/umem.h"
 #include "sock/call/devices.h"
+#include "sock/call/only.h"
 #include "sock/core/life.h"
 #include "sock/core/mail.h"
 #include "sock/core/sock.h"
@@ -91,6 +92,7 @@ static const struct sl_job jobs[] = {
 	{"policy", SL_JOB_SECOND, sl_policy_check, NULL, policy_due_ns},
 	{"rates of destinations", SL_JOB_SECOND, sl_paces_check, NULL, NULL},
 	{"policy, soon", SL_JOB_EVENTS, check_policy_if_due, NULL, NULL},
+	{"programs of the control group", SL_JOB_SECOND, sl_only_look, NULL, NULL},
 	{"dead connections", SL_JOB_SECOND, reap, NULL, reap_due_ns},
 	{"peers that take nothing", SL_JOB_SECOND, NULL, sl_stuck_look, sl_stuck_due_ns},
 	{"packet memory that is used", SL_JOB_SECOND, grow_memory, NULL, memory_due_ns},

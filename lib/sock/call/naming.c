@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <limits.h>
 
+#include "base/handler.h"
 #include "base/guard.h"
 #include "base/sys.h"
 #include "ctl/front/broker.h"
 #include "sluice.h"
+#include "sock/call/only.h"
 #include "sock/core/life.h"
 #include "sock/core/sock.h"
 #include "sock/core/udp_sock.h"
@@ -80,6 +82,8 @@ int sl_connect(int fd, const struct sockaddr *addr, socklen_t len)
 	struct sl_sock *sk = sl_fd_sock(fd);
 	int err;
 
+	if (sk && !sl_in_signal())
+		sl_only_look();
 	if (sl_sock_is_tcp(sk))
 		return sl_tcp_sock_connect(sk, fd, addr, len);
 	sl_sock_change(sk);

@@ -2,7 +2,9 @@
 /* A process whose sockets are all the kernel's, since the kernel uses them without any call. */
 #include "sock/call/only.h"
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "ctl/kern/cgroup.h"
 #include "sluice.h"
 #include "sock/core/life.h"
 #include "sock/core/sock.h"
@@ -44,4 +46,19 @@ void sl_kernel_only(const char *why)
 		return;
 	say(why);
 	sl_sock_for_each(to_kernel, NULL);
+}
+
+#define LOOK_NS 1000000000
+
+/* The kernel runs these programs in calls that an offloaded socket does not make. */
+void sl_only_look(void)
+{
+	static uint64_t next_ns;
+	uint64_t now = sl_now_ns();
+
+	if (now < sl_load(&next_ns) || sl_load(&reason))
+		return;
+	sl_store(&next_ns, now + LOOK_NS);
+	if (sl_cgroup_has_programs())
+		sl_kernel_only(SL_CGROUP_DECIDES);
 }

@@ -15,6 +15,7 @@
 #include "base/sys.h"
 #include "base/trust.h"
 #include "ctl/device/lock.h"
+#include "ctl/kern/cgroup.h"
 #include "ctl/kern/filter.h"
 #include "ctl/kern/netns.h"
 #include "ctl/lease/proto.h"
@@ -296,6 +297,11 @@ static void start_first(void)
 			"everything stays with the kernel: a seccomp filter would kill this "
 			"process for system call %d",
 			deadly);
+		sl_store_release(&sl_up_state, -EPERM);
+		return;
+	}
+	if (sl_cgroup_has_programs()) {
+		sl_warn("sluice", "everything stays with the kernel: " SL_CGROUP_DECIDES);
 		sl_store_release(&sl_up_state, -EPERM);
 		return;
 	}
