@@ -65,7 +65,7 @@ zoo() { # name, port, tcp or udp
 	export PORT=$2 TMP B4 B6 A4 A6
 	export -f talk
 	! declare -F rate >/dev/null || export -f rate
-	chmod -R a+rwX "$TMP" # (by the daemon, LEASED=1, programs are nobody's)
+	[ -z "${LEASED:-}" ] || chmod -R a+rwX "$TMP" # (by the daemon programs are nobody's)
 	for MODE in $MODES; do
 		server >"$(said server)" 2>&1
 		SERVER=$BG
