@@ -74,8 +74,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		sock[k]->forks = sl_forks - (size & 1);
 		gen[k] = sock[k]->gen;
 	}
-	sl_mail_on_letter(&l, size > 40 ? (long)size : (long)sizeof(l),
-			  kind[how >> 2 & (KINDS - 1)]);
+	if (sl_mail_on_letter(&l, size > 40 ? (long)size : (long)sizeof(l),
+			      kind[how >> 2 & (KINDS - 1)], (uint32_t)size))
+		abort(); /* (there is no room for mailboxes here) */
 	for (unsigned k = 0; k < SOCKS; k++)
 		if (sock[k]->gen != gen[k] || sock[k]->state != SL_STATE_KERNEL || !sock[k]->nfds)
 			abort();

@@ -38,6 +38,7 @@ static const struct {
 	{SYS_socket, AF_PACKET, SOCK_RAW, 0},
 	{SYS_socket, AF_UNIX, SOCK_SEQPACKET, 0},
 	{SYS_socketpair, -1, 0, 0},
+	{SYS_close_range, -1, 0, 0},
 	{SYS_bind, -1, 0, 0},
 	{SYS_connect, -1, 0, 0},
 	{SYS_listen, -1, 0, 0},

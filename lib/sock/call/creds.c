@@ -27,6 +27,7 @@
 #include "io/verbs.h"
 #include "sluice.h"
 #include "sock/core/life.h"
+#include "sock/core/mail.h"
 #include "sock/listen/listen.h"
 #include "sock/move/move.h"
 #include "sock/proc/fdtab.h"
@@ -260,5 +261,7 @@ void sl_creds_begin(enum sl_creds what, long a, long b, long c)
 	sl_fdtab_notice();
 	if (sl_is_lent() && changes(what, a, b, c))
 		sl_start_part(part_ways, is_clear);
+	if (sl_mail_is_shared() && changes(what, a, b, c))
+		sl_mail_part();
 	errno = saved;
 }

@@ -241,6 +241,7 @@ static void before_fork(void)
 	held = sl_fork_hold();
 	if (sl_tlisten_count())
 		sl_tlisten_fork_begin();
+	sl_mail_fork_begin();
 	__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
 	sl_broker_fork_begin();
 }
@@ -248,6 +249,7 @@ static void before_fork(void)
 static void after_fork(void)
 {
 	sl_broker_fork_end();
+	sl_mail_fork_end();
 	/* Sockets that another thread has made since before_fork() may be the child's, too. */
 	__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
 	if (held)

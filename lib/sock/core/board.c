@@ -6,9 +6,9 @@
  * in a page fault). So it is a word in memory that the child waits for by a futex. The page is a
  * sealed memfd: the mapping that the keeper writes is older than the seal and not inherited
  * (MADV_DONTFORK); the one that is inherited can never be made writable. Each letter brings a
- * ticket that the child has made up; the keeper puts it into the word that the ticket chooses.
- * Another child can overwrite a word by letters of its own: then the waiting child is late, never
- * wrong. */
+ * ticket that the child has made up; the keeper puts it into the word that the ticket chooses among
+ * those of the child's mailbox. A process with the same mailbox can overwrite a word by letters of
+ * its own: then the waiting child is late, never wrong. */
 #include "sock/core/board.h"
 
 #include <fcntl.h>
@@ -18,7 +18,9 @@
 #include "base/compat.h"
 #include "base/sys.h"
 
-#define WORDS   1024u
+#define OWN     8u    /* words of a mailbox, for threads that write at the same time */
+#define COMMON  1024u /* words of the common one */
+#define WORDS   (SL_BOARD_COMMON * OWN + COMMON)
 #define BYTES   (WORDS * sizeof(uint32_t))
 #define LOOK_NS 500000
 
@@ -80,18 +82,24 @@ void sl_board_close(struct sl_board *b)
 	*b = (struct sl_board){NULL, NULL};
 }
 
-void sl_board_post(struct sl_board *b, uint32_t ticket)
+static uint32_t word_of(uint32_t place, uint32_t ticket)
+{
+	return place < SL_BOARD_COMMON ? place * OWN + ticket % OWN
+				       : SL_BOARD_COMMON * OWN + ticket % COMMON;
+}
+
+void sl_board_post(struct sl_board *b, uint32_t place, uint32_t ticket)
 {
 	uint32_t *word;
 
 	if (!b->own)
 		return;
-	word = &b->own[ticket % WORDS];
+	word = &b->own[word_of(place, ticket)];
 	sl_store_release(word, ticket);
 	sl_sys(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-bool sl_board_wait(const uint32_t *shown, uint32_t ticket, uint64_t ns)
+bool sl_board_wait(const uint32_t *shown, uint32_t place, uint32_t ticket, uint64_t ns)
 {
 	struct timespec t = {.tv_nsec = LOOK_NS};
 	const uint32_t *word;
@@ -102,7 +110,7 @@ bool sl_board_wait(const uint32_t *shown, uint32_t ticket, uint64_t ns)
 		return false;
 	}
 	t = (struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
-	word = &shown[ticket % WORDS];
+	word = &shown[word_of(place, ticket)];
 	was = sl_load_acquire(word);
 	if (was == ticket)
 		return true;

@@ -11,9 +11,11 @@
  * of a pair, by which the child gets the connection's new file, if a daemon made one (heirs.c). The
  * keeper sends by it without waiting, and closes nothing that came: another thread does
  * (stranger.c). A letter with a descriptor of another kind, or with several, is refused: no honest
- * child writes it. The keeper reads some letters a round; a child that writes on and on gets
- * a part of the keeper's time, and one that shuts the mailbox down cuts off itself and its
- * siblings. */
+ * child writes it.
+ *
+ * Each child has a mailbox of its own (mailboxes.c): one that shuts it down, or fills it, cuts off
+ * itself. The common mailbox is for children that the library did not see being made, and for those
+ * beyond the bound. */
 #include "sock/core/mail.h"
 
 #include <fcntl.h>
@@ -26,6 +28,7 @@
 #include "base/sys.h"
 #include "sock/core/board.h"
 #include "sock/core/life.h"
+#include "sock/core/mailboxes.h"
 #include "sock/core/sock.h"
 #include "sock/core/stranger.h"
 #include "sock/proc/keeper.h"
@@ -38,7 +41,7 @@
 
 _Static_assert(sizeof(struct sl_letter) == 32, "a letter has no holes");
 
-static int mail[2] = {-1, -1}; /* reading and writing end */
+static int mail[2] = {-1, -1}; /* the common mailbox: reading and writing end */
 static struct sl_board board;
 static const struct sl_mail_ops *ops; /* set before the first start */
 static uint64_t rests_until_ns;       /* the keeper's; 0: it reads when there are letters */
@@ -46,8 +49,11 @@ static uint64_t rests_until_ns;       /* the keeper's; 0: it reads when there ar
 static struct postbox {
 	int fd;
 	const uint32_t *board;
+	uint32_t place; /* of the mailbox, in the process that reads it */
+	bool shared;    /* other processes may have it */
 } up[SL_GENERATIONS];
 static uint8_t nup;
+static struct postbox unborn = {.fd = -1}; /* the next child's, while the process forks */
 
 /* A child's --------------------------------------------------------------------------------------
  */
@@ -93,7 +99,7 @@ static void tell(const struct sl_letter *l, int with, const struct postbox *to, 
 
 	if (!post(l, with, to->fd, end))
 		return;
-	while (!sl_board_wait(to->board, l->ticket, SLICE_NS)) {
+	while (!sl_board_wait(to->board, to->place, l->ticket, SLICE_NS)) {
 		if (reader_is_gone(to->fd) || sl_now_ns() >= end)
 			return;
 		if (tcp >= 0 ? is_handed_back(tcp) : !to->board)
@@ -118,7 +124,7 @@ static uint64_t cookie_of(int fd)
 
 static struct postbox own_box(void)
 {
-	return (struct postbox){sl_load(&mail[1]), board.shown};
+	return (struct postbox){sl_load(&mail[1]), board.shown, SL_BOARD_COMMON, true};
 }
 
 /* A letter about a connection carries a socket: the parent may send another file for the connection
@@ -197,6 +203,47 @@ void sl_keeper_tell_fork(void)
 	tell(&l, -1, &to, -1);
 }
 
+static int make_pair(int fd[2])
+{
+	return sl_sysi(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+		       fd);
+}
+
+/* The mailbox keeps its number, since another thread may be about to write to it. A parent that
+ * refuses the new one has closed it, and the child keeps the shared one. */
+static void part(struct postbox *b)
+{
+	const struct sl_letter l = {
+		.magic = SL_LETTER_MAGIC,
+		.use = SL_USE_BOX,
+		.ticket = new_ticket(),
+	};
+	int end[2];
+
+	if (make_pair(end))
+		return;
+	tell(&l, end[0], b, -1);
+	sl_sys_close(end[0]);
+	if (!reader_is_gone(end[1]) && sl_sys(SYS_dup3, end[1], b->fd, O_CLOEXEC) >= 0)
+		b->shared = false;
+	sl_sys_close(end[1]);
+}
+
+bool sl_mail_is_shared(void)
+{
+	for (uint8_t i = 0; i < nup; i++)
+		if (up[i].shared)
+			return true;
+	return false;
+}
+
+void sl_mail_part(void)
+{
+	for (uint8_t i = 0; i < nup; i++)
+		if (up[i].shared)
+			part(&up[i]);
+}
+
 /* The keeper's -----------------------------------------------------------------------------------
  */
 
@@ -221,24 +268,27 @@ static bool is_end_of_pair(int fd)
 	       !sl_sys_getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) && type == SOCK_SEQPACKET;
 }
 
-void sl_mail_on_letter(const void *letter, long bytes, int end)
+bool sl_mail_on_letter(const void *letter, long bytes, int end, uint32_t from)
 {
 	struct sl_letter l;
 	struct sl_sock *sk;
+	bool taken = false;
 
 	if (end >= 0 && !is_end_of_pair(end)) {
 		sl_stranger_warn();
-		return;
+		return false;
 	}
 	if (bytes != sizeof(l))
-		return;
+		return false;
 	memcpy(&l, letter, sizeof(l));
 	if (l.magic != SL_LETTER_MAGIC || l.use >= SL_USE_END)
-		return;
+		return false;
 	if (l.use == SL_USE_NONE) {
 		__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
 	} else if (l.use == SL_USE_LEFT) {
 		ops->left();
+	} else if (l.use == SL_USE_BOX) {
+		taken = end >= 0 && sl_mailbox_adopt(end, from);
 	} else {
 		sk = meant(&l);
 		if (sk)
@@ -246,55 +296,53 @@ void sl_mail_on_letter(const void *letter, long bytes, int end)
 		if (sk && end >= 0)
 			ops->send(sk, end);
 	}
-	sl_board_post(&board, l.ticket);
+	sl_board_post(&board, from, l.ticket);
+	return taken;
 }
 
-enum mail {
-	MAIL_EMPTY,
-	MAIL_MORE,   /* there may be more, and it has been enough for now */
-	MAIL_BROKEN, /* a child has shut the mailbox down */
-};
-
-/* A packet of no bytes is read as the end is. */
-static bool is_shut_down(void)
+/* A packet of no bytes is read as the end is, but with the credentials of its sender. */
+static bool is_end(int box)
 {
-	struct pollfd p = {.fd = mail[0], .events = POLLRDHUP};
-	const struct timespec zero = {0, 0};
+	struct ucred by;
+	struct sl_rights r = {.from = &by};
+	char c;
 
-	return sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0 &&
-	       p.revents & (POLLRDHUP | POLLHUP | POLLNVAL);
+	return sl_rights_recv(box, &c, sizeof(c), MSG_DONTWAIT | MSG_PEEK, &r) == 0 && by.pid == 0;
 }
 
-static enum mail read_some(void)
+static enum sl_mail read_some(int box, uint32_t from)
 {
 	int fd[SL_RIGHTS_ANY];
 	struct sl_letter l;
 	uint32_t nfds;
 
 	for (unsigned i = 0; i < LETTERS_MAX; i++) {
-		long n = sl_rights_recv_any(mail[0], &l, sizeof(l), fd, &nfds);
+		long n = sl_rights_recv_any(box, &l, sizeof(l), fd, &nfds);
 		bool room = true;
 
 		for (uint32_t j = 0; j < nfds; j++)
 			fd[j] = sl_stranger_take(fd[j]);
 		if (nfds > 1)
 			sl_stranger_warn();
-		else if (n > 0)
-			sl_mail_on_letter(&l, n, nfds ? fd[0] : -1);
+		else if (n > 0 && sl_mail_on_letter(&l, n, nfds ? fd[0] : -1, from))
+			nfds = 0;
 		for (uint32_t j = 0; j < nfds; j++)
 			room &= sl_stranger_close(fd[j]);
-		if (!room || (n == 0 && is_shut_down()))
-			return MAIL_BROKEN;
+		if (!room)
+			return SL_MAIL_BROKEN;
+		if (n == 0 && is_end(box))
+			return SL_MAIL_ENDED;
 		if (n < 0)
-			return MAIL_EMPTY;
+			return SL_MAIL_EMPTY;
 	}
-	return MAIL_MORE;
+	return SL_MAIL_MORE;
 }
 
-static int make_pair(int fd[2])
+static void show_senders(int box)
 {
-	return sl_sysi(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
-		       fd);
+	const int one = 1;
+
+	sl_sys_setsockopt(box, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one));
 }
 
 /* The mailbox keeps its descriptor numbers, since another thread may be about to write to one. The
@@ -307,11 +355,13 @@ static int renew(void)
 		return err;
 	old = sl_fd_dup(mail[0]);
 	if (old >= 0) {
+		show_senders(fd[0]);
 		sl_sys(SYS_dup3, fd[0], mail[0], O_CLOEXEC);
 		sl_sys(SYS_dup3, fd[1], mail[1], O_CLOEXEC);
 		sl_stranger_close(old);
-		sl_warn("sluice", "a child has shut down the way by which children tell what they "
-				  "use: what it shares with this process may stand still there");
+		sl_warn("sluice", "a child has shut down the way by which children without one of "
+				  "their own tell what they use: what they share with this process "
+				  "may stand still there");
 	}
 	sl_sys_close(fd[0]);
 	sl_sys_close(fd[1]);
@@ -320,14 +370,15 @@ static int renew(void)
 
 static void on_letters(uint32_t events)
 {
-	switch (read_some()) {
-	case MAIL_EMPTY:
+	switch (read_some(mail[0], SL_BOARD_COMMON)) {
+	case SL_MAIL_EMPTY:
 		break;
-	case MAIL_MORE:
+	case SL_MAIL_MORE:
 		sl_keeper_watch_fd(mail[0], 0, on_letters);
 		rests_until_ns = sl_now_ns() + REST_NS;
 		break;
-	case MAIL_BROKEN:
+	case SL_MAIL_ENDED:
+	case SL_MAIL_BROKEN:
 		sl_keeper_unwatch_fd(mail[0]);
 		if (renew() == 0)
 			sl_keeper_watch_fd(mail[0], EPOLLIN, on_letters);
@@ -337,6 +388,7 @@ static void on_letters(uint32_t events)
 
 void sl_mail_wake(uint64_t now_ns)
 {
+	sl_mailboxes_wake(now_ns);
 	if (!rests_until_ns || now_ns < rests_until_ns)
 		return;
 	rests_until_ns = 0;
@@ -345,7 +397,10 @@ void sl_mail_wake(uint64_t now_ns)
 
 uint64_t sl_mail_due_ns(uint64_t now_ns, bool quiet)
 {
-	return rests_until_ns;
+	uint64_t other_ns = sl_mailboxes_due_ns();
+
+	return rests_until_ns && other_ns ? sl_min(rests_until_ns, other_ns)
+					  : rests_until_ns | other_ns;
 }
 
 void sl_mail_set_ops(const struct sl_mail_ops *o)
@@ -361,8 +416,11 @@ int sl_mail_open(void)
 		return err;
 	mail[0] = sl_fd_keep(mail[0]);
 	mail[1] = sl_fd_keep(mail[1]);
+	show_senders(mail[0]);
 	if (!sl_board_open(&board))
 		sl_debug("sluice", "no board for children: they look themselves");
+	if (sl_mailboxes_open(read_some))
+		sl_debug("sluice", "children have the common mailbox alone");
 	sl_keeper_watch_fd(mail[0], EPOLLIN, on_letters);
 	return 0;
 }
@@ -378,14 +436,33 @@ void sl_mail_close(void)
 {
 	close_end(&mail[0]);
 	close_end(&mail[1]);
+	sl_mailboxes_close();
 	sl_board_close(&board);
 	rests_until_ns = 0;
 }
 
+struct packet {
+	const void *what;
+	size_t bytes;
+	const int *fd;
+	uint32_t nfds;
+};
+
+static void put_into(int box, void *arg)
+{
+	const struct packet *p = arg;
+
+	(void)sl_rights_send(box, p->what, p->bytes, p->fd, p->nfds, MSG_DONTWAIT);
+}
+
 void sl_keeper_leave(const void *what, size_t bytes, const int *fd, uint32_t nfds)
 {
-	if (mail[0] >= 0)
-		(void)sl_rights_send(mail[0], what, bytes, fd, nfds, MSG_DONTWAIT);
+	struct packet p = {what, bytes, fd, nfds};
+
+	if (mail[0] < 0)
+		return;
+	put_into(mail[0], &p);
+	sl_mailboxes_each(put_into, &p);
 }
 
 bool sl_keeper_may_have_children(void)
@@ -398,12 +475,33 @@ uint8_t sl_keeper_generation(void)
 	return nup;
 }
 
-/* Keeps the writing end, by which the child sends letters, and the board, where answers appear. */
+/* (A child that forks has its mailboxes in common with that child.) */
+void sl_mail_fork_begin(void)
+{
+	for (uint8_t i = 0; i < nup; i++)
+		up[i].shared = true;
+	if (mail[0] < 0)
+		return;
+	unborn.fd = sl_mailbox_make(&unborn.place);
+	unborn.board = board.shown;
+}
+
+void sl_mail_fork_end(void)
+{
+	unborn.fd = -1;
+}
+
+/* Keeps the end by which the child sends letters, and the board, where answers appear. */
 void sl_mail_child(void)
 {
-	if (mail[1] >= 0)
+	sl_mailboxes_child(unborn.fd);
+	if (unborn.fd >= 0) {
+		up[nup++] = unborn;
+		close_end(&mail[1]);
+	} else if (mail[1] >= 0) {
 		up[nup++] = own_box();
-	mail[1] = -1;
+	}
+	unborn.fd = mail[1] = -1;
 	close_end(&mail[0]);
 	rests_until_ns = 0;
 	board = (struct sl_board){NULL, NULL};

@@ -13,6 +13,8 @@ enum sl_letter_use {
 	SL_USE_NONE,   /* nothing is used yet: the child itself reports that it exists */
 	SL_USE_LEFT, /* the child has no number for the file of a connection that it was forked with
 		      */
+	SL_USE_BOX,  /* nothing is used: what comes with the letter is a mailbox of the child's own
+		      */
 	SL_USE_END,
 };
 
@@ -51,15 +53,25 @@ void sl_mail_close(void);
 void sl_mail_wake(uint64_t now_ns);
 uint64_t sl_mail_due_ns(uint64_t now_ns, bool quiet);
 /* Does what a letter asks for, if the letter is credible. end: the descriptor that came with it, or
- * -1; the caller closes it. */
-void sl_mail_on_letter(const void *letter, long bytes, int end);
+ * -1; from: the place of the mailbox that it lay in. True: end is in use; else the caller closes
+ * it. */
+bool sl_mail_on_letter(const void *letter, long bytes, int end, uint32_t from);
+
+/* Around a fork, in the process that forks, with the lock of forks held: a mailbox for the child.
+ */
+void sl_mail_fork_begin(void);
+void sl_mail_fork_end(void);
 void sl_mail_child(void); /* after fork, in the child */
+/* In a child that becomes another user: gets mailboxes of its own in place of those that it has in
+ * common with other processes. True of sl_mail_is_shared(): it has such. */
+bool sl_mail_is_shared(void);
+void sl_mail_part(void);
 
 /* In a child: asks the parent to hand the socket back, and waits for the answer for a while. */
 void sl_keeper_tell_parent(struct sl_sock *sk);
 /* sl_keeper_tell_parent() for a child that has the socket by fd instead of sk->fd. */
 void sl_keeper_tell_parent_of(struct sl_sock *sk, int fd);
-/* Puts a packet with descriptors where children find it: at the other end of the mailbox. */
+/* Puts a packet with descriptors where children find it: at the other end of each mailbox. */
 void sl_keeper_leave(const void *what, size_t bytes, const int *fd, uint32_t nfds);
 /* In a child: tells the parent that this child serves the listener, too. */
 void sl_keeper_share(struct sl_sock *sk);
