@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """syn_shared.py server OWN PORT: two listeners share PORT (SO_REUSEPORT), so each SYN is noted in `picked`; another one
 has PORT + 1 alone, so none is. Echoes.
-syn_shared.py client OWN PORT DEVICE MAC: an honest client of both, without and with 100,000 forged SYNs to that port.
+syn_shared.py client OWN PORT DEVICE MAC [N]: an honest client of both, without and with N (100,000) forged SYNs to that
+port, a burst of 200 before each of its own. (A burst is made before it is sent, so that it comes as fast as it can.)
 Prints "NAME.long yes" when a connection from before the flood still works, "NAME.served N", "NAME.late N" (SYNs that had to
-be sent again), and the medians of the times to connect in microseconds, "NAME.alone N" and "NAME.beside N"."""
+be sent again), and the medians of the times to connect in microseconds, "NAME.alone N" and "NAME.beside N"; "NAME.all N" is
+from the beginning of the burst, as the kernel answers a part of it while it is sent."""
 import selectors, socket, struct, subprocess, sys, time
 
-FORGED = 100000
+FORGED = int(sys.argv[6]) if len(sys.argv) > 6 else 100000
 ROUND = 200  # forged SYNs for each honest connection
 own, port = sys.argv[2], int(sys.argv[3])
 
@@ -65,28 +67,31 @@ def client():
     eth = bytes.fromhex(mac.replace(":", "")) + raw.getsockname()[4] + b"\x08\x00"
 
     def rounds(port, flood):
-        times = []
+        times, whole = [], []
         for at in range(0, FORGED, ROUND):
-            for i in range(at, at + ROUND if flood else at):
-                raw.send(forge(eth, i, port))
+            frames = [forge(eth, i, port) for i in range(at, at + ROUND if flood else at)]
+            begin = time.monotonic()
+            for frame in frames:
+                raw.send(frame)
             try:
                 s, t = connect(port)
+                whole.append(time.monotonic() - begin)
                 s.close()
                 times.append(t)
             except (OSError, AssertionError) as e:
                 print("failed", e)
-        return sorted(times)
+        return sorted(times), sorted(whole)
 
     for name, to in ("unshared", port + 1), ("shared", port):
         long = connect(to)[0]
-        alone, beside = rounds(to, False), rounds(to, True)
+        alone, (beside, whole) = rounds(to, False)[0], rounds(to, True)
         long.send(b"y")
         print(f"{name}.long", "yes" if long.recv(1) == b"y" else "no")
         print(f"{name}.served", len(beside))
         print(f"{name}.late", sum(t > 0.9 for t in beside))
         print(f"{name}.alone", round(alone[len(alone) // 2] * 1e6))
-        print(f"{name}.beside", round(beside[len(beside) // 2] * 1e6), flush=True)
-
+        print(f"{name}.beside", round(beside[len(beside) // 2] * 1e6))
+        print(f"{name}.all", round(whole[len(whole) // 2] * 1e6), flush=True)
 
 
 server() if sys.argv[1] == "server" else client()
