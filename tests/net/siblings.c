@@ -11,7 +11,8 @@
  *
  * Each answers "mine" to what comes. ATTACK: shut (each of these sockets is shut down), fill
  * (packets without end, also while the others use theirs), garble (rubbish with descriptors),
- * close (the attacker ends). "end" by UDP on PORT + 5 ends all.
+ * close (the attacker ends). "same": as shut, but the attacker stays the user that it was, and the
+ * other attacker, a child's child, ends. "end" by UDP on PORT + 5 ends all.
  *
  * siblings ADDRESS PORT N: forks N children that live, and a last one that tells how many packet
  * sockets of the UNIX family it has; then all end, and the server tells how many more than before
@@ -121,7 +122,7 @@ static void attack(const char *how)
 	char byte = 1, rubbish[300];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (geteuid() == 0)
+	if (geteuid() == 0 && strcmp(how, "same"))
 		must(!setgroups(0, NULL) && !setgid(65534) && !setuid(65534), "setuid");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	count();
@@ -131,7 +132,7 @@ static void attack(const char *how)
 		fill();
 	}
 	for (int k = 0; k < nways; k++) {
-		if (!strcmp(how, "shut")) {
+		if (!strcmp(how, "shut") || !strcmp(how, "same")) {
 			raw(SYS_shutdown, way[k], SHUT_RDWR);
 		} else if (!strcmp(how, "garble")) {
 			for (unsigned i = 0; i < 300; i++) {
@@ -187,7 +188,7 @@ static void family(const char *how, int go)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	start(udp[3], go);
 	if (fork() == 0)
-		attack(how);
+		attack(strcmp(how, "same") ? how : "close");
 	must(read(go, &byte, 1) == 1, "read");
 	serve(udp[2]);
 }

@@ -9,7 +9,7 @@ net_up
 [ -e "$PRELOAD" ] || skip "the library is not built"
 meet
 MODE=one PORT=7900
-for attack in shut fill garble close; do
+for attack in shut same fill garble close; do
 	PORT=$((PORT + 10))
 	bg pb "$BIN/siblings" "$B4" $PORT $attack >"$TMP/$attack"
 	wait_tcp b $((PORT + 4))
