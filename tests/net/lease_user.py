@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""lease_user.py SOCKET VERSION: clients of sluiced that begin as root. Each changes its user, group or process after
-its greeting, then asks for packet memory. Prints the answer to each."""
+"""lease_user.py SOCKET VERSION STATUS: clients of sluiced that begin as root. Each changes its user, group or process after
+its greeting, then asks for packet memory; those of SMALL ask what is lent to nobody. Prints the answer to each."""
 import array
 import ctypes
 import os
@@ -8,8 +8,8 @@ import socket
 import struct
 import sys
 
-MAGIC, HELLO, UMEM, STATUS = 0x4C534C53, 1, 2, 25
-path, version = sys.argv[1], int(sys.argv[2])
+MAGIC, HELLO, UMEM = 0x4C534C53, 1, 2
+path, version, STATUS = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 libc = ctypes.CDLL(None)
 NOBODY = 65534
 
@@ -47,6 +47,11 @@ CASES = {
     "saved group": lambda: os.setresgid(0, 0, NOBODY),
     "groups": lambda: os.setgroups([1, 2, 3]),
     "capabilities": drop_capabilities,
+    "a child": lambda: None,
+    "nothing, small": lambda: None,
+    "user, small": become_nobody,
+    "real user, small": lambda: os.setresuid(NOBODY, 0, 0),
+    "a child, small": lambda: None,
 }
 
 
@@ -59,6 +64,17 @@ def be_a_user():
     assert libc.capset(header, struct.pack("=6I", setgid, setgid, 0, 0, 0, 0)) == 0
 
 
+def request(s, name):
+    err = ask(s, STATUS if name.endswith("small") else UMEM)
+    if err == 0:
+        return "has it"
+    try:
+        again = ask(s, STATUS)
+    except OSError:
+        again = "hung up"
+    return f"refused, then {again}"
+
+
 def run(name, change):
     if name in ("groups", "saved group"):
         be_a_user()
@@ -69,14 +85,14 @@ def run(name, change):
     assert ask(s, HELLO, bytes(48), [ns]) == 0
     os.close(ns)
     change()
-    err = ask(s, UMEM)
-    if err == 0:
-        return "has it"
-    try:
-        again = ask(s, STATUS)
-    except OSError:
-        again = "hung up"
-    return f"refused, then {again}"
+    if not name.startswith("a child"):
+        return request(s, name)
+    r, w = os.pipe()
+    if os.fork() == 0:
+        os.write(w, request(s, name).encode())
+        os._exit(0)
+    os.wait()
+    return os.read(r, 1000).decode()
 
 
 for name, change in CASES.items():

@@ -6,12 +6,17 @@
 need python3
 lease_up
 version=$(sed -n 's/^#define SL_LEASE_VERSION *//p' "$TOP/lib/ctl/lease/proto.h")
-b timeout 60 python3 "$TESTS/net/lease_user.py" "$TMP/sluiced.b" "$version" >"$TMP/b" 2>&1
-for what in "nothing" "the same user once more" "effective user, for a moment" "root's groups" "root's saved group"; do
+status=$(awk '/^SL_LEASE\(/ { n++ } /^SL_LEASE\(STATUS,/ { print n }' "$TOP/lib/ctl/lease/lease.def") # the request's number
+b timeout 60 python3 "$TESTS/net/lease_user.py" "$TMP/sluiced.b" "$version" "$status" >"$TMP/b" 2>&1
+for what in "nothing" "the same user once more" "effective user, for a moment" "root's groups" "root's saved group" \
+	"nothing, small"; do
 	same "$what" "$what: has it" "$(grep "^$what:" "$TMP/b")"
 done
-for what in user "real user" "saved user" "saved group" groups capabilities; do
+for what in user "real user" "saved user" "saved group" groups capabilities "user, small" "real user, small"; do
 	same "$what" "$what: refused, then hung up" "$(grep "^$what:" "$TMP/b")"
+done
+for what in "a child" "a child, small"; do
+	same "$what" "$what: refused, then -1" "$(grep "^$what:" "$TMP/b")"
 done
 ok "their leases have ended" wait_until 10 leases_are 0
 done_testing
