@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A program that fills its receive ring itself and dies: what of that reaches the kernel?
  * Usage: late_frames SOCKET UID DEVICE PORT OWN4 OWN6 PEER4 PEER6 OTHER-PORT
+ * On OTHER-PORT + 1, which the program has claimed, too, another user listens before the end.
  * The daemon's client without the library; each frame has its number as the payload's last byte. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -196,20 +197,20 @@ static void attach(unsigned ifindex, struct sl_lease_lane_ok *lane)
 	mask = lane->queue[0].rx_size - 1;
 }
 
-/* Claims a port of the family of `local`. Its listener is closed before the end, so that no socket
- * answers. */
-static void claim(unsigned ifindex, const struct sl_lease_lane_ok *lane, const char *local,
-		  int port)
+/* Claims a port of the family of `local`. Returns its listener, which ends with the process, so
+ * that no socket answers. */
+static int claim(unsigned ifindex, const struct sl_lease_lane_ok *lane, const char *local, int port)
 {
 	struct sockaddr_storage ss;
 	struct sl_addr a = addr(local);
 	socklen_t len = sizeof(ss);
-	int one = 1;
+	int one = 1, fd;
 
 	sl_addr_to_sockaddr(&a, (uint16_t)port, 0, sl_addr_is_v4(&a) ? AF_INET : AF_INET6,
 			    (struct sockaddr *)&ss, &len);
 	memset(&m, 0, sizeof(m));
-	m.fd[0] = socket(ss.ss_family, SOCK_STREAM, 0);
+	fd = socket(ss.ss_family, SOCK_STREAM, 0);
+	m.fd[0] = fd;
 	m.nfds = 1;
 	setsockopt(m.fd[0], IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
 	must(!bind(m.fd[0], (struct sockaddr *)&ss, len) && !listen(m.fd[0], 1), "listen");
@@ -219,20 +220,58 @@ static void claim(unsigned ifindex, const struct sl_lease_lane_ok *lane, const c
 	m.body.claim.key.proto = IPPROTO_TCP;
 	m.body.claim.claim = (struct sl_claim){.lane = lane->first, .slot = 1, .gen = 1};
 	ask(SL_LEASE_CLAIM, "claim");
+	return fd;
+}
+
+static int go[2], ready[2];
+
+/* Another user's process, which listens on the port as soon as a byte comes by `go`: the daemon has
+ * no time to take the claim back before the end. */
+static void prepare_other(const char *local, int port)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+	int one = 1, fd;
+	char byte = 0;
+
+	must(!pipe(go) && !pipe(ready), "pipe");
+	if (fork())
+		return;
+	must(!setgroups(0, NULL) && !setgid(1003) && !setuid(1003), "setuid");
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	inet_pton(AF_INET, local, &a.sin_addr);
+	must(read(go[0], &byte, 1) == 1, "read");
+	for (int i = 0; i < 2000 && bind(fd, (struct sockaddr *)&a, sizeof(a)); i++)
+		usleep(500); /* the daemon closes its copy of the listener soon */
+	must(!listen(fd, 1), "other's listen");
+	must(write(ready[1], &byte, 1) == 1, "write");
+	sleep(4);
+	_exit(0);
+}
+
+static void let_other_listen(void)
+{
+	char byte = 0;
+
+	must(write(go[1], &byte, 1) == 1, "write");
+	close(ready[1]);
+	must(read(ready[0], &byte, 1) == 1, "the other listens");
 }
 
 int main(int argc, char **argv)
 {
 	const char *dev = argv[3], *own4 = argv[5], *own6 = argv[6], *peer4 = argv[7],
 		   *peer6 = argv[8];
-	int port = atoi(argv[4]), other = atoi(argv[9]);
+	int port = atoi(argv[4]), other = atoi(argv[9]), listener;
 	unsigned ifindex = if_nametoindex(dev);
 	struct sl_lease_lane_ok lane;
 
+	prepare_other(own4, other + 1);
 	begin(argv[1], atoi(argv[2]));
 	attach(ifindex, &lane);
 	claim(ifindex, &lane, own4, port);
 	claim(ifindex, &lane, own6, port);
+	listener = claim(ifindex, &lane, own4, other + 1);
 	segment(peer4, own4, port, 'a', GOOD);
 	segment(peer6, own6, port, 'b', GOOD);
 	segment(peer4, own4, port, 'c', OPTIONS);
@@ -254,7 +293,10 @@ int main(int argc, char **argv)
 	segment(peer4, peer4, port, 'S', GOOD);
 	segment(peer6, "ff02::1", port, 'T', GOOD);
 	segment("127.0.0.2", own4, port, 'U', GOOD);
+	segment(peer4, own4, other + 1, 'W', GOOD); /* (another user listens there now) */
 	disguised(peer6, own6, other, port, 'v');
+	close(listener);
+	let_other_listen();
 	__atomic_store_n(prod, *prod + queued, __ATOMIC_RELEASE);
 	return 0;
 }
