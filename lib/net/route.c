@@ -36,6 +36,9 @@ static void parse_metrics(const struct nlattr *metrics, struct sl_route *out)
 	out->hoplimit = (uint8_t)sl_min(sl_rtnl_u32(tb[RTAX_HOPLIMIT], 0), 255u);
 	out->init_cwnd = (uint8_t)sl_min(sl_rtnl_u32(tb[RTAX_INITCWND], 0), 255u);
 	out->adv_mss = (uint16_t)sl_min(sl_rtnl_u32(tb[RTAX_ADVMSS], 0), 65535u);
+	if (tb[RTAX_CC_ALGO])
+		strncpy(out->congestion, mnl_attr_get_str(tb[RTAX_CC_ALGO]),
+			sizeof(out->congestion) - 1);
 }
 
 /* The next hop: a gateway of the same family, of another (RTA_VIA), or the destination. */

@@ -90,6 +90,7 @@ struct sl_tcp_route {
 	uint16_t mss;      /* largest to send: device MTU less IP and TCP header, without options */
 	uint16_t adv_mss;  /* MSS to announce */
 	uint8_t init_cwnd; /* segments, 0: the route sets none */
+	const char *congestion; /* its algorithm, valid until the next call; NULL: it sets none */
 };
 
 /* Callbacks of the core. Each is called with the host held; none may call back into the connection,

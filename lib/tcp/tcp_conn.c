@@ -9,6 +9,7 @@
 #include "tcp/listen/tcp_fastopen.h"
 #include "tcp/loss/cc.h"
 #include "tcp/loss/tcp_loss.h"
+#include "tcp/loss/tcp_rate.h"
 #include "tcp/loss/tcp_rtt.h"
 #include "tcp/tcp_ack.h"
 #include "tcp/tcp_conn.h"
@@ -66,6 +67,7 @@ void sl_tcp_fini(struct sl_tcp *c)
 	unhook(c);
 	sl_tcp_rcv_free(c);
 	sl_free(c->trouble);
+	sl_tcp_rate_free(c);
 	sl_free(c->opts);
 	c->trouble = NULL;
 	c->opts = NULL;
@@ -169,6 +171,8 @@ void sl_tcp_start(struct sl_tcp *c, const struct sl_tcp_key *key, uint32_t iss)
 	c->adv_mss = sl_tcp_our_mss(route.adv_mss, sl_tcp_opt(c, user_mss));
 	if (sl_unlikely(route.init_cwnd))
 		sl_tcp_opts(c)->init_cwnd = route.init_cwnd;
+	if (sl_unlikely(route.congestion))
+		sl_tcp_set_congestion(c, route.congestion);
 	c->rcv_wscale = sl_tcp_rcv_wscale(c->rcvbuf, c->rcvbuf_locked, c->window_clamp);
 	c->rcv_wnd = sl_tcp_first_window(c->rcvbuf, c->window_clamp, c->adv_mss);
 	c->mss_clamp = sl_addr_is_v4(&key->remote) ? 536 : 1220; /* RFC 9293 3.7.1 */
@@ -382,10 +386,10 @@ int sl_tcp_set_congestion(struct sl_tcp *c, const char *name)
 	if (!cc)
 		return -ENOENT;
 	if (cc != c->cc) {
+		sl_tcp_rate_free(c);
 		c->cc = cc;
-		memset(c->cc_priv, 0, sizeof(c->cc_priv));
 		if (c->state != SL_TCP_CLOSED)
-			cc->init(c);
+			sl_cc_start(c);
 	}
 	return 0;
 }
@@ -393,4 +397,9 @@ int sl_tcp_set_congestion(struct sl_tcp *c, const char *name)
 const char *sl_tcp_congestion(const struct sl_tcp *c)
 {
 	return c->cc->name;
+}
+
+uint32_t sl_tcp_cc_info(const struct sl_tcp *c, union tcp_cc_info *info)
+{
+	return c->cc->info && sl_tcp_opt(c, rate) ? c->cc->info(c, info) : 0;
 }

@@ -12,6 +12,7 @@ struct sl_cc;
 struct sl_tcp_opts;
 struct sl_tcp_tfo;
 struct sl_tcp_trouble;
+union tcp_cc_info;
 
 enum sl_tcp_ca { SL_CA_OPEN, SL_CA_DISORDER, SL_CA_CWR, SL_CA_RECOVERY, SL_CA_LOSS };
 
@@ -235,5 +236,7 @@ void sl_tcp_option_changed(struct sl_tcp *c);
 int sl_tcp_set_congestion(struct sl_tcp *c, const char *name);
 /* The name of c's congestion control, a constant string. */
 const char *sl_tcp_congestion(const struct sl_tcp *c);
+/* What TCP_CC_INFO says of it; returns the bytes of *info that are filled, 0: it says nothing. */
+uint32_t sl_tcp_cc_info(const struct sl_tcp *c, union tcp_cc_info *info);
 
 #endif

@@ -5,6 +5,7 @@
 #include <linux/tcp.h>
 #include <string.h>
 
+#include "tcp/loss/tcp_rate.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_info.h"
 #include "tcp/tcp_int.h"
@@ -96,6 +97,8 @@ static void rates(const struct sl_tcp *c, struct tcp_info *info)
 		       c->srtt_us;
 	most = most ? most : UINT64_MAX;
 	info->tcpi_max_pacing_rate = most;
+	if (sl_tcp_opt(c, rate))
+		rate = sl_tcp_rate(c)->bytes_s;
 	info->tcpi_pacing_rate = sl_min(rate, most);
 	if (c->delivered && c->rack_sent_us && c->delivered_us > c->rack_sent_us)
 		info->tcpi_delivery_rate =

@@ -8,6 +8,8 @@
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_params.h"
 
+struct sl_tcp_rate;
+
 /* Options that few programs set. */
 struct sl_tcp_opts {
 	uint16_t user_mss;                                 /* TCP_MAXSEG, 0: none */
@@ -22,6 +24,7 @@ struct sl_tcp_opts {
 	bool nic;
 	uint8_t init_cwnd; /* segments (sl_tcp_route), 0: params */
 	uint64_t leaves_us;
+	struct sl_tcp_rate *rate; /* of an algorithm that paces; NULL: it does not */
 };
 
 /* The options, for writing. Never NULL: without memory they are a shared dummy, whose values are

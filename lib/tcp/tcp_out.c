@@ -11,6 +11,7 @@
 #include "tcp/loss/cc.h"
 #include "tcp/loss/tcp_loss.h"
 #include "tcp/loss/tcp_rack.h"
+#include "tcp/loss/tcp_rate.h"
 #include "tcp/tcp_ack.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_host.h"
@@ -161,6 +162,8 @@ static void pace_sent(struct sl_tcp *c, struct sl_txseg *s)
 		s->sent_us = o->leaves_us;
 	else
 		sl_pace_sent(&o->pace, sl_tcp_frame_bytes(c, s->len), c->host->now_us * 1000, true);
+	if (o->rate)
+		sl_tcp_rate_on_sent(c, s);
 }
 
 static void piece_sent(struct sl_tcp *c, uint32_t i, const struct sl_tcp_seg *seg, bool again)
@@ -293,11 +296,12 @@ static uint32_t window_takes(const struct sl_tcp *c, const struct sl_txseg *s)
 static uint64_t paced_until(struct sl_tcp *c)
 {
 	const struct sl_tcp_opts *o = c->opts;
+	uint64_t own_us = o->rate ? sl_tcp_rate_until(o->rate, c->host->now_us) : 0;
 	uint64_t at_us;
 
-	if (o->nic && c->host->ops->paced(c, &at_us))
-		return at_us;
-	return o->pace.bytes_s ? (o->pace.next_ns + 999) / 1000 : 0;
+	if (!o->nic || !c->host->ops->paced(c, &at_us))
+		at_us = o->pace.bytes_s ? (o->pace.next_ns + 999) / 1000 : 0;
+	return sl_max(at_us, own_us);
 }
 
 /* True: the pace does not allow it yet. The timer comes when it does. */

@@ -24,6 +24,7 @@ struct sl_txseg {
 	/* delivery rate and RACK (draft-cheng-iccrg-delivery-rate-estimation) */
 	uint32_t delivered;
 	uint32_t tsval;
+	uint32_t first_us, acked_us; /* tcp_rate.c's, if the connection takes samples */
 };
 #define SL_TXS_SACKED (1u << 0)
 #define SL_TXS_LOST   (1u << 1)

@@ -207,7 +207,9 @@ void sl_tcp_sndbuf_grow(struct sl_tcp *c)
 
 	if (c->sndbuf_locked)
 		return;
-	want = 2 * segs * ((1u << (32 - __builtin_clz(per_mss - 1))) + LINUX_SKB);
+	/* BBR may double the window even in recovery (sndbuf_expand of Linux). */
+	want = (c->cc->controls ? 3 : 2) * segs *
+	       ((1u << (32 - __builtin_clz(per_mss - 1))) + LINUX_SKB);
 	want = sl_min(want, (uint64_t)sl_tcp_params.wmem_max);
 	if (want > c->sndbuf)
 		c->sndbuf = (uint32_t)want;

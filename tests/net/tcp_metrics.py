@@ -3,6 +3,7 @@
 from tcplib import *
 
 own, peer, far = start()
+TCP_CC_INFO = 26
 ADVMSS, SND_CWND = 8 + 19 * 4, 8 + 18 * 4  # in struct tcp_info
 
 
@@ -11,6 +12,11 @@ def info(s, at):
 
 
 for name, s, f in both_ways(own, peer, far, 7000):
+    s.send(b"x")
+    f.recv(1)
+    cc = s.getsockopt(TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0")
+    # BBR's is struct tcp_bbr_info: rate, round trip and gains.
+    say("   ", cc, "TCP_CC_INFO", len(s.getsockopt(TCP, TCP_CC_INFO, 64)))
     say(name, info(s, ADVMSS), info(s, SND_CWND), "the peer's MSS", f.getsockopt(TCP, socket.TCP_MAXSEG))
     s.close()
     f.close()

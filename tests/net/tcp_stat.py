@@ -155,7 +155,7 @@ def of_kernel(s):
         return {"state": "LISTEN", "recv_q": f["recv_q"], "send_q": f["send_q"]}
     number = lambda name: int(f.get(name, "0"))
     return {"state": f["state"], "recv_q": f["recv_q"], "send_q": f["send_q"],
-            "congestion": next(w for w in f["words"] if w in ("cubic", "reno")),
+            "congestion": next(w for w in f["words"] if w in ("cubic", "reno", "bbr")),
             "ts": "ts" in f["words"], "sack": "sack" in f["words"], "wscale": "wscale" in f,
             "mss": number("mss"), "pmtu": number("pmtu"), "sent": number("bytes_sent"),
             "received": number("bytes_received"), "data_segs_in": number("data_segs_in"),

@@ -197,7 +197,7 @@ static struct sl_tcp_route op_route(struct sl_tcp_host *th, const struct sl_tcp 
 
 	uint16_t mss = (uint16_t)(h->mtu - (h->v6 ? 60 : 40));
 
-	return (struct sl_tcp_route){mss, mss, 0};
+	return (struct sl_tcp_route){mss, mss, 0, NULL};
 }
 
 static void op_count(struct sl_tcp_host *th, unsigned id, uint32_t n)

@@ -257,6 +257,30 @@ static void marking(void)
 	end();
 }
 
+/* BBR does not take random loss for a full path. */
+static void bbr_loss(double p)
+{
+	begin("bbr, random loss", 10 * MB, 20000, 0.04 * 10 * MB);
+	path.ab->loss_ppm = (uint32_t)(p * 1e6);
+	add("bbr");
+	run(3);
+	want(run(20) > (0.92 - p) * 10 * MB);
+	end();
+}
+
+/* BBR's window is two products at most, in a buffer of eight. */
+static void bbr_queue(void)
+{
+	begin("bbr, deep queue", 10 * MB, 20000, 8 * 0.02 * 10 * MB);
+	add("bbr");
+	run(3);
+	want(run(20) > 0.93 * 10 * MB);
+	printf("  round trip %u us, %llu lost\n", path.flow[0].tx->tcp.srtt_us,
+	       (unsigned long long)path.ab->drops);
+	want(path.flow[0].tx->tcp.srtt_us < 46000 && !path.ab->drops);
+	end();
+}
+
 /* Nothing between them: a local network with a fifth of a millisecond. */
 static void local(void)
 {
@@ -284,5 +308,12 @@ int main(void)
 	reordering();
 	marking();
 	local();
+	utilisation("bbr");
+	shallow("bbr", 0.85);
+	fairness("bbr", 2);
+	bbr_queue();
+	bbr_loss(0.001);
+	bbr_loss(0.01);
+	bbr_loss(0.05);
 	return 0;
 }

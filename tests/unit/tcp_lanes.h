@@ -141,7 +141,7 @@ static struct sl_tcp_route op_route(struct sl_tcp_host *h, const struct sl_tcp *
 				    const struct sl_tcp_listener *l, const struct sl_tcp_key *key,
 				    uint32_t scope)
 {
-	return (struct sl_tcp_route){1460, 1460, 0};
+	return (struct sl_tcp_route){1460, 1460, 0, NULL};
 }
 
 static void op_count(struct sl_tcp_host *h, unsigned id, uint32_t n)

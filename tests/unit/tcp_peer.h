@@ -81,7 +81,7 @@ static struct sl_tcp_route op_route(struct sl_tcp_host *host, const struct sl_tc
 				    const struct sl_tcp_listener *of, const struct sl_tcp_key *k,
 				    uint32_t scope)
 {
-	return (struct sl_tcp_route){1460, 1460, 0};
+	return (struct sl_tcp_route){1460, 1460, 0, NULL};
 }
 
 static void op_count(struct sl_tcp_host *host, unsigned id, uint32_t n)

@@ -221,5 +221,6 @@ struct sl_tcp_route sl_conn_route(struct sl_tcp_host *h, const struct sl_tcp *t,
 		.mss = (uint16_t)mss,
 		.adv_mss = (uint16_t)(d->route.adv_mss ? sl_min(d->route.adv_mss, room) : mss),
 		.init_cwnd = d->route.init_cwnd,
+		.congestion = d->route.congestion[0] ? d->route.congestion : NULL,
 	};
 }

@@ -2,6 +2,7 @@
 /* getsockopt(2) and ioctl(2) on a TCP connection of ours, where the shadow does not know. */
 #include <errno.h>
 #include <linux/sockios.h>
+#include <linux/inet_diag.h>
 #include <linux/tcp.h>
 #include <sys/ioctl.h>
 
@@ -95,6 +96,7 @@ static int get_zerocopy(struct sl_tconn *c, void *val, socklen_t *len)
 
 static int get_tcp(struct sl_tconn *c, int name, void *val, socklen_t *len)
 {
+	union tcp_cc_info cc = {0};
 	char cong[16] = {0};
 
 	switch (name) {
@@ -105,8 +107,8 @@ static int get_tcp(struct sl_tconn *c, int name, void *val, socklen_t *len)
 	case TCP_CONGESTION:
 		strncpy(cong, sl_tcp_congestion(&c->tcp), sizeof(cong) - 1);
 		return put_bytes(val, len, cong, sizeof(cong));
-	case TCP_CC_INFO: /* neither CUBIC nor NewReno has any */
-		return put_bytes(val, len, "", 0);
+	case TCP_CC_INFO:
+		return put_bytes(val, len, &cc, sl_tcp_cc_info(&c->tcp, &cc));
 	case TCP_MAXSEG:
 		return put_int(val, len, maxseg(&c->tcp));
 	case TCP_QUICKACK:

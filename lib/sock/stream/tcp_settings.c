@@ -6,9 +6,11 @@
 #include "sock/stream/tcp_sysctl.h"
 
 #define OS         2    /* SLUICE_TCP_TIMESTAMP_OPTION: as the kernel */
-#define CC_RENO    0    /* SLUICE_TCP_CC_ALGO */
-#define CC_OS      (-1) /* as the kernel */
+#define CC_OS      (-1) /* SLUICE_TCP_CC_ALGO: as the kernel */
 #define NO_SCALING (-1) /* SLUICE_WINDOW_SCALING */
+
+/* by the numbers of SLUICE_TCP_CC_ALGO */
+static const char *const algorithms[] = {"reno", "cubic", "cubic", "bbr"};
 
 static void set_congestion(struct sl_tcp_params *p, const char *name)
 {
@@ -21,7 +23,7 @@ void sl_tcp_settings_apply(struct sl_tcp_params *p)
 	if (sl_settings.tcp_timestamp_option != OS)
 		p->timestamps = sl_settings.tcp_timestamp_option;
 	if (sl_settings.tcp_cc_algo != CC_OS)
-		set_congestion(p, sl_settings.tcp_cc_algo == CC_RENO ? "reno" : "cubic");
+		set_congestion(p, algorithms[sl_settings.tcp_cc_algo]);
 	if (sl_settings.window_scaling == NO_SCALING)
 		p->window_scaling = false;
 	else if (sl_settings.window_scaling >= 0)

@@ -4,10 +4,11 @@
 #include <string.h>
 
 #include "tcp/loss/cc.h"
+#include "tcp/loss/tcp_rate.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_opts.h"
 
-static const struct sl_cc *const algorithms[] = {&sl_cc_cubic, &sl_cc_reno};
+static const struct sl_cc *const algorithms[] = {&sl_cc_cubic, &sl_cc_reno, &sl_cc_bbr};
 
 const struct sl_cc *sl_cc_find(const char *name)
 {
@@ -19,9 +20,20 @@ const struct sl_cc *sl_cc_find(const char *name)
 
 const char *const *sl_tcp_congestions(void)
 {
-	static const char *const names[] = {"cubic", "reno", NULL};
+	static const char *const names[] = {"cubic", "reno", "bbr", NULL};
 
 	return names;
+}
+
+void sl_cc_start(struct sl_tcp *c)
+{
+	if (c->cc->controls) {
+		(void)sl_tcp_opts(c);
+		if (!sl_tcp_rate_new(c))
+			c->cc = &sl_cc_cubic;
+	}
+	memset(c->cc_priv, 0, sizeof(c->cc_priv));
+	c->cc->init(c);
 }
 
 /* Growing ------------------------------------------------------------------------------------- */
@@ -111,7 +123,8 @@ void sl_cc_on_sent(struct sl_tcp *c, uint32_t in_flight)
 	}
 	if (in_flight > c->cwnd_used)
 		c->cwnd_used = in_flight;
-	if (sl_tcp_params.slow_start_after_idle && now - c->cwnd_stamp_us >= c->rto_us)
+	if (sl_tcp_params.slow_start_after_idle && now - c->cwnd_stamp_us >= c->rto_us &&
+	    !c->cc->controls)
 		application_limited(c);
 }
 
@@ -124,7 +137,7 @@ void sl_cc_idle_check(struct sl_tcp *c)
 		return;
 	if (c->cc->on_idle)
 		c->cc->on_idle(c);
-	if (!sl_tcp_params.slow_start_after_idle || idle <= c->rto_us)
+	if (!sl_tcp_params.slow_start_after_idle || idle <= c->rto_us || c->cc->controls)
 		return;
 	c->ssthresh = sl_cc_current_ssthresh(c);
 	/* Half for each RTO. */

@@ -11,7 +11,6 @@
  *
  * Without SACK each duplicate ACK counts as one segment that has arrived (sacked_out without a
  * mark), which gives NewReno (RFC 6582) and limited transmit (RFC 3042) out of the same sums. */
-#include <string.h>
 
 #include "tcp/loss/cc.h"
 #include "tcp/loss/tcp_loss.h"
@@ -39,8 +38,7 @@ void sl_tcp_loss_init(struct sl_tcp *c)
 		c->cc = sl_cc_find(sl_tcp_params.congestion);
 	if (!c->cc)
 		c->cc = &sl_cc_cubic;
-	memset(c->cc_priv, 0, sizeof(c->cc_priv));
-	c->cc->init(c);
+	sl_cc_start(c);
 }
 
 uint32_t sl_tcp_loss_cwnd(const struct sl_tcp *c)
@@ -127,7 +125,8 @@ static void undo_reduction(struct sl_tcp *c, bool unmark)
 			c->ssthresh = t->prior_ssthresh;
 			c->cwr_owed = false;
 		}
-	} else if (is_reducing(c)) { /* a mark was there as well: the reduction holds */
+	} else if (is_reducing(c) && !c->cc->controls) {
+		/* a mark was there as well: the reduction holds */
 		c->cwnd = c->ssthresh;
 	}
 	c->can_undo = false;
@@ -172,6 +171,8 @@ static void begin_reduction(struct sl_tcp *c)
 
 static void end_reduction(struct sl_tcp *c)
 {
+	if (c->cc->controls)
+		return;
 	if (c->ssthresh < SL_TCP_INFINITE_SSTHRESH && (c->ca == SL_CA_CWR || c->can_undo)) {
 		c->cwnd = c->ssthresh;
 		c->cwnd_stamp_us = c->host->now_us;
@@ -216,7 +217,7 @@ static void prr(struct sl_tcp *c, const struct sl_tcp_ack *a, bool advanced, boo
 	uint32_t in_flight = sl_tcp_in_flight(c);
 	int64_t sndcnt;
 
-	if (!a->delivered || !t->prior_cwnd)
+	if (!a->delivered || !t->prior_cwnd || c->cc->controls)
 		return;
 	t->prr_delivered += a->delivered;
 	if (in_flight > c->ssthresh) {
@@ -577,8 +578,8 @@ void sl_tcp_loss_on_ack(struct sl_tcp *c, struct sl_tcp_ack *a)
 		c->delivered += a->delivered;
 		c->delivered_us = c->host->now_us;
 	}
-	if (is_reducing(c))
+	if (is_reducing(c) && !c->cc->controls)
 		prr(c, a, advanced, c->lost != lost);
-	else if (advanced && a->delivered)
+	else if ((advanced && a->delivered) || c->cc->controls)
 		c->cc->on_ack(c, a->delivered, a->last_rtt_us);
 }

@@ -1,0 +1,612 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* BBR, version 1: what Linux calls "bbr" (draft-cardwell-iccrg-bbr-congestion-control-00, and
+ * net/ipv4/tcp_bbr.c where that differs).
+ *
+ * Theory of operation. The rate that the path delivers (the largest sample of ten round trips) and
+ * its round trip without a queue (the smallest of ten seconds) make a model. Segments are paced at
+ * a gain times that rate, and cwnd is a gain times their product. STARTUP doubles the rate until it
+ * no longer grows, DRAIN empties the queue that this made, PROBE_BW sends a quarter more for one
+ * round trip of eight and a quarter less for the next, and PROBE_RTT shrinks the window to four
+ * segments for 200 ms, once the smallest round trip is ten seconds old. A loss changes no rate, but
+ * in recovery's first round trip no more is sent than arrives. A policer (much loss at an equal
+ * rate) is met by sending at its rate (lt_bw).
+ *
+ * Rates are segments a microsecond times 2^24, gains are times 2^8. */
+#include <assert.h>
+#include <linux/inet_diag.h>
+#include <string.h>
+
+#include "tcp/loss/cc.h"
+#include "tcp/loss/tcp_rate.h"
+#include "tcp/tcp_host.h"
+#include "tcp/tcp_sndq.h"
+
+#define BW_SHIFT 24
+#define BW_UNIT  (1ull << BW_SHIFT)
+#define UNIT     256u
+
+#define HIGH_GAIN   739u /* 2 / ln 2, and 1/256: the least that doubles in a round trip */
+#define DRAIN_GAIN  88u
+#define CWND_GAIN   512u
+#define CYCLE       8u
+#define BW_ROUNDS   10u /* the filter of rates */
+#define FULL_THRESH 320u
+#define FULL_ROUNDS 3u
+#define MIN_CWND    4u
+#define FIRST_CWND  10u /* RFC 6928; until there is a model */
+
+#define MIN_RTT_US   10000000ull
+#define PROBE_RTT_US 200000u
+
+#define AGGR_MAX_US 100000u /* at most so much is added to cwnd for ACKs that come in clumps */
+#define AGGR_ROUNDS 5u
+#define AGGR_RESET  (1u << 20)
+
+#define LT_MIN_ROUNDS 4u
+#define LT_MAX_ROUNDS 48u
+#define LT_LOSS       50u  /* of 256: a fifth */
+#define LT_NEAR       32u  /* of 256: an eighth */
+#define LT_NEAR_BYTES 500u /* bytes a second */
+#define BURST_SHIFT   10   /* a burst is 1/1024 s */
+#define BURST_BYTES   65536u
+#define ONE_BYTES_S   150000u /* below 1.2 Mbit/s a burst is one segment */
+#define MTU_EXTRA     52u     /* headers, as tcp_mss_to_mtu() of Linux counts them */
+
+enum mode { STARTUP, DRAIN, PROBE_BW, PROBE_RTT };
+
+struct best { /* a running maximum over rounds (Kathleen Nichols' algorithm) */
+	uint32_t round, bw;
+};
+
+struct bbr {
+	struct best best[3]; /* the largest, and those to take its place, newer each */
+	uint64_t cycle_us, min_rtt_at_us, probe_end_us, epoch_us, lt_us;
+	uint32_t min_rtt_us;
+	uint32_t rounds, next_round; /* value of c->delivered that ends the round */
+	uint32_t prior_cwnd, seen_lost;
+	uint32_t full_bw;
+	uint32_t epoch_acked, extra[2];
+	uint32_t lt_bw, lt_delivered, lt_lost;
+	uint16_t pacing_gain, cwnd_gain;
+	uint8_t mode, cycle, full_rounds, ca;
+	uint8_t extra_rounds, extra_i, lt_rounds;
+	bool full, round_start, conserves, idle, rtt_seen, probe_round;
+	bool lt_use, lt_sampling;
+} __attribute__((may_alias));
+static_assert(sizeof(struct bbr) <= SL_RATE_PRIV * sizeof(uint64_t), "private state");
+
+static const uint16_t cycle_gain[CYCLE] = {320, 192, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT};
+
+static struct bbr *priv(const struct sl_tcp *c)
+{
+	return (struct bbr *)sl_tcp_rate(c)->priv;
+}
+
+/* The model ------------------------------------------------------------------------------------ */
+
+static uint32_t max_bw(const struct bbr *b)
+{
+	return b->best[0].bw;
+}
+
+static uint32_t current_bw(const struct bbr *b)
+{
+	return b->lt_use ? b->lt_bw : max_bw(b);
+}
+
+/* Takes a sample into the maximum of the last BW_ROUNDS rounds. */
+static void take_bw(struct bbr *b, uint32_t bw)
+{
+	struct best s = {b->rounds, bw}, *w = b->best;
+	uint32_t age;
+
+	if (bw >= w[0].bw || s.round - w[2].round > BW_ROUNDS) {
+		w[0] = w[1] = w[2] = s;
+		return;
+	}
+	if (bw >= w[1].bw)
+		w[1] = w[2] = s;
+	else if (bw >= w[2].bw)
+		w[2] = s;
+	age = s.round - w[0].round;
+	if (age > BW_ROUNDS) {
+		w[0] = w[1];
+		w[1] = w[2];
+		w[2] = s;
+		if (s.round - w[0].round > BW_ROUNDS) {
+			w[0] = w[1];
+			w[1] = w[2];
+		}
+	} else if (w[1].round == w[0].round && age > BW_ROUNDS / 4) {
+		w[1] = w[2] = s; /* a quarter of the time without a second best */
+	} else if (w[2].round == w[1].round && age > BW_ROUNDS / 2) {
+		w[2] = s;
+	}
+}
+
+static uint64_t bytes_s(const struct sl_tcp *c, uint64_t bw, uint32_t gain)
+{
+	uint64_t r = bw * (c->mss + MTU_EXTRA) * gain >> 8;
+
+	return (r * 990000) >> BW_SHIFT; /* 1 % less, so that no queue builds up */
+}
+
+static uint32_t burst_bytes(const struct sl_tcp *c, uint64_t rate)
+{
+	uint32_t least = c->mss * (rate < ONE_BYTES_S ? 1u : 2u);
+	uint32_t bytes = (uint32_t)sl_min(rate >> BURST_SHIFT, (uint64_t)BURST_BYTES);
+
+	return sl_max(bytes, least);
+}
+
+static void set_rate(struct sl_tcp *c, uint64_t rate)
+{
+	sl_tcp_rate_set(sl_tcp_rate(c), rate, burst_bytes(c, rate));
+}
+
+/* Before the first sample: the window in a round trip, or in a millisecond. */
+static void first_rate(struct sl_tcp *c, struct bbr *b)
+{
+	uint64_t rtt_us = c->srtt_us ? c->srtt_us : 1000;
+
+	b->rtt_seen = c->srtt_us;
+	set_rate(c, bytes_s(c, c->cwnd * BW_UNIT / rtt_us, HIGH_GAIN));
+}
+
+static void pace(struct sl_tcp *c, struct bbr *b, uint32_t bw, uint32_t gain)
+{
+	uint64_t rate = bytes_s(c, bw, gain);
+
+	if (!b->rtt_seen && c->srtt_us)
+		first_rate(c, b);
+	if (b->full || rate > sl_tcp_rate(c)->bytes_s)
+		set_rate(c, rate);
+}
+
+static uint32_t burst_segs(const struct sl_tcp *c)
+{
+	return burst_bytes(c, sl_tcp_rate(c)->bytes_s) / c->mss;
+}
+
+static uint32_t bdp(const struct sl_tcp *c, const struct bbr *b, uint32_t bw, uint32_t gain)
+{
+	uint64_t w;
+
+	if (b->min_rtt_us == UINT32_MAX) /* no sample yet */
+		return FIRST_CWND;
+	w = (uint64_t)bw * b->min_rtt_us;
+	return (uint32_t)((((w * gain) >> 8) + BW_UNIT - 1) >> BW_SHIFT);
+}
+
+/* Room for bursts at both ends, and an even number: delayed ACKs cover two. */
+static uint32_t with_bursts(const struct sl_tcp *c, const struct bbr *b, uint32_t w)
+{
+	w += 3 * burst_segs(c);
+	w = (w + 1) & ~1u;
+	return b->mode == PROBE_BW && b->cycle == 0 ? w + 2 : w;
+}
+
+static uint32_t target(const struct sl_tcp *c, const struct bbr *b, uint32_t gain)
+{
+	return with_bursts(c, b, bdp(c, b, max_bw(b), gain));
+}
+
+/* Segments in the network when the next burst leaves. */
+static uint32_t in_net(const struct sl_tcp *c, const struct bbr *b, uint32_t in_flight)
+{
+	uint64_t next_us = sl_tcp_rate(c)->next_ns / 1000, now = c->host->now_us, gone;
+
+	gone = next_us > now ? current_bw(b) * (next_us - now) >> BW_SHIFT : 0;
+	if (b->pacing_gain > UNIT)
+		in_flight += burst_segs(c);
+	return gone >= in_flight ? 0 : in_flight - (uint32_t)gone;
+}
+
+/* Policers ------------------------------------------------------------------------------------- */
+
+static void lt_restart(const struct sl_tcp *c, struct bbr *b)
+{
+	b->lt_us = c->delivered_us;
+	b->lt_delivered = c->delivered;
+	b->lt_lost = c->lost;
+	b->lt_rounds = 0;
+}
+
+static void lt_reset(const struct sl_tcp *c, struct bbr *b)
+{
+	b->lt_bw = 0;
+	b->lt_use = b->lt_sampling = false;
+	lt_restart(c, b);
+}
+
+static void enter_probe_bw(const struct sl_tcp *c, struct bbr *b)
+{
+	uint32_t at = ((uint32_t)c->host->now_us ^ c->iss) * 2654435761u;
+
+	b->mode = PROBE_BW;
+	/* Begin anywhere but at the phase that drains, so that flows do not probe together. */
+	at = (uint32_t)((uint64_t)at * (CYCLE - 1) >> 32);
+	b->cycle = (uint8_t)((CYCLE - at) & (CYCLE - 1));
+	b->cycle_us = c->host->now_us;
+}
+
+/* An interval that began and ended with losses is over: is its rate that of the one before? */
+static void lt_interval(const struct sl_tcp *c, struct bbr *b, uint32_t bw)
+{
+	uint32_t diff = bw > b->lt_bw ? bw - b->lt_bw : b->lt_bw - bw;
+
+	if (b->lt_bw && ((uint64_t)diff * UNIT <= (uint64_t)LT_NEAR * b->lt_bw ||
+			 bytes_s(c, diff, UNIT) <= LT_NEAR_BYTES)) {
+		b->lt_bw = (uint32_t)(((uint64_t)bw + b->lt_bw) / 2);
+		b->lt_use = true;
+		b->pacing_gain = UNIT;
+		b->lt_rounds = 0;
+		return;
+	}
+	b->lt_bw = bw;
+	lt_restart(c, b);
+}
+
+/* Samples while a policer's rate is not known. */
+static void lt_sample(const struct sl_tcp *c, struct bbr *b, bool limited, uint32_t losses)
+{
+	uint32_t lost, delivered;
+	uint64_t us;
+
+	if (!b->lt_sampling) {
+		if (!losses) /* the policer has tokens left */
+			return;
+		lt_restart(c, b);
+		b->lt_sampling = true;
+	}
+	if (limited) {
+		lt_reset(c, b);
+		return;
+	}
+	b->lt_rounds += b->round_start;
+	if (b->lt_rounds < LT_MIN_ROUNDS)
+		return;
+	if (b->lt_rounds > 4 * LT_MIN_ROUNDS) {
+		lt_reset(c, b);
+		return;
+	}
+	lost = c->lost - b->lt_lost;
+	delivered = c->delivered - b->lt_delivered;
+	if (!losses || !delivered || (uint64_t)lost << 8 < (uint64_t)LT_LOSS * delivered)
+		return;
+	us = c->delivered_us - b->lt_us;
+	if (us >= 1000)
+		lt_interval(c, b, (uint32_t)sl_min(delivered * BW_UNIT / us, (uint64_t)UINT32_MAX));
+}
+
+static void police(const struct sl_tcp *c, struct bbr *b, bool limited, uint32_t losses)
+{
+	if (!b->lt_use) {
+		lt_sample(c, b, limited, losses);
+	} else if (b->mode == PROBE_BW && b->round_start && ++b->lt_rounds >= LT_MAX_ROUNDS) {
+		lt_reset(c, b);
+		enter_probe_bw(c, b);
+	}
+}
+
+/* Each ACK ------------------------------------------------------------------------------------- */
+
+static void update_bw(struct sl_tcp *c, struct bbr *b, const struct sl_rate_sample *s,
+		      uint32_t losses)
+{
+	uint32_t bw;
+
+	b->round_start = false;
+	if (!s->interval_us)
+		return;
+	if ((int32_t)(s->prior_delivered - b->next_round) >= 0) {
+		b->next_round = c->delivered;
+		b->rounds++;
+		b->round_start = true;
+		b->conserves = false;
+	}
+	police(c, b, s->app_limited, losses);
+	bw = (uint32_t)sl_min(s->delivered * BW_UNIT / s->interval_us, (uint64_t)UINT32_MAX);
+	if (!s->app_limited || bw >= max_bw(b))
+		take_bw(b, bw);
+}
+
+/* How much more than the rate says is acknowledged at once: the window must hold that, too. */
+static void update_clumps(struct sl_tcp *c, struct bbr *b, const struct sl_rate_sample *s,
+			  uint32_t acked)
+{
+	uint64_t now = c->host->now_us, expected;
+	uint32_t extra;
+
+	if (!acked || !s->interval_us)
+		return;
+	if (b->round_start && ++b->extra_rounds >= AGGR_ROUNDS) {
+		b->extra_rounds = 0;
+		b->extra_i ^= 1;
+		b->extra[b->extra_i] = 0;
+	}
+	expected = current_bw(b) * sl_min(now - b->epoch_us, (uint64_t)UINT32_MAX) >> BW_SHIFT;
+	if (b->epoch_acked <= expected || b->epoch_acked + acked >= AGGR_RESET) {
+		b->epoch_acked = 0;
+		b->epoch_us = now;
+		expected = 0;
+	}
+	b->epoch_acked += acked;
+	extra = sl_min((uint32_t)(b->epoch_acked - expected), c->cwnd);
+	b->extra[b->extra_i] = sl_max(b->extra[b->extra_i], extra);
+}
+
+/* True: the phase of PROBE_BW is over. in_flight: before the ACK. */
+static bool phase_is_over(const struct sl_tcp *c, const struct bbr *b, uint32_t in_flight,
+			  uint32_t losses)
+{
+	bool full_length = c->host->now_us - b->cycle_us > b->min_rtt_us;
+
+	if (b->pacing_gain == UNIT)
+		return full_length;
+	in_flight = in_net(c, b, in_flight);
+	if (b->pacing_gain > UNIT) /* a loss: the path holds no more */
+		return full_length && (losses || in_flight >= target(c, b, b->pacing_gain));
+	return full_length || in_flight <= target(c, b, UNIT);
+}
+
+/* Three round trips without a quarter more: the path is full. */
+static void check_full(struct bbr *b, const struct sl_rate_sample *s)
+{
+	if (b->full || !b->round_start || s->app_limited)
+		return;
+	if (max_bw(b) >= (uint64_t)b->full_bw * FULL_THRESH >> 8) {
+		b->full_bw = max_bw(b);
+		b->full_rounds = 0;
+		return;
+	}
+	b->full = ++b->full_rounds >= FULL_ROUNDS;
+}
+
+static void check_drain(struct sl_tcp *c, struct bbr *b)
+{
+	if (b->mode == STARTUP && b->full) {
+		b->mode = DRAIN;
+		c->ssthresh = target(c, b, UNIT);
+	}
+	if (b->mode == DRAIN && in_net(c, b, sl_tcp_in_flight(c)) <= target(c, b, UNIT))
+		enter_probe_bw(c, b);
+}
+
+static void save_cwnd(const struct sl_tcp *c, struct bbr *b)
+{
+	if (b->ca < SL_CA_RECOVERY && b->mode != PROBE_RTT)
+		b->prior_cwnd = c->cwnd;
+	else /* it may be a reduced one */
+		b->prior_cwnd = sl_max(b->prior_cwnd, c->cwnd);
+}
+
+static void leave_probe_rtt(struct sl_tcp *c, struct bbr *b)
+{
+	if (!b->probe_end_us || c->host->now_us <= b->probe_end_us)
+		return;
+	b->min_rtt_at_us = c->host->now_us;
+	c->cwnd = sl_max(c->cwnd, b->prior_cwnd);
+	if (b->full)
+		enter_probe_bw(c, b);
+	else
+		b->mode = STARTUP;
+}
+
+static void stay_in_probe_rtt(struct sl_tcp *c, struct bbr *b)
+{
+	uint32_t in_flight = sl_tcp_in_flight(c);
+
+	/* Low rates of this time say nothing about the path. */
+	sl_tcp_rate(c)->app_limited = sl_max(c->delivered + in_flight, 1u);
+	if (!b->probe_end_us) {
+		if (in_flight > MIN_CWND)
+			return;
+		b->probe_end_us = c->host->now_us + PROBE_RTT_US;
+		b->probe_round = false;
+		b->next_round = c->delivered;
+		return;
+	}
+	b->probe_round |= b->round_start;
+	if (b->probe_round)
+		leave_probe_rtt(c, b);
+}
+
+static void update_min_rtt(struct sl_tcp *c, struct bbr *b, uint32_t rtt_us, bool arrived)
+{
+	uint64_t now = c->host->now_us;
+	bool old = now > b->min_rtt_at_us + MIN_RTT_US;
+	bool delayed = c->snd_sml == c->snd_una; /* the peer may have held its ACK back */
+
+	if (rtt_us && (rtt_us <= b->min_rtt_us || (old && !delayed))) {
+		b->min_rtt_us = rtt_us;
+		b->min_rtt_at_us = now;
+	}
+	if (old && !b->idle && b->mode != PROBE_RTT) {
+		save_cwnd(c, b);
+		b->mode = PROBE_RTT;
+		b->probe_end_us = 0;
+	}
+	if (b->mode == PROBE_RTT)
+		stay_in_probe_rtt(c, b);
+	if (arrived)
+		b->idle = false;
+}
+
+static void set_gains(struct bbr *b)
+{
+	switch ((enum mode)b->mode) {
+	case STARTUP:
+		b->pacing_gain = b->cwnd_gain = HIGH_GAIN;
+		break;
+	case DRAIN:
+		b->pacing_gain = DRAIN_GAIN;
+		b->cwnd_gain = HIGH_GAIN;
+		break;
+	case PROBE_BW:
+		b->pacing_gain = b->lt_use ? UNIT : cycle_gain[b->cycle];
+		b->cwnd_gain = CWND_GAIN;
+		break;
+	case PROBE_RTT:
+		b->pacing_gain = b->cwnd_gain = UNIT;
+	}
+}
+
+/* The window ----------------------------------------------------------------------------------- */
+
+/* Recovery begins: as much as arrives, for a round trip. It ends: the window from before it. */
+static uint32_t recover(struct sl_tcp *c, struct bbr *b, uint32_t acked, uint32_t losses)
+{
+	uint32_t cwnd = c->cwnd > losses ? c->cwnd - losses : 1;
+	uint32_t conserved = sl_tcp_in_flight(c) + acked;
+
+	if (c->ca == SL_CA_RECOVERY && b->ca != SL_CA_RECOVERY) {
+		b->conserves = true;
+		b->next_round = c->delivered;
+		cwnd = conserved;
+	} else if (b->ca >= SL_CA_RECOVERY && c->ca < SL_CA_RECOVERY) {
+		b->conserves = false;
+		cwnd = sl_max(cwnd, b->prior_cwnd);
+	}
+	b->ca = c->ca;
+	return b->conserves ? sl_max(cwnd, conserved) : cwnd;
+}
+
+static uint32_t clumps(const struct bbr *b)
+{
+	uint64_t most = (uint64_t)current_bw(b) * AGGR_MAX_US >> BW_SHIFT;
+	uint64_t extra = sl_max(b->extra[0], b->extra[1]);
+
+	return b->full ? (uint32_t)sl_min(extra, most) : 0;
+}
+
+static void set_cwnd(struct sl_tcp *c, struct bbr *b, uint32_t acked, uint32_t losses)
+{
+	uint32_t goal, cwnd;
+
+	if (acked) {
+		cwnd = recover(c, b, acked, losses);
+		if (!b->conserves) {
+			goal = bdp(c, b, current_bw(b), b->cwnd_gain) + clumps(b);
+			goal = with_bursts(c, b, goal);
+			if (b->full)
+				cwnd = sl_min(cwnd + acked, goal);
+			else if (cwnd < goal || c->delivered < FIRST_CWND)
+				cwnd += acked;
+			cwnd = sl_max(cwnd, MIN_CWND);
+		}
+		c->cwnd = cwnd;
+	}
+	if (b->mode == PROBE_RTT)
+		c->cwnd = sl_min(c->cwnd, MIN_CWND);
+}
+
+static void bbr_on_ack(struct sl_tcp *c, uint32_t acked, uint32_t rtt_us)
+{
+	struct sl_rate_sample s = sl_tcp_rate_on_ack(c, acked);
+	struct bbr *b = priv(c);
+	uint32_t losses = c->lost - b->seen_lost;
+
+	b->seen_lost = c->lost;
+	update_bw(c, b, &s, losses);
+	update_clumps(c, b, &s, acked);
+	if (b->mode == PROBE_BW &&
+	    phase_is_over(c, b, sl_tcp_in_flight(c) + acked + losses, losses)) {
+		b->cycle = (b->cycle + 1) & (CYCLE - 1);
+		b->cycle_us = c->host->now_us;
+	}
+	check_full(b, &s);
+	check_drain(c, b);
+	update_min_rtt(c, b, rtt_us, s.delivered);
+	set_gains(b);
+	pace(c, b, current_bw(b), b->pacing_gain);
+	set_cwnd(c, b, acked, losses);
+}
+
+/* Events --------------------------------------------------------------------------------------- */
+
+static void bbr_init(struct sl_tcp *c)
+{
+	uint64_t now = c->host->now_us;
+	struct bbr *b = priv(c);
+
+	memset(b, 0, sizeof(*b));
+	c->ssthresh = SL_TCP_INFINITE_SSTHRESH;
+	b->min_rtt_us = c->min_rtt_us ? c->min_rtt_us : UINT32_MAX;
+	b->min_rtt_at_us = b->cycle_us = b->epoch_us = now;
+	b->seen_lost = c->lost;
+	b->next_round = c->delivered;
+	lt_reset(c, b);
+	set_gains(b);
+	first_rate(c, b);
+}
+
+static uint32_t bbr_ssthresh(struct sl_tcp *c)
+{
+	save_cwnd(c, priv(c));
+	return c->ssthresh;
+}
+
+static void bbr_on_rto(struct sl_tcp *c)
+{
+	struct bbr *b = priv(c);
+
+	b->ca = SL_CA_LOSS;
+	b->full_bw = 0;
+	b->round_start = true; /* a time-out ends a round */
+	b->seen_lost = c->lost;
+	police(c, b, false, 1);
+}
+
+static uint32_t bbr_undo_cwnd(struct sl_tcp *c)
+{
+	struct bbr *b = priv(c);
+
+	b->full_bw = 0;
+	b->full_rounds = 0;
+	lt_reset(c, b);
+	return c->cwnd;
+}
+
+/* After a silence the rate is the path's, not a gain's: there is no queue to fill or to drain. */
+static void bbr_on_idle(struct sl_tcp *c)
+{
+	struct bbr *b = priv(c);
+
+	if (!sl_tcp_rate(c)->app_limited)
+		return;
+	b->idle = true;
+	b->epoch_us = c->host->now_us;
+	b->epoch_acked = 0;
+	if (b->mode == PROBE_BW)
+		pace(c, b, current_bw(b), UNIT);
+	else if (b->mode == PROBE_RTT)
+		leave_probe_rtt(c, b);
+}
+
+static uint32_t bbr_info(const struct sl_tcp *c, union tcp_cc_info *info)
+{
+	const struct bbr *b = priv(c);
+	uint64_t bw = (uint64_t)current_bw(b) * c->mss * 1000000 >> BW_SHIFT;
+
+	info->bbr = (struct tcp_bbr_info){
+		.bbr_bw_lo = (uint32_t)bw,
+		.bbr_bw_hi = (uint32_t)(bw >> 32),
+		.bbr_min_rtt = b->min_rtt_us,
+		.bbr_pacing_gain = b->pacing_gain,
+		.bbr_cwnd_gain = b->cwnd_gain,
+	};
+	return sizeof(info->bbr);
+}
+
+const struct sl_cc sl_cc_bbr = {
+	.name = "bbr",
+	.init = bbr_init,
+	.on_ack = bbr_on_ack,
+	.ssthresh = bbr_ssthresh,
+	.on_rto = bbr_on_rto,
+	.undo_cwnd = bbr_undo_cwnd,
+	.on_idle = bbr_on_idle,
+	.controls = true,
+	.info = bbr_info,
+};
