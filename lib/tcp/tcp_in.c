@@ -156,8 +156,9 @@ static int reset_error(const struct sl_tcp *c)
 {
 	switch (c->state) {
 	case SL_TCP_SYN_SENT:
-	case SL_TCP_SYN_RCVD:
 		return ECONNREFUSED;
+	case SL_TCP_SYN_RCVD: /* a child that data with the SYN have made was open already */
+		return c->tfo_child ? ECONNRESET : ECONNREFUSED;
 	case SL_TCP_CLOSE_WAIT:
 		return EPIPE;
 	default:

@@ -29,6 +29,21 @@ static void served(struct t *t)
 	state(t, SL_TCP_ESTABLISHED);
 }
 
+/* The program has the connection, so a reset before the handshake's end is one like any other. */
+static void served_reset(struct t *t)
+{
+	t->h->params.tfo = 3;
+	t_listen(t, 5);
+	t->l->tcp.tfo_qlen = 5;
+	t->l->tcp.tfo_no_cookie = true;
+	in(t, "S 0:10(10) win 32896 <mss 1000>");
+	out(t, "S. 0:0(0) ack 11");
+	check(t, t->naccepted == 1);
+	in(t, "R 11:11(0)");
+	saw(t, SL_TCP_EV_ERROR);
+	check(t, t->c->tcp.error == ECONNRESET);
+}
+
 /* A wrong one: the data are ignored, the handshake goes on without. */
 static void served_wrong(struct t *t)
 {
@@ -273,14 +288,24 @@ static void simultaneous(struct t *t)
 }
 
 const struct script scripts[] = {
-	SCRIPT(served),         SCRIPT(served_wrong),
-	SCRIPT(served_without), SCRIPT(asked),
-	SCRIPT(asked_in_vain),  SCRIPT(taken),
-	SCRIPT(answered),       SCRIPT(not_taken),
-	SCRIPT(taken_in_part),  SCRIPT(as_much_as_fits),
-	SCRIPT(mss_known),      SCRIPT(lost),
-	SCRIPT(answer_lost),    SCRIPT(refused),
-	SCRIPT(bad_ack),        SCRIPT(nothing_to_say),
-	SCRIPT(closed_before),  SCRIPT(simultaneous),
+	SCRIPT(served),
+	SCRIPT(served_reset),
+	SCRIPT(served_wrong),
+	SCRIPT(served_without),
+	SCRIPT(asked),
+	SCRIPT(asked_in_vain),
+	SCRIPT(taken),
+	SCRIPT(answered),
+	SCRIPT(not_taken),
+	SCRIPT(taken_in_part),
+	SCRIPT(as_much_as_fits),
+	SCRIPT(mss_known),
+	SCRIPT(lost),
+	SCRIPT(answer_lost),
+	SCRIPT(refused),
+	SCRIPT(bad_ack),
+	SCRIPT(nothing_to_say),
+	SCRIPT(closed_before),
+	SCRIPT(simultaneous),
 	{NULL, NULL},
 };
