@@ -102,7 +102,8 @@ static bool refuse_text(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 	    !sl_seq_gt(a->seq + a->len, c->rcv_nxt))
 		return false;
 	tcp_count(c->host, SL_TCPC_ABORT_ON_DATA, 1);
-	sl_tcp_send_rst(c);
+	/* The reset answers the segment (RFC 9293 3.10.7.1): the peer may not have our FIN. */
+	sl_tcp_reset_reply(c->host, &c->node.key, a->seg, a->from);
 	sl_tcp_done(c, ECONNRESET);
 	return true;
 }

@@ -188,7 +188,18 @@ static void data_after_close(struct t *t)
 	t_close(t);
 	out(t, "F. 1:1(0) ack 1");
 	in(t, "P. 1:101(100) ack 2");
-	out(t, "R. 2:2(0) ack 1");
+	out(t, "R 2:2(0)");
+	check(t, !t->c && t->h->tcp.nnodes == 0);
+}
+
+/* The FIN is not acknowledged: the reset's number is the one that the peer expects. */
+static void data_before_fin_is_acked(struct t *t)
+{
+	t_open(t);
+	t_close(t);
+	out(t, "F. 1:1(0) ack 1");
+	in(t, "P. 1:101(100) ack 1");
+	out(t, "R 1:1(0)");
 	check(t, !t->c && t->h->tcp.nnodes == 0);
 }
 
@@ -570,6 +581,7 @@ const struct script scripts[] = {
 	SCRIPT(close_unread),
 	SCRIPT(linger_zero),
 	SCRIPT(data_after_close),
+	SCRIPT(data_before_fin_is_acked),
 	SCRIPT(data_for_fin_wait2),
 	SCRIPT(fin_timeout),
 	SCRIPT(orphan_ack_ahead),
