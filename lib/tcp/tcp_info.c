@@ -48,10 +48,10 @@ static void loss(const struct sl_tcp *c, struct tcp_info *info)
 		info->tcpi_dsack_dups = c->trouble->dsack_dups;
 		info->tcpi_reord_seen = c->trouble->reord_seen;
 		info->tcpi_rcv_ooopack = c->trouble->rcv_ooopack;
+		info->tcpi_delivered_ce = c->trouble->delivered_ce;
 	}
-	/* Pieces that may overtake each other unpunished. RACK has none (it measures time): Linux'
-	 * tcp_reordering. */
-	info->tcpi_reordering = 3;
+	/* Linux' tcp_reordering until more was seen. RACK itself measures time. */
+	info->tcpi_reordering = c->trouble ? sl_max(c->trouble->reordering, 3u) : 3;
 }
 
 static void times(const struct sl_tcp *c, struct tcp_info *info)

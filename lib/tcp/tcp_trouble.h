@@ -21,6 +21,8 @@ struct sl_tcp_trouble {
 	struct sl_tcp_board *board; /* tcp_rack.c's; NULL while nothing is missing */
 	/* for TCP_INFO */
 	uint32_t total_retrans, dsack_dups, reord_seen, rcv_ooopack;
+	uint32_t delivered_ce; /* segments whose ACK echoed a congestion mark */
+	uint32_t reordering;   /* most segments that one was overtaken by; 0: none was */
 	uint64_t bytes_retrans;
 	uint16_t total_rto; /* retransmission time-outs */
 };

@@ -321,6 +321,7 @@ static void test_marks_reduce_once_a_window(void **state)
 	ece(22);
 	assert_int_equal(c.ca, SL_CA_CWR);
 	assert_int_equal(c.ssthresh, 5);
+	assert_int_equal(c.trouble->delivered_ce, 21);
 }
 
 static void test_reduction_for_a_mark_is_never_undone(void **state)

@@ -111,6 +111,7 @@ static void test_seen_reordering_waits(void **state)
 	sack(0, 2, 4);
 	ack(4); /* 0 and 1 came after 2 and 3 */
 	assert_true(c.rack_reordering);
+	assert_int_equal(c.trouble->reordering, 4); /* for TCP_INFO */
 	assert_int_equal(c.ca, SL_CA_OPEN);
 	sack(4, 5, 10); /* five above the hole, and still nothing is lost */
 	assert_int_equal(c.lost_out, 0);

@@ -572,8 +572,11 @@ void sl_tcp_loss_on_ack(struct sl_tcp *c, struct sl_tcp_ack *a)
 		on_ack_of_tlp(c, a, advanced);
 	/* In the common case nothing is missing, and nothing has been. */
 	if (c->ca != SL_CA_OPEN || dup || a->ece || a->dsack || c->sacked_out || c->lost_out ||
-	    c->retx_out)
+	    c->retx_out) {
 		next_state(c, a, advanced, dup);
+		if (a->ece)
+			sl_tcp_trouble(c)->delivered_ce += a->delivered;
+	}
 	if (a->delivered) {
 		c->delivered += a->delivered;
 		c->delivered_us = c->host->now_us;

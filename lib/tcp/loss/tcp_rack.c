@@ -16,8 +16,9 @@
 #include "tcp/tcp_timer.h"
 #include "tcp/tcp_trouble.h"
 
-#define DUP_THRESH  3
-#define REO_PERSIST 16
+#define DUP_THRESH     3
+#define REO_PERSIST    16
+#define MAX_REORDERING 300u /* tcp_max_reordering */
 
 /* Arrivals ------------------------------------------------------------------------------------ */
 
@@ -48,6 +49,16 @@ static void rack_advance(struct sl_tcp *c, const struct sl_txseg *p, struct sl_t
 	}
 }
 
+/* For TCP_INFO: how many segments have overtaken p (tcp_check_sack_reordering() of Linux). */
+static void note_distance(struct sl_tcp *c, const struct sl_txseg *p)
+{
+	uint32_t segs = (c->rack_fack - p->seq + c->mss - 1) / sl_max(c->mss, (uint16_t)1);
+	struct sl_tcp_trouble *t = sl_tcp_trouble(c);
+
+	segs = sl_min(segs, MAX_REORDERING);
+	t->reordering = sl_max(t->reordering, segs);
+}
+
 /* Marks a piece as arrived; SACK or the ACK number may tell so. */
 static void arrived(struct sl_tcp *c, struct sl_txseg *p, struct sl_tcp_ack *a)
 {
@@ -60,6 +71,7 @@ static void arrived(struct sl_tcp *c, struct sl_txseg *p, struct sl_tcp_ack *a)
 		if (!c->rack_reordering || p->marks & SL_TXS_LOST)
 			sl_tcp_trouble(c)->reord_seen++;
 		c->rack_reordering = true;
+		note_distance(c, p);
 	}
 	if (sl_seq_le(piece_end(p), c->high_seq))
 		a->orig_acked = true;
