@@ -232,7 +232,7 @@ say("the end", attempt(getsockopt_with, s, TCP, 35, zero))
 s.close()
 
 
-# A congestion control that the kernel may have, and Sluice does not.
+# A congestion control with a pace of its own, where the kernel has it.
 def congestion(s):
     attempt(s.setsockopt, TCP, socket.TCP_CONGESTION, b"bbr")
 
