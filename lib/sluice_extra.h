@@ -12,6 +12,7 @@
 #ifndef SLUICE_EXTRA_H
 #define SLUICE_EXTRA_H
 
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,6 +88,54 @@ ssize_t sl_recv_zcopy(int fd, void *buf, size_t len, int *flags, struct sockaddr
  * ours; -ENOENT: a packet that this socket does not hold (freed before, or never its own); the
  * others are freed all the same. */
 int sl_free_packets(int fd, const struct sl_packet *packets, size_t n);
+
+/* Polling a lane ------------------------------------------------------------------------------- */
+
+/* A piece of a packet; the program's until sl_buff_free(). */
+struct sl_buff {
+	struct sl_buff *next; /* NULL: the last one */
+	void *data;
+	uint16_t len;
+};
+struct sl_packet_desc {
+	size_t nbuffs;
+	uint16_t bytes; /* of all its buffers */
+	struct sl_buff *buff;
+	struct timespec hw_stamp; /* by the hardware; 0: it gave none */
+};
+
+/* Bits beside EPOLL*. */
+#define SL_LANE_PACKET	 (1ull << 32) /* packet is there */
+#define SL_LANE_ACCEPTED (1ull << 33) /* user_data is the descriptor of a new connection */
+#define SL_LANE_LEFT	 (1ull << 34) /* the kernel has the socket: use poll(2) from now on */
+
+struct sl_completion {
+	struct sl_packet_desc packet;
+	uint64_t events;
+	uint64_t user_data;
+	struct sockaddr_in src; /* sl_recv_zcopy() tells the whole name if sin_family is AF_INET6 */
+	int listen_fd;		/* SL_LANE_ACCEPTED: the listener; else -1 */
+};
+
+/* From now on sl_lane_poll() reports the socket, with user_data; again: changes user_data. The
+ * connections of a listener are accepted by the poll, which reports them with their descriptors as
+ * user_data. Another thread must not accept or receive at the same time. -EINVAL: no socket of
+ * ours; -ENOMEM; -EBUSY: called by a signal handler in the midst of a call. */
+int sl_lane_join(int fd, uint64_t user_data);
+/* sl_lane_join() with fd as user_data, if SLUICE_SOCKETXTREME is set. -EOPNOTSUPP: it is not. */
+int sl_lane_join_new(int fd);
+/* Turns the lane with that ring (sl_ring_fds()) and writes at most n completions for its sockets.
+ * Never waits; makes no system call but those of the lane's turn and for a connection. EPOLLIN
+ * without SL_LANE_PACKET: the next data must be copied: receive until -EAGAIN. With EPOLLRDHUP the
+ * stream has ended. EPOLLERR: SO_ERROR tells. EPOLLOUT: the connection stands. Returns how many.
+ * -EINVAL: no ring of a lane. */
+int sl_lane_poll(int ring, struct sl_completion *c, unsigned n);
+/* Holds a buffer once more. Returns how often it is held now; -EINVAL: not a buffer in use. */
+int sl_buff_ref(struct sl_buff *buff);
+/* Holds it once less; the packet is returned with its last buffer. Returns and errors as above. */
+int sl_buff_free(struct sl_buff *buff);
+/* sl_buff_free() for each buffer of n packets. -EINVAL: one was not in use; the others are freed. */
+int sl_free_descs(const struct sl_packet_desc *packets, size_t n);
 
 /* What is offloaded ---------------------------------------------------------------------------- */
 

@@ -15,6 +15,14 @@ static bool may_offload(int domain, int type)
 	       (base == SOCK_DGRAM || base == SOCK_STREAM);
 }
 
+/* With SLUICE_SOCKETXTREME each socket is polled by its lane. */
+static int watched(int fd)
+{
+	if (fd >= 0)
+		lib.lane_join_new(fd);
+	return fd;
+}
+
 int socket(int domain, int type, int protocol)
 {
 	if (sl_unlikely(domain == AF_NETLINK && protocol == NETLINK_ISCSI))
@@ -22,7 +30,7 @@ int socket(int domain, int type, int protocol)
 	if (!may_offload(domain, type) || sl_in_vfork || !sl_lib_load())
 		return REAL(socket)(domain, type, protocol);
 	(void)sl_leave_tell();
-	return (int)done(lib.socket(domain, type, protocol));
+	return watched((int)done(lib.socket(domain, type, protocol)));
 }
 
 int bind(int fd, const struct sockaddr *addr, socklen_t len)
@@ -77,7 +85,8 @@ static int accepted(int fd)
 {
 	int saved = errno;
 
-	goes_to_stdio(fd);
+	if (!goes_to_stdio(fd))
+		watched(fd);
 	errno = saved;
 	return fd;
 }
@@ -132,7 +141,7 @@ int setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 	if (!ours(fd))
 		return REAL(setsockopt)(fd, level, name, val, len);
 	if (sl_unlikely(level == SOL_SOCKET && name >= SL_VMA_FIRST && name <= SL_VMA_LAST))
-		return (int)done(sl_vma_setsockopt(fd, name));
+		return (int)done(sl_vma_setsockopt(fd, name, val, len));
 	return (int)done(lib.setsockopt(fd, level, name, val, len));
 }
 

@@ -87,16 +87,54 @@ static int get_socket_network_header(int fd, void *ptr, uint16_t *len)
 	return (int)done(ours(fd) ? lib.network_header(fd, ptr, len) : -EINVAL);
 }
 
+SAME(struct vma_buff_t, len, struct sl_buff, len);
+SAME(struct vma_packet_desc_t, hw_timestamp, struct sl_packet_desc, hw_stamp);
+SAME(struct vma_completion_t, events, struct sl_completion, events);
+SAME(struct vma_completion_t, user_data, struct sl_completion, user_data);
+SAME(struct vma_completion_t, listen_fd, struct sl_completion, listen_fd);
+_Static_assert(sizeof(struct vma_completion_t) == sizeof(struct sl_completion), "completion");
+_Static_assert(VMA_SOCKETXTREME_PACKET == SL_LANE_PACKET &&
+		       VMA_SOCKETXTREME_NEW_CONNECTION_ACCEPTED == SL_LANE_ACCEPTED,
+	       "events");
+
+/* As with libvma, the functions are there with the setting alone. */
+static bool is_xtreme(void)
+{
+	return lib_is_there() && !lib.lane_join_new(-1);
+}
+
+static int socketxtreme_poll(int fd, struct vma_completion_t *c, unsigned n, int flags)
+{
+	(void)flags;
+	return (int)done(is_xtreme() ? lib.lane_poll(fd, (struct sl_completion *)c, n)
+				     : -EOPNOTSUPP);
+}
+
+static int socketxtreme_free_vma_packets(struct vma_packet_desc_t *packets, int n)
+{
+	if (!is_xtreme())
+		return (int)done(-EOPNOTSUPP);
+	if (n < 0 || (n && !packets))
+		return (int)done(-EINVAL);
+	return (int)done(lib.free_descs((const struct sl_packet_desc *)packets, (size_t)n));
+}
+
+static int socketxtreme_ref_vma_buff(struct vma_buff_t *buff)
+{
+	return (int)done(is_xtreme() ? lib.buff_ref((struct sl_buff *)buff) : -EOPNOTSUPP);
+}
+
+static int socketxtreme_free_vma_buff(struct vma_buff_t *buff)
+{
+	return (int)done(is_xtreme() ? lib.buff_free((struct sl_buff *)buff) : -EOPNOTSUPP);
+}
+
 /* What only libvma's own rings can do. */
 #define ABSENT(name, ...)                                                                          \
 	static int name(__VA_ARGS__)                                                               \
 	{                                                                                          \
 		return (int)done(-EOPNOTSUPP);                                                     \
 	}
-ABSENT(socketxtreme_poll, int fd, struct vma_completion_t *c, unsigned n, int flags)
-ABSENT(socketxtreme_free_vma_packets, struct vma_packet_desc_t *packets, int num)
-ABSENT(socketxtreme_ref_vma_buff, struct vma_buff_t *buff)
-ABSENT(socketxtreme_free_vma_buff, struct vma_buff_t *buff)
 ABSENT(vma_add_ring_profile, struct vma_ring_type_attr *profile, int *key)
 ABSENT(get_ring_direct_descriptors, int fd, struct vma_mlx_hw_device_data *data)
 ABSENT(register_memory_on_ring, int fd, void *addr, size_t length, uint32_t *key)
@@ -140,17 +178,28 @@ bool sl_vma_api(int level, int name, void *val, socklen_t *len)
 	if (level != SOL_SOCKET || name != SO_VMA_GET_API || !val || !len || *len < sizeof(p) ||
 	    sl_in_vfork || !sl_lib_load())
 		return false;
+	if (is_xtreme())
+		api.vma_extra_supported_mask |= VMA_EXTRA_API_SOCKETXTREME_POLL |
+						VMA_EXTRA_API_SOCKETXTREME_FREE_VMA_PACKETS |
+						VMA_EXTRA_API_SOCKETXTREME_REF_VMA_BUFF |
+						VMA_EXTRA_API_SOCKETXTREME_FREE_VMA_BUFF;
 	memcpy(val, &p, sizeof(p));
 	*len = sizeof(p);
 	return true;
 }
 
-int sl_vma_setsockopt(int fd, int name)
+int sl_vma_setsockopt(int fd, int name, const void *val, socklen_t len)
 {
+	uint64_t data;
+
 	switch (name) {
+	case SO_VMA_USER_DATA:
+		if (!val || len != sizeof(data))
+			return -EINVAL;
+		memcpy(&data, val, sizeof(data));
+		return lib.lane_join(fd, data);
 	case SO_VMA_SHUTDOWN_RX:
 		return lib.shutdown(fd, SHUT_RD);
-	case SO_VMA_USER_DATA:
 	case SO_VMA_RING_ALLOC_LOGIC:
 	case SO_VMA_RING_USER_MEMORY:
 	case SO_VMA_FLOW_TAG:

@@ -15,6 +15,7 @@
 bool sl_vma_api(int level, int name, void *val, socklen_t *len)
 	__attribute__((visibility("hidden")));
 /* setsockopt() of such an option for a socket of ours. 0 or -errno. */
-int sl_vma_setsockopt(int fd, int name) __attribute__((visibility("hidden")));
+int sl_vma_setsockopt(int fd, int name, const void *val, socklen_t len)
+	__attribute__((visibility("hidden")));
 
 #endif

@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <time.h>
 
 #ifdef __cplusplus
@@ -67,6 +66,32 @@ typedef vma_recv_callback_retval_t (*vma_recv_callback_t)(int fd, size_t sz_iov,
 							  struct vma_info_t *vma_info,
 							  void *context);
 
+/* Events of socketxtreme_poll beside EPOLL*. */
+typedef enum {
+	VMA_SOCKETXTREME_PACKET = (1ULL << 32),
+	VMA_SOCKETXTREME_NEW_CONNECTION_ACCEPTED = (1ULL << 33),
+} vma_socketxtreme_events_t;
+
+/* A piece of a packet, a packet, and what has happened on a socket. */
+struct vma_buff_t {
+	struct vma_buff_t *next;
+	void *payload;
+	uint16_t len;
+};
+struct vma_packet_desc_t {
+	size_t num_bufs;
+	uint16_t total_len;
+	struct vma_buff_t *buff_lst;
+	struct timespec hw_timestamp;
+};
+struct vma_completion_t {
+	struct vma_packet_desc_t packet;
+	uint64_t events;
+	uint64_t user_data; /* the descriptor, or the value of SO_VMA_USER_DATA */
+	struct sockaddr_in src;
+	int listen_fd;
+};
+
 /* Value of SO_MAX_PACING_RATE: kbit/s, bytes, bytes. */
 struct vma_rate_limit_t {
 	uint32_t rate;
@@ -75,9 +100,6 @@ struct vma_rate_limit_t {
 };
 
 /* Arguments of functions that are absent here. */
-struct vma_completion_t;
-struct vma_packet_desc_t;
-struct vma_buff_t;
 struct vma_ring_type_attr;
 struct vma_mlx_hw_device_data;
 struct vma_modify_ring_attr;

@@ -37,6 +37,7 @@ static void forget(struct sl_sock *sk, void *arg)
 static void child(void)
 {
 	sl_filter_child();
+	sl_lane_poll_child();
 	sl_sock_for_each(forget, NULL);
 }
 

@@ -26,6 +26,10 @@ void sl_kept_end(struct sl_sock *sk, struct sl_lane *lane);
  * -EREMCHG: its next bytes must be copied; else as sl_recv_zcopy(). No lane held. */
 ssize_t sl_zcopy_stream(struct sl_sock *sk, struct sl_extra *x, int fd, void *buf, size_t len,
 			int flags, bool force);
+/* zcopy.c: the hardware's stamp of the datagram that the thread received last, 0: none. */
+extern __thread uint64_t sl_zcopy_hw_ns;
+/* lane_poll.c: in a forked child. */
+void sl_lane_poll_child(void);
 /* filter.c: the callback's part of struct sl_extra_ops. */
 bool sl_filter_list(struct sl_sock *sk, struct sl_extra *x); /* false: no memory; lane held */
 void sl_filter_run(struct sl_sock *sk);

@@ -12,6 +12,7 @@
 #include "sock/core/mail.h"
 #include "sock/dgram/recv.h"
 #include "sock/extra/kept.h"
+#include "stack/hwclock.h"
 #include "stack/lane.h"
 
 struct zcopy {
@@ -25,6 +26,8 @@ struct zcopy {
 	struct sockaddr *from;
 	socklen_t *fromlen;
 };
+
+__thread uint64_t sl_zcopy_hw_ns;
 
 /* Flags that a receive without copy serves itself. */
 #define OUR_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CMSG_CLOEXEC | MSG_TRUNC)
@@ -90,6 +93,8 @@ static ssize_t take(struct zcopy *z, struct sl_udp *u)
 		u->charged -= d->truesize;
 		u->more -= d->nmore + 1u;
 	}
+	if (sl_unlikely(d->stamp & SL_META_HW))
+		sl_zcopy_hw_ns = sl_hw_time(d->ifindex, sl_hw_stamp(d->frame, d->off));
 	sl_udp_detach(u);
 	z->zcopy = true;
 	return n;
