@@ -105,16 +105,16 @@ struct sl_packet_desc {
 };
 
 /* Bits beside EPOLL*. */
-#define SL_LANE_PACKET	 (1ull << 32) /* packet is there */
+#define SL_LANE_PACKET   (1ull << 32) /* packet is there */
 #define SL_LANE_ACCEPTED (1ull << 33) /* user_data is the descriptor of a new connection */
-#define SL_LANE_LEFT	 (1ull << 34) /* the kernel has the socket: use poll(2) from now on */
+#define SL_LANE_LEFT     (1ull << 34) /* the kernel has the socket: use poll(2) from now on */
 
 struct sl_completion {
 	struct sl_packet_desc packet;
 	uint64_t events;
 	uint64_t user_data;
 	struct sockaddr_in src; /* sl_recv_zcopy() tells the whole name if sin_family is AF_INET6 */
-	int listen_fd;		/* SL_LANE_ACCEPTED: the listener; else -1 */
+	int listen_fd;          /* SL_LANE_ACCEPTED: the listener; else -1 */
 };
 
 /* From now on sl_lane_poll() reports the socket, with user_data; again: changes user_data. The
@@ -134,7 +134,8 @@ int sl_lane_poll(int ring, struct sl_completion *c, unsigned n);
 int sl_buff_ref(struct sl_buff *buff);
 /* Holds it once less; the packet is returned with its last buffer. Returns and errors as above. */
 int sl_buff_free(struct sl_buff *buff);
-/* sl_buff_free() for each buffer of n packets. -EINVAL: one was not in use; the others are freed. */
+/* sl_buff_free() for each buffer of n packets. -EINVAL: one was not in use; the others are freed.
+ */
 int sl_free_descs(const struct sl_packet_desc *packets, size_t n);
 
 /* What is offloaded ---------------------------------------------------------------------------- */

@@ -34,10 +34,13 @@ static void forget(struct sl_sock *sk, void *arg)
 		sl_udp_sk(sk)->filtered = false;
 }
 
+void (*sl_extra_polls_child)(void);
+
 static void child(void)
 {
 	sl_filter_child();
-	sl_lane_poll_child();
+	if (sl_extra_polls_child)
+		sl_extra_polls_child();
 	sl_sock_for_each(forget, NULL);
 }
 

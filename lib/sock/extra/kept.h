@@ -28,8 +28,8 @@ ssize_t sl_zcopy_stream(struct sl_sock *sk, struct sl_extra *x, int fd, void *bu
 			int flags, bool force);
 /* zcopy.c: the hardware's stamp of the datagram that the thread received last, 0: none. */
 extern __thread uint64_t sl_zcopy_hw_ns;
-/* lane_poll.c: in a forked child. */
-void sl_lane_poll_child(void);
+/* extra.c: called in a forked child if the process has polled lanes (lane_poll.c). NULL: not. */
+extern void (*sl_extra_polls_child)(void);
 /* filter.c: the callback's part of struct sl_extra_ops. */
 bool sl_filter_list(struct sl_sock *sk, struct sl_extra *x); /* false: no memory; lane held */
 void sl_filter_run(struct sl_sock *sk);

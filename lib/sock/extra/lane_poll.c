@@ -104,6 +104,17 @@ static void on_event(struct sl_watch *w, uint32_t events)
 	enter_queue(m, queue_of(sl_sock_lane(m->sk)));
 }
 
+static void forget(void)
+{
+	for (unsigned i = 0; i < SL_MAX_LANES; i++) {
+		queues[i] = (struct queue){.n = 0};
+		sl_list_init(&queues[i].ready);
+	}
+	all.lock = (struct sl_lock){0};
+	all.free = NULL;
+	sl_buffs_child();
+}
+
 static struct member *new_member(void)
 {
 	struct member *m = NULL;
@@ -113,6 +124,7 @@ static struct member *new_member(void)
 	if (!all.made) {
 		for (unsigned i = 0; i < SL_MAX_LANES; i++)
 			sl_list_init(&queues[i].ready);
+		sl_store_release(&sl_extra_polls_child, forget);
 		sl_store_release(&all.made, true);
 	}
 	if (all.free) {
@@ -399,15 +411,4 @@ int sl_lane_poll(int ring, struct sl_completion *c, unsigned n)
 		serve(&p, m);
 	}
 	return (int)p.n;
-}
-
-void sl_lane_poll_child(void)
-{
-	for (unsigned i = 0; i < SL_MAX_LANES; i++) {
-		queues[i] = (struct queue){.n = 0};
-		sl_list_init(&queues[i].ready);
-	}
-	all.lock = (struct sl_lock){0};
-	all.free = NULL;
-	sl_buffs_child();
 }
