@@ -120,9 +120,12 @@ void sl_fork_child(void);
 bool sl_fork_begin(void);
 void sl_fork_end(void);
 
-/* Call before the calling thread is confined to some system calls (seccomp(2)). A forked child
- * takes over no connection from now on: that needs system calls that the program does not make. */
-void sl_confine(void);
+/* Call before the calling thread is confined to some system calls (seccomp(2)) by that filter;
+ * NULL: by another or an unknown one. If it kills for a call that the library makes, or may, all
+ * sockets of the process become the kernel's, and stay so; a forked child takes over no connection.
+ */
+struct sock_fprog;
+void sl_confine(const struct sock_fprog *filter);
 /* Call before the process limits how many descriptors it may open: a forked child gets its parent's
  * connections now. */
 void sl_fetch(void);

@@ -12,15 +12,18 @@
 
 #define FEW_FILES 64 /* a program may have so few in all */
 
-/* Looks up all calls now: a look-up may need memory, and so system calls. */
-static void confine(void)
+/* Looks up all calls now: a look-up may need memory, and so system calls. Later than this the
+ * library is not loaded any more. filter: NULL for SECCOMP_MODE_STRICT. */
+static void confine(const void *filter)
 {
 	int saved = errno;
 
 	for (int call = 0; call < SL_CALL_COUNT; call++)
 		sl_real_get((enum sl_call)call);
-	if (lib_is_there() && !sl_in_vfork)
-		lib.confine();
+	if (!lib_is_there())
+		sl_lib_never();
+	else if (!sl_in_vfork)
+		lib.confine(filter);
 	errno = saved;
 }
 
@@ -34,7 +37,7 @@ int prctl(int op, ...)
 		arg[i] = va_arg(ap, unsigned long);
 	va_end(ap);
 	if (op == PR_SET_SECCOMP)
-		confine();
+		confine(arg[0] == SECCOMP_MODE_FILTER ? (const void *)arg[1] : NULL);
 	return REAL(prctl)(op, arg[0], arg[1], arg[2], arg[3]);
 }
 
@@ -107,8 +110,9 @@ long sl_seccomp(unsigned long op, unsigned long flags, void *args)
 {
 	long r;
 
-	if (op == SECCOMP_SET_MODE_STRICT || op == SECCOMP_SET_MODE_FILTER)
-		confine();
+	/* (libseccomp asks by a NULL filter what the kernel can do.) */
+	if (op == SECCOMP_SET_MODE_STRICT || (op == SECCOMP_SET_MODE_FILTER && args))
+		confine(args);
 	__asm__ volatile("syscall"
 			 : "=a"(r)
 			 : "a"((long)SYS_seccomp), "D"(op), "S"(flags), "d"(args)

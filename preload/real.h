@@ -93,6 +93,9 @@ int io_uring_register(unsigned fd, unsigned op, const void *arg, unsigned n);
 #include "sluice.h"
 #include "sluice_extra.h"
 
+/* Of this library alone. */
+#define SL_OWN __attribute__((visibility("hidden")))
+
 enum sl_call {
 #define SL_CALL(result, name, params, raw) SL_CALL_##name,
 #include "calls.def"
@@ -122,19 +125,17 @@ static inline void *sl_real_get(enum sl_call call)
 extern __thread int sl_in_vfork;
 
 /* Returns -1 and sets errno, for the assembly; r: -errno from the kernel. */
-long sl_call_failed(long r) __attribute__((visibility("hidden")));
+long sl_call_failed(long r) SL_OWN;
 /* raw.c: syscall(2) past this library; returns -1 and sets errno as syscall(2) does. */
 #if defined(__x86_64__)
-long sl_raw(long nr, ...) __attribute__((visibility("hidden")));
+long sl_raw(long nr, ...) SL_OWN;
 #else
 #define sl_raw syscall
 #endif
 /* A call made by syscall(2), with six arguments: those that the call does not have may hold
  * anything. Returns -1 and sets errno as syscall(2) does. Each function stands beside the wrapper
  * of the same name (calls.def: SL_CALL_OWN). */
-#define SL_SYS(name)                                                                               \
-	__attribute__((visibility("hidden"))) long sl_sys_##name(long a, long b, long c, long d,   \
-								 long e, long f)
+#define SL_SYS(name) SL_OWN long sl_sys_##name(long a, long b, long c, long d, long e, long f)
 #define SL_CALL(result, name, params, raw)
 #define SL_CALL_OWN(result, name, params, raw) SL_SYS(name);
 #define SL_CALL_FD                             SL_CALL
@@ -153,38 +154,36 @@ SL_SYS(landlock_restrict);
 #define SL_SYS_UNUSED (void)a, (void)b, (void)c, (void)d, (void)e, (void)f
 /* fork.c: a call of syscall(2) that makes a process; its arguments and its number. */
 long sl_syscall_child(unsigned long a, unsigned long b, unsigned long c, unsigned long d,
-		      unsigned long e, long nr) __attribute__((visibility("hidden")));
+		      unsigned long e, long nr) SL_OWN;
 /* creds.c: a call of syscall(2) that makes the process another user. */
-long sl_syscall_creds(long a, long b, long c, long nr) __attribute__((visibility("hidden")));
+long sl_syscall_creds(long a, long b, long c, long nr) SL_OWN;
 /* signal.c: true while this thread runs a signal handler of the program. */
-bool sl_in_signal(void) __attribute__((visibility("hidden")));
+bool sl_in_signal(void) SL_OWN;
 /* The library is there: makes bad addresses EFAULT from now on. */
-void sl_faults_begin(void) __attribute__((visibility("hidden")));
+void sl_faults_begin(void) SL_OWN;
 /* pass.c: true while a number may be a socket of ours. */
-bool sl_may_have_ours(void) __attribute__((visibility("hidden")));
+bool sl_may_have_ours(void) SL_OWN;
 /* Reads n bytes of the program's. False: bad address. */
-bool sl_get(void *to, const void *from, size_t n) __attribute__((visibility("hidden")));
+bool sl_get(void *to, const void *from, size_t n) SL_OWN;
 /* Makes the socket of this number the kernel's. False: it is ours and cannot. errno stays. The
  * others find such numbers in the arguments of a call that is about to be made. */
-bool sl_pass(int fd) __attribute__((visibility("hidden")));
-bool sl_pass_list(const int *fds, size_t n) __attribute__((visibility("hidden")));
-bool sl_pass_by_ioctl(int fd, unsigned long req, void *arg) __attribute__((visibility("hidden")));
-void sl_pass_rights(const struct msghdr *msg) __attribute__((visibility("hidden"))); /* rw.c */
-bool sl_pass_by_address(const struct sockaddr *addr, socklen_t len)
-	__attribute__((visibility("hidden")));
+bool sl_pass(int fd) SL_OWN;
+bool sl_pass_list(const int *fds, size_t n) SL_OWN;
+bool sl_pass_by_ioctl(int fd, unsigned long req, void *arg) SL_OWN;
+void sl_pass_rights(const struct msghdr *msg) SL_OWN; /* rw.c */
+bool sl_pass_by_address(const struct sockaddr *addr, socklen_t len) SL_OWN;
 /* unshare.c: around a call that unshares what these flags say (CLONE_*). */
-bool sl_unshare_begin(int flags) __attribute__((visibility("hidden")));
-void sl_unshare_end(bool begun) __attribute__((visibility("hidden")));
+bool sl_unshare_begin(int flags) SL_OWN;
+void sl_unshare_end(bool begun) SL_OWN;
 /* uring.c: this process has made a ring; its descriptor is about to listen, when it has. */
-extern bool sl_uring_seen __attribute__((visibility("hidden")));
-void sl_uring_listens(int fd) __attribute__((visibility("hidden")));
+extern bool sl_uring_seen SL_OWN;
+void sl_uring_listens(int fd) SL_OWN;
 /* These numbers are closed, or will mean other files. errno stays. */
-void sl_uring_forget(unsigned first, unsigned last) __attribute__((visibility("hidden")));
+void sl_uring_forget(unsigned first, unsigned last) SL_OWN;
 /* confine.c: seccomp(2). */
-long sl_seccomp(unsigned long op, unsigned long flags, void *args)
-	__attribute__((visibility("hidden")));
+long sl_seccomp(unsigned long op, unsigned long flags, void *args) SL_OWN;
 /* For a child just made for which no handler of pthread_atfork(3) runs. */
-void sl_lib_child(void) __attribute__((visibility("hidden")));
+void sl_lib_child(void) SL_OWN;
 /* In the C library since 2.34. */
 pid_t _Fork(void);
 
@@ -195,17 +194,18 @@ struct sl_lib {
 #include "lib.def"
 #undef SL_LIB
 };
-extern struct sl_lib lib __attribute__((visibility("hidden")));
+extern struct sl_lib lib SL_OWN;
 /* Loads libsluice.so. False: there is none, or this thread is loading it: the kernel does the
  * call. */
 bool sl_lib_load(void);
 /* All sockets of this process are the kernel's from now on. why: a constant. errno stays. */
-void sl_leave_all(const char *why) __attribute__((visibility("hidden")));
-extern const char *sl_all_left __attribute__((visibility("hidden"))); /* that reason, or NULL */
+void sl_leave_all(const char *why) SL_OWN;
+void sl_lib_never(void) SL_OWN;        /* libsluice.so is not loaded later than now */
+extern const char *sl_all_left SL_OWN; /* that reason, or NULL */
 /* False: that was called; tells libsluice.so, once it is loaded. */
-bool sl_leave_tell(void) __attribute__((visibility("hidden")));
+bool sl_leave_tell(void) SL_OWN;
 /* A thread enters another network namespace. */
-void sl_netns_changes(void) __attribute__((visibility("hidden")));
+void sl_netns_changes(void) SL_OWN;
 
 static inline bool lib_is_there(void)
 {
@@ -214,12 +214,12 @@ static inline bool lib_is_there(void)
 
 /* given.c: the number of inherited sockets that the library has not heard of; nearly always 0. Each
  * is told to the library at its first use. */
-extern unsigned sl_given_left __attribute__((visibility("hidden")));
-void sl_given_use(int fd) __attribute__((visibility("hidden")));
+extern unsigned sl_given_left SL_OWN;
+void sl_given_use(int fd) SL_OWN;
 /* These numbers will mean other files. */
-void sl_given_forget(unsigned first, unsigned last) __attribute__((visibility("hidden")));
+void sl_given_forget(unsigned first, unsigned last) SL_OWN;
 /* A message was received: tells the library of the sockets in it. */
-void sl_given_received(const struct msghdr *msg) __attribute__((visibility("hidden")));
+void sl_given_received(const struct msghdr *msg) SL_OWN;
 
 static inline bool ours(int fd)
 {

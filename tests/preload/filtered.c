@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A filter of system calls that was there before the program began: calls that the program never
- * makes fail, or would kill it. */
+/* A filter of system calls that was there before the program began, or that it sets when it has
+ * sockets: calls that the program never makes fail, or would kill it. */
 #include "t.h"
 
 #include <linux/filter.h>
@@ -32,6 +32,16 @@ static const struct {
 	{"ftruncate", SYS_ftruncate, 0},
 	{"getcpu", SYS_getcpu, 0},
 	{"epoll_create1", SYS_epoll_create1, 0},
+};
+
+/* Filters that the program sets itself, also for calls that the C library makes otherwise. */
+static const struct {
+	const char *name;
+	int nr;
+} own_calls[] = {
+	{"bpf", SYS_bpf},         {"ppoll", SYS_ppoll},           {"epoll_pwait", SYS_epoll_pwait},
+	{"accept4", SYS_accept4}, {"sendmsg", SYS_sendmsg},       {"recvmsg", SYS_recvmsg},
+	{"geteuid", SYS_geteuid}, {"getsockopt", SYS_getsockopt},
 };
 
 static void filter(int nr, int domain, unsigned then)
@@ -102,9 +112,78 @@ static void talk(void)
 	close(fd);
 }
 
+static void echo(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	char b[8] = "";
+
+	say("send", send(fd, "hello", 5, 0));
+	say("poll", poll(&p, 1, 5000));
+	say("recv", recv(fd, b, 5, 0));
+	printf("%s\n", b);
+}
+
+static void confined(int nr, unsigned then)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+	int fd = socket(t_peer.ss_family, SOCK_STREAM, 0), u = udp(), lsn, ep = epoll_create1(0);
+
+	CHECK(connect(fd, (struct sockaddr *)&t_peer, t_len) == 0);
+	lsn = socket(t_own.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	CHECK(bind(lsn, (struct sockaddr *)&t_own, t_len) == 0 && listen(lsn, 5) == 0);
+	CHECK(epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev) == 0);
+	echo(fd);
+	echo(u);
+	filter(nr, 0, then);
+	echo(fd);
+	echo(u);
+	say("send", send(fd, "hello", 5, 0));
+	say("epoll_wait", epoll_wait(ep, &ev, 1, 5000));
+	say("accept", accept(lsn, NULL, NULL));
+	talk();
+	close(fd);
+	close(u);
+	close(lsn);
+	close(ep);
+}
+
+/* In a process of its own for each, which is no child of one with sockets. */
+static void confines(unsigned then)
+{
+	for (unsigned i = 0; i < sizeof(own_calls) / sizeof(*own_calls); i++) {
+		pid_t pid;
+		int status;
+
+		printf("%s:\n", own_calls[i].name);
+		fflush(stdout);
+		pid = fork();
+		if (pid == 0) {
+			confined(own_calls[i].nr, then);
+			fflush(stdout);
+			_exit(0);
+		}
+		CHECK(waitpid(pid, &status, 0) == pid);
+		say("status", status);
+	}
+}
+
+static void confined_fails(void)
+{
+	confines(SECCOMP_RET_ERRNO | EPERM);
+}
+
+static void confined_kills(void)
+{
+	confines(SECCOMP_RET_KILL_PROCESS);
+}
+
 int main(int argc, char **argv)
 {
-	static const struct t_case cases[] = {{"fails", fails}, {"kills", kills}, {NULL, NULL}};
+	static const struct t_case cases[] = {{"fails", fails},
+					      {"kills", kills},
+					      {"confined_fails", confined_fails},
+					      {"confined_kills", confined_kills},
+					      {NULL, NULL}};
 	static const struct t_case inner[] = {{"talk", talk}, {NULL, NULL}};
 
 	args = argv;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Filters of system calls (seccomp) that were there before the program began: systemd's
- * SystemCallFilter=, containers.
+/* Filters of system calls (seccomp) that were there before the program began, such as systemd's
+ * SystemCallFilter= and containers', and one that the program sets itself.
  *
- * Theory of operation: a filter cannot be read by the filtered. One that answers with an error is
- * no harm: the library goes on without that call, or leaves everything to the kernel. One that
- * kills is found out by a child, which makes each call of the library with arguments that have no
- * effect, and notes in shared memory how far it has come. Calls that programs make all the time
- * (read, close...) are not tried. */
+ * Theory of operation: a filter cannot be read by the filtered. One that answers with an error from
+ * the beginning is no harm: the library goes on without that call, or leaves everything to the
+ * kernel. One that kills is found out by a child, which makes each call of the library with
+ * arguments that have no effect, and notes in shared memory how far it has come. Calls that
+ * programs make all the time (read, close...) are not tried. */
 #include "ctl/kern/filter.h"
 
 #include <fcntl.h>
 #include <linux/netlink.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -134,29 +135,41 @@ static bool has_filter(void)
 	return sl_read_text("/proc/self/status", text, sizeof(text)) > 0 && strstr(text, key);
 }
 
-/* The child of a process that may have threads: system calls only. */
+/* The child of a process that may have threads: system calls only. A filter that the program sets
+ * later than the library began may answer with no error either, where the call gave none before. */
 __attribute__((noinline, no_sanitize("address", "thread", "undefined"))) static void
-try_all(struct progress *p)
+try_all(struct progress *p, const struct sock_fprog *own)
 {
 	static const struct rlimit64 no_core = {0, 0};
+	long was[sl_array_len(calls)];
 
 	sl_syscall6(SYS_prlimit64, 0, RLIMIT_CORE, (long)&no_core, 0, 0, 0);
+	for (unsigned i = 0; own && i < sl_array_len(calls); i++)
+		was[i] = sl_syscall6(calls[i].nr, calls[i].a, calls[i].b, calls[i].c, 0, 0, 0);
+	/* (A filter that the kernel refuses is refused to the program, too: none is tried then.) */
+	if (own)
+		sl_syscall6(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, (long)own, 0, 0, 0);
 	for (unsigned i = 0; i < sl_array_len(calls); i++) {
+		long r;
+
 		sl_store(&p->at, i);
-		sl_syscall6(calls[i].nr, calls[i].a, calls[i].b, calls[i].c, 0, 0, 0);
+		r = sl_syscall6(calls[i].nr, calls[i].a, calls[i].b, calls[i].c, 0, 0, 0);
+		/* (Numbers of new descriptors differ.) */
+		if (own && r < 0 && r != was[i])
+			sl_syscall6(SYS_exit_group, 0, 0, 0, 0, 0, 0);
 	}
 	sl_store(&p->at, (unsigned)sl_array_len(calls));
 	sl_syscall6(SYS_exit_group, 0, 0, 0, 0, 0, 0);
 }
 
-int sl_filter_deadly_call(void)
+int sl_filter_deadly_call(const struct sock_fprog *own)
 {
 	struct progress *p;
 	void *shared;
 	unsigned at = sl_array_len(calls);
 	long child;
 
-	if (!has_filter())
+	if (!own && !has_filter())
 		return -1;
 	if (sl_sys_mmap(&shared, NULL, sizeof(*p), MAP_SHARED | MAP_ANONYMOUS, -1, 0))
 		return SYS_mmap;
@@ -164,7 +177,7 @@ int sl_filter_deadly_call(void)
 	/* The child sends no signal at its end, so the program's wait(2) does not see it. */
 	child = sl_syscall6(SYS_clone, 0, 0, 0, 0, 0, 0);
 	if (child == 0)
-		try_all(p);
+		try_all(p, own);
 	if (child > 0) {
 		(void)sl_sys(SYS_wait4, child, NULL, __WALL, NULL);
 		at = sl_load(&p->at);

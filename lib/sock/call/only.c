@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A process whose sockets are all the kernel's, since the kernel uses them without any call. */
+/* A process whose sockets are all the kernel's: the kernel uses them without any call, or decides
+ * about them, or kills the process for calls that it does not make itself. */
 #include "sock/call/only.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "ctl/kern/cgroup.h"
+#include "ctl/kern/filter.h"
 #include "sluice.h"
 #include "sock/core/life.h"
 #include "sock/core/sock.h"
+#include "sock/move/move.h"
+#include "sock/poll/epoll.h"
 #include "sock/proc/fdtab.h"
 #include "sock/proc/up.h"
 
@@ -61,4 +65,37 @@ void sl_only_look(void)
 	sl_store(&next_ns, now + LOOK_NS);
 	if (sl_cgroup_has_programs())
 		sl_kernel_only(SL_CGROUP_DECIDES);
+}
+
+/* Takes what is the kernel's out of the table of numbers: the C library makes all calls for it. */
+static void leave_numbers(void)
+{
+	uint32_t end = sl_load(&sl_fdtab_end);
+
+	for (uint32_t fd = 0; fd < end; fd++) {
+		uintptr_t w = sl_fdtab_word((int)fd);
+		struct sl_sock *sk = sl_fd_sock((int)fd);
+
+		if ((w & 3) == SL_FD_EPOLL) {
+			sl_epoll_hand_back((int)fd);
+			sl_fdtab_clear((int)fd);
+		} else if (sk && sl_load(&sk->state) == SL_STATE_KERNEL) {
+			sl_fdtab_clear((int)fd);
+			__atomic_sub_fetch(&sk->nfds, 1, __ATOMIC_RELAXED);
+		}
+	}
+}
+
+SL_API
+void sl_confine(const struct sock_fprog *filter)
+{
+	sl_fdtab_notice();
+	if (sl_load(&sl_up_state) >= 0 && filter && sl_filter_deadly_call(filter) < 0)
+		return;
+	if (sl_is_up()) {
+		sl_kernel_only(
+			"a seccomp filter of the program's forbids system calls of the library");
+		leave_numbers();
+	}
+	sl_inherit_confine();
 }

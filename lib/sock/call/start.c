@@ -293,7 +293,7 @@ static void start_first(void)
 	pthread_atfork(before_fork, after_fork, in_child);
 	sl_settings_load(NULL);
 	sl_settings_banner();
-	deadly = sl_filter_deadly_call();
+	deadly = sl_filter_deadly_call(NULL);
 	if (deadly >= 0) {
 		sl_warn("sluice",
 			"everything stays with the kernel: a seccomp filter would kill this "
@@ -363,6 +363,8 @@ int sl_start(void)
 		return 0;
 	if ((ret == -ECHILD && may_start_again()) || (ret == -ESTALE && may_renew()))
 		ret = 0;
+	if (ret == 0 && sl_inherit_is_confined())
+		ret = -EPERM;
 	if (ret < 0 || starting || sl_in_signal())
 		return ret < 0 ? ret : -EAGAIN;
 	sl_hold();
@@ -451,9 +453,9 @@ static void (*const in_child_parts[])(void) = {
 	sl_net_child,
 	sl_keeper_child,
 	sl_shadow_close,
-	sl_mail_child, /* the child keeps its end; before the sockets, which are told of it */
+	sl_mail_child,  /* the child keeps its end; before the sockets, which are told of it */
 	sl_extra_child, /* before the sockets, whose memory of packets is not there */
-	sl_sock_child, /* before the objects that sockets point to */
+	sl_sock_child,  /* before the objects that sockets point to */
 	sl_claims_child,
 	sl_mcast_child,
 	sl_opening_child,

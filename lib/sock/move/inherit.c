@@ -190,12 +190,15 @@ void sl_fetch(void)
 	sl_sock_for_each(fetch, NULL);
 }
 
-SL_API
-void sl_confine(void)
+void sl_inherit_confine(void)
 {
-	sl_fdtab_notice();
 	if (confined)
 		return;
 	sl_store(&confined, true);
 	sl_sock_for_each(leave_alone, NULL);
+}
+
+bool sl_inherit_is_confined(void)
+{
+	return sl_load(&confined);
 }

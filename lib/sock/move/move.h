@@ -34,6 +34,9 @@ void sl_given_child(void);
 /* After fork, in the child. True: watch this stream of the kernel's here. */
 bool sl_inherit_wants(const struct sl_sock *sk);
 void sl_inherit_child(void);
+/* Sockets that a parent has are left alone for good, and the library does not start here again. */
+void sl_inherit_confine(void);
+bool sl_inherit_is_confined(void); /* true: that was called */
 /* sl_sock_on_use: a call uses a socket that may become ours. */
 void sl_inherit_used(struct sl_sock *sk, bool sends);
 /* The kernel accepted a connection of a listener of ours: perhaps children serve those. */
