@@ -27,58 +27,55 @@ const volatile __u64 hash_key[SL_HASH_KEYS] = {
 	0x8ebc6af09c88c6e3, 0x589965cc75374cc3};
 
 /* Multilinear, strongly universal: without the key no peer can choose flows that all go to one
- * socket. (lib/base/hash.h is of the same kind.) */
-static __always_inline __u32 flow_hash(const struct sl_view *p, enum side ours)
+ * socket. (lib/base/hash.h is of the same kind.) Nine multiplications, which only groups pay for.
+ */
+static __always_inline __u32 flow_hash(const struct sl_flow_key *key)
 {
-	__u64 h = hash_key[0] + hash_key[1] * ((__u32)p->src_port << 16 | p->dst_port);
-	const __be32 *src, *dst;
+	const __u32 *local = (const __u32 *)key->local, *remote = (const __u32 *)key->remote;
+	__u64 h = hash_key[0] + hash_key[1] * ((__u32)key->remote_port << 16 | key->local_port);
 
-	if (!p->v6) {
-		struct iphdr *ip = sl_at(p, p->l3, sizeof(*ip));
-
-		if (!ip)
-			return 0;
-		h += hash_key[2] * (ours == OUR_DST ? ip->saddr : ip->daddr);
-		h += hash_key[3] * (ours == OUR_DST ? ip->daddr : ip->saddr);
-	} else {
-		struct ipv6hdr *ip = sl_at(p, p->l3, sizeof(*ip));
-
-		if (!ip)
-			return 0;
-		src = ours == OUR_DST ? (__be32 *)&ip->saddr : (__be32 *)&ip->daddr;
-		dst = ours == OUR_DST ? (__be32 *)&ip->daddr : (__be32 *)&ip->saddr;
-		h += hash_key[2] * src[0] + hash_key[3] * dst[0];
-		h += hash_key[4] * src[1] + hash_key[5] * dst[1];
-		h += hash_key[6] * src[2] + hash_key[7] * dst[2];
-		h += hash_key[8] * src[3] + hash_key[9] * dst[3];
+#pragma unroll
+	for (int i = 0; i < 4; i++) {
+		h += hash_key[2 + 2 * i] * remote[i];
+		h += hash_key[3 + 2 * i] * local[i];
+		/* One after the other: all at once they would need a hundred bytes of stack. */
+		asm volatile("" : "+r"(h) : "r"(key) : "memory");
 	}
 	return h >> 32;
 }
 
-static __always_inline struct sl_claim *pick_target(__u32 group, __u32 hash)
+/* The target with that number, counted from 1, or NULL. */
+static __always_inline struct sl_claim *target_at(struct sl_group *g, __u32 number)
 {
-	struct sl_group *g = bpf_map_lookup_elem(&groups, &group);
-	__u32 i;
+	__u32 i = number - 1;
 
-	if (!g || !g->open)
-		return 0;
-	i = ((__u64)hash * g->open) >> 32;
 	__asm__ volatile("" : "+r"(i)); /* the verifier must see what is compared */
 	if (i >= SL_GROUP_TARGETS)
 		return 0;
+	__asm__ volatile("" : "+r"(i)); /* and no sum before that */
 	return &g->target[i];
 }
 
-/* Global, so that the verifier walks the loop once. 0: no target of the group; 1: a target; 2: a
- * target that is away: it keeps its connections and gets no new one. */
-__noinline int is_target(__u32 group, __u32 slot, __u32 gen, __u32 pid)
+/* The number of the target that the hash chooses, counted from 1; 0: the group is empty. */
+static __always_inline __u32 choose(const struct sl_group *g, __u32 hash)
+{
+	__u32 open = g->open;
+
+	return open ? (__u32)(((__u64)hash * open) >> 32) + 1 : 0;
+}
+
+#define SL_TARGET_AWAY 0x100 /* the target keeps its connections and gets no new one */
+
+/* Global, so that the verifier walks the loop once. Returns the number of the target in the group,
+ * counted from 1, with SL_TARGET_AWAY; 0: it is none of the group. */
+__noinline __u32 find_member(__u32 group, __u32 slot, __u32 gen, __u32 pid)
 {
 	struct sl_group *g = bpf_map_lookup_elem(&groups, &group);
 
 	for (__u32 i = 0; g && i < SL_GROUP_TARGETS && i < g->count; i++)
 		if (!((g->target[i].slot ^ slot) | (g->target[i].gen ^ gen) |
 		      (g->target[i].pid ^ pid)))
-			return i < g->open ? 1 : 2;
+			return i < g->open ? i + 1 : (i + 1) | SL_TARGET_AWAY;
 	return 0;
 }
 
@@ -90,43 +87,34 @@ static __always_inline int is_syn(const struct sl_view *p)
 	return tcp && tcp->syn && !tcp->ack && !tcp->rst;
 }
 
-/* Fills in the flow for the kernel's socket look-up. Returns the tuple's size for this IP version,
- * 0 if the headers are not there. */
-static __always_inline __u32 load_tuple(const struct sl_view *p, enum side ours,
+/* Fills in the flow for the kernel's socket look-up. Returns the tuple's size for this IP version.
+ */
+static __always_inline __u32 load_tuple(const struct sl_flow_key *key, __u32 v6,
 					struct bpf_sock_tuple *t)
 {
-	__u32 a[4];
-
-	if (p->v6) {
-		if (load_remote(p, ours, t->ipv6.saddr) || load_local(p, ours, t->ipv6.daddr))
-			return 0;
-		t->ipv6.sport = bpf_htons(p->src_port);
-		t->ipv6.dport = bpf_htons(p->dst_port);
+	if (v6) {
+		__builtin_memcpy(t->ipv6.saddr, key->remote, 16);
+		__builtin_memcpy(t->ipv6.daddr, key->local, 16);
+		t->ipv6.sport = bpf_htons(key->remote_port);
+		t->ipv6.dport = bpf_htons(key->local_port);
 		return sizeof(t->ipv6);
 	}
-	if (load_remote(p, ours, a))
-		return 0;
-	t->ipv4.saddr = a[3];
-	if (load_local(p, ours, a))
-		return 0;
-	t->ipv4.daddr = a[3];
-	t->ipv4.sport = bpf_htons(p->src_port);
-	t->ipv4.dport = bpf_htons(p->dst_port);
+	__builtin_memcpy(&t->ipv4.saddr, key->remote + 12, 4);
+	__builtin_memcpy(&t->ipv4.daddr, key->local + 12, 4);
+	t->ipv4.sport = bpf_htons(key->remote_port);
+	t->ipv4.dport = bpf_htons(key->local_port);
 	return sizeof(t->ipv4);
 }
 
 /* True: the kernel has a connection of this flow, or the beginning of one. A connection in
  * TIME_WAIT does not count against a SYN, which may replace it. */
-static __always_inline int kernel_has(struct sl_ctx *ctx, const struct sl_view *p, enum side ours,
+static __always_inline int kernel_has(struct sl_ctx *ctx, const struct sl_flow_key *key, __u32 v6,
 				      int syn)
 {
 	struct bpf_sock_tuple t = {};
-	__u32 size = load_tuple(p, ours, &t), state;
-	struct bpf_sock *sk;
+	__u32 size = load_tuple(key, v6, &t), state;
+	struct bpf_sock *sk = bpf_skc_lookup_tcp(ctx, &t, size, BPF_F_CURRENT_NETNS, 0);
 
-	if (!size)
-		return 0;
-	sk = bpf_skc_lookup_tcp(ctx, &t, size, BPF_F_CURRENT_NETNS, 0);
 	if (!sk)
 		return 0;
 	state = sk->state;
@@ -135,48 +123,70 @@ static __always_inline int kernel_has(struct sl_ctx *ctx, const struct sl_view *
 	       !(syn && state == BPF_TCP_TIME_WAIT);
 }
 
-/* The target that this flow was sent to before. Its key is built here and again in
- * remember_picked(): kept in between, it would lie on the stack beside the tuple of kernel_has()
- * (steer_icmp() says how little stack there is). */
-static __always_inline struct sl_claim *find_picked(const struct sl_view *p, enum side ours)
+/* For a packet to a shared TCP endpoint: the number of the target that got the flow's SYN, counted
+ * from 1. 0: the packet is the kernel's. The kernel listens on the endpoint, too (and may have
+ * listened alone before), and has a connection of this flow. If the target that got the SYN has
+ * left the group, the packet goes to another, which takes a SYN and resets anything else; a process
+ * that leaves in order claims its flows first, so their packets are not looked up here. A repeated
+ * SYN goes to another target, too, if the first target is away and has not answered. */
+static __always_inline __u32 pick_tcp(struct sl_ctx *ctx, const struct sl_flow_key *key, __u32 v6,
+				      int syn, __u32 group)
 {
-	struct sl_flow_key key;
-
-	return load_flow(p, ours, &key) ? 0 : bpf_map_lookup_elem(&picked, &key);
-}
-
-static __always_inline void remember_picked(const struct sl_view *p, enum side ours,
-					    const struct sl_claim *target)
-{
-	struct sl_flow_key key;
-
-	if (!load_flow(p, ours, &key))
-		bpf_map_update_elem(&picked, &key, target, BPF_ANY);
-}
-
-/* For a packet to a shared TCP endpoint: the target that got the flow's SYN. NULL: the packet is
- * the kernel's. The kernel listens on the endpoint, too (and may have listened alone before), and
- * has a connection of this flow. If the target that got the SYN has left the group, the packet goes
- * to another, which takes a SYN and resets anything else; a process that leaves in order claims its
- * flows first, so their packets are not looked up here. A repeated SYN goes to another target, too,
- * if the first target is away and has not answered. */
-static __always_inline struct sl_claim *pick_tcp(struct sl_ctx *ctx, const struct sl_view *p,
-						 enum side ours, __u32 group)
-{
-	int syn = ours == OUR_DST && is_syn(p);
-	struct sl_claim *had = find_picked(p, ours), *now;
-	int is = 0;
+	struct sl_claim *had = bpf_map_lookup_elem(&picked, key), *now;
+	struct sl_group *g;
+	__u32 n = 0;
 
 	if (had)
-		is = is_target(group, had->slot, had->gen, had->pid);
-	if (is == 1 || (is && !syn))
-		return had;
-	if (kernel_has(ctx, p, ours, syn))
+		n = find_member(group, had->slot, had->gen, had->pid);
+	if (n && !(syn && n & SL_TARGET_AWAY))
+		return n & ~SL_TARGET_AWAY;
+	if (kernel_has(ctx, key, v6, syn))
 		return 0;
-	now = pick_target(group, flow_hash(p, ours));
+	g = bpf_map_lookup_elem(&groups, &group);
+	if (!g)
+		return 0;
+	n = choose(g, flow_hash(key));
+	now = target_at(g, n);
 	if (now && syn)
-		remember_picked(p, ours, now);
-	return now;
+		bpf_map_update_elem(&picked, key, now, BPF_ANY);
+	return n;
+}
+
+/* A packet in the form in which a global function is told of it. */
+static __always_inline __u64 pack_view(const struct sl_view *p, enum side ours)
+{
+	return p->l3 | p->l4 << 10 | (__u32)p->v6 << 20 | (__u32)(ours == OUR_SRC) << 21 |
+	       (__u64)p->proto << 24 | (__u64)p->src_port << 32 | (__u64)p->dst_port << 48;
+}
+
+/* The number of the target of the group that gets the packet, counted from 1; 0: the packet is the
+ * kernel's. A global function, so that the verifier checks it once for packets and for ICMP errors,
+ * and not for each way that leads there. */
+__noinline __u32 pick(struct sl_ctx *ctx, __u64 packed, __u32 vlan, __u32 group)
+{
+	enum side ours = packed >> 21 & 1 ? OUR_SRC : OUR_DST;
+	struct sl_view p = sl_view(ctx);
+	struct sl_flow_key key;
+	struct sl_group *g;
+	int syn;
+
+	p.l3 = sl_bounded(packed);
+	p.v6 = packed >> 20 & 1;
+	p.vlan = vlan;
+	p.proto = packed >> 24;
+	p.src_port = packed >> 32;
+	p.dst_port = packed >> 48;
+	if (load_flow(&p, ours, &key))
+		return 0;
+	asm volatile("" : "+r"(ctx) : "r"(&key) : "memory"); /* read again: that saves stack */
+	if (key.proto == IPPROTO_TCP) {
+		p = sl_view(ctx);
+		p.l4 = sl_bounded(packed >> 10);
+		syn = ours == OUR_DST && is_syn(&p);
+		return pick_tcp(ctx, &key, packed >> 20 & 1, syn, group);
+	}
+	g = bpf_map_lookup_elem(&groups, &group);
+	return g ? choose(g, flow_hash(&key)) : 0;
 }
 
 #endif

@@ -76,19 +76,17 @@ static __always_inline struct sl_claim *whose(struct sl_ctx *ctx, struct sl_view
 					      enum match *match)
 {
 	struct sl_claim *claim = find_claim(p, ours, bits, match);
+	struct sl_group *g;
 	__u32 group;
 
 	if (!claim || !(claim->flags & (SL_CLAIM_GROUP | SL_CLAIM_PASS)))
 		return claim;
 	if (claim->flags & SL_CLAIM_PASS)
 		return 0;
-	group = veil(claim->slot, cfg, ~0u);
-	*match = veil(*match, cfg, 3) | MATCH_GROUP;
-	p->v6 = veil(p->v6, cfg, 1);
-	if (p->proto == IPPROTO_TCP)
-		return pick_tcp(ctx, p, ours, group);
-	/* three multiplications, nine for IPv6, which only groups pay for */
-	return pick_target(group, flow_hash(p, ours));
+	group = claim->slot;
+	*match |= MATCH_GROUP;
+	g = bpf_map_lookup_elem(&groups, &group);
+	return g ? target_at(g, pick(ctx, pack_view(p, ours), p->vlan, group)) : 0;
 }
 
 static __always_inline void remember(struct sl_recent *r, const struct sl_recent_key *key,
@@ -130,30 +128,6 @@ static __always_inline int find_target(struct sl_ctx *ctx, struct sl_view *p, __
 	return 0;
 }
 
-/* The claim of the segment of ours that an ICMP error is about, or NULL. */
-static __always_inline struct sl_claim *whose_error(struct sl_ctx *ctx, struct sl_view *p,
-						    const struct sl_port_config *cfg,
-						    enum match *match)
-{
-	struct sl_view inner;
-	__u64 *bits;
-	__u32 key;
-
-	if (!is_for_us(p, cfg) || !is_icmp_error(p) || has_odd_ends(ctx, p->l3, p->v6) ||
-	    add_hidden_tag(ctx, p))
-		return 0;
-	inner = *p;
-	inner.l3 = p->l4 + ICMP_LEN;
-	if (parse_inner(&inner))
-		return 0;
-	inner.v6 = veil(p->v6, cfg, 1);
-	key = 65536 + inner.dst_port;
-	bits = bpf_map_lookup_elem(&ports, &key);
-	if (!bits || !(*bits & SL_L4_PORT_BITS))
-		return 0;
-	return whose(ctx, &inner, OUR_SRC, *bits, cfg, match);
-}
-
 /* Steers a packet to a port for which a look-up can succeed. */
 static __always_inline int steer_port(struct sl_ctx *ctx, struct sl_view *p, __u64 word,
 				      struct sl_counters *c)
@@ -166,8 +140,10 @@ static __always_inline int steer_port(struct sl_ctx *ctx, struct sl_view *p, __u
 	if (!cfg)
 		goto miss;
 	veil_all(ctx, p, cfg);
-	if (!is_for_us(p, cfg) || has_odd_source(p) || add_hidden_tag(ctx, p) ||
-	    find_target(ctx, p, word, cfg, &t))
+	if (!is_for_us(p, cfg) || has_odd_source(p) || add_hidden_tag(ctx, p))
+		goto miss;
+	veil_tag(p, cfg, 0x1f);
+	if (find_target(ctx, p, word, cfg, &t))
 		goto miss;
 	return redirect(ctx, p, &t, c, cfg);
 miss:
@@ -175,39 +151,7 @@ miss:
 	return SL_PASS;
 }
 
-/* Steers an ICMP message. The kernel holds no connection that an error about a claimed segment
- * could be for, so user space gets it. A global function, as the walks over options and headers are
- * (view.bpf.h). Keep its stack small: steer() and is_target() have theirs at the same time, Linux
- * 6.1 rounds each up to 32 bytes, and allows 512 for all three (test_steer.c). */
-__noinline int steer_icmp(struct sl_ctx *ctx, __u32 l3, __u32 l4, __u32 vlan, __u32 v6)
-{
-	struct sl_view p = sl_view(ctx);
-	enum match match = MATCH_NONE;
-	struct sl_port_config *cfg;
-	struct sl_counters *c;
-	struct sl_claim *claim;
-	struct target t;
-	__u32 zero = 0;
-
-	cfg = bpf_map_lookup_elem(&config, &zero);
-	if (!cfg)
-		return SL_PASS;
-	p.l3 = sl_bounded(l3);
-	p.l4 = sl_bounded(l4);
-	p.vlan = vlan;
-	p.v6 = v6;
-	p.proto = v6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP;
-	claim = whose_error(ctx, &p, cfg, &match);
-	c = bpf_map_lookup_elem(&counters, &zero);
-	if (!c)
-		return SL_PASS;
-	if (claim) {
-		t = target_of(claim, match & 3);
-		return redirect(ctx, &p, &t, c, cfg);
-	}
-	c->pass_unknown++;
-	return SL_PASS;
-}
+#include "steer_icmp.bpf.h"
 
 /* Steers a packet whose headers are not read yet. */
 static __always_inline int steer_packet(struct sl_ctx *ctx, struct sl_view *p)
@@ -229,7 +173,7 @@ static __always_inline int steer_packet(struct sl_ctx *ctx, struct sl_view *p)
 		c->pass_fragment++;
 		return SL_PASS;
 	case SL_HDR_ICMP:
-		return steer_icmp(ctx, p->l3, p->l4, p->vlan, p->v6);
+		return steer_any_icmp(ctx, p);
 	default:
 		c->pass_unknown++;
 		return SL_PASS;

@@ -29,4 +29,16 @@ static __always_inline void veil_all(struct sl_ctx *ctx, struct sl_view *p,
 	p->v6 = veil(p->v6, cfg, 1);
 }
 
+/* Hides the results of add_hidden_tag(), which tells apart where the IP header is; l3_mask bounds
+ * that. */
+static __always_inline void veil_tag(struct sl_view *p, const struct sl_port_config *cfg,
+				     __u32 l3_mask)
+{
+#if defined(SL_BOUND) || defined(SL_SKB)
+	p->l3 = veil(p->l3, cfg, l3_mask);
+	p->vlan = veil(p->vlan, cfg, ~0u);
+	p->v6 = veil(p->v6, cfg, 1);
+#endif
+}
+
 #endif

@@ -63,10 +63,8 @@ static __always_inline struct sl_view sl_view(struct sl_ctx *ctx)
 }
 
 /* Makes an offset that was checked against SL_MAX_L4 look the same on every path, so that the
- * verifier recognises a loop iteration that it has checked. SL_FORGET_MORE() is for an offset to
- * which an option's length was added. */
-#define SL_FORGET(off)      asm volatile("%0 &= 0x1ff" : "+r"(off))
-#define SL_FORGET_MORE(off) asm volatile("%0 &= 0x3ff" : "+r"(off))
+ * verifier recognises a loop iteration that it has checked. */
+#define SL_FORGET(off) asm volatile("%0 &= 0x1ff" : "+r"(off))
 
 /* Bounds an offset that a global function was given: the verifier knows nothing about it. A
  * comparison with SL_MAX_L4 is not enough: Linux 6.1 applies its result to the register, not to the

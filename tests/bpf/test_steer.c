@@ -3,9 +3,6 @@
  * in front of it. */
 #include "rig.h"
 
-#include <ctype.h>
-#include <stdlib.h>
-
 static void test_not_ip(void **state)
 {
 	static const uint8_t arp[28];
@@ -449,66 +446,6 @@ static void test_cost_of_a_miss(void **state)
 	print_message("           a miss costs %u ns\n", opts.duration);
 }
 
-/* A program's first packet waits for the verifier, a microsecond for each of these. */
-static void test_verified_in_few_steps(void **state)
-{
-	struct bpf_prog_info info = {0};
-	uint32_t len = sizeof(info);
-
-	assert_int_equal(bpf_obj_get_info_by_fd(bpf_program__fd(skel->progs.steer), &info, &len),
-			 0);
-	assert_in_range(info.verified_insns, 1, 20000);
-}
-
-static int deeper(const void *a, const void *b)
-{
-	return (int)*(const long *)b - (int)*(const long *)a;
-}
-
-/* How much of the stack each function has, as the verifier says it: in one line, "stack depth
- * a+b+c", or (7.3) at the end of each function's own, " stack a". How many they are. */
-static unsigned read_depths(const char *log, long *depth, unsigned max)
-{
-	const char *at = strstr(log, "stack depth ");
-	unsigned n = 0;
-	char *end;
-
-	if (at && isdigit(at[strlen("stack depth ")])) {
-		for (at += strlen("stack depth"); n < max && (!n || *at == '+'); at = end)
-			depth[n++] = strtol(at + 1, &end, 10);
-		return n;
-	}
-	for (at = log; n < max && (at = strstr(at, " stack ")); at = end) {
-		end = (char *)at + strlen(" stack ");
-		if (isdigit(*end))
-			depth[n++] = strtol(end, &end, 10);
-	}
-	return n;
-}
-
-/* Linux 6.1 rounds the stack of each function up to 32 bytes, and has 512 for those that are active
- * at once, three at most. The three largest must fit. */
-static void test_stack_fits_older_kernels(void **state)
-{
-	static char log[16384];
-	struct steer *s = steer__open();
-	long depth[16], sum = 0;
-	unsigned n;
-
-	assert_non_null(s);
-	bpf_program__set_log_buf(s->progs.steer, log, sizeof(log));
-	bpf_program__set_log_level(s->progs.steer, 4); /* figures alone */
-	assert_int_equal(steer__load(s), 0);
-	n = read_depths(log, depth, 16);
-	assert_in_range(n, 3, 15);
-	qsort(depth, n, sizeof(*depth), deeper);
-	for (int i = 0; i < 3; i++)
-		sum += depth[i] ? (depth[i] + 31) / 32 * 32 : 32;
-	print_message("           %ld bytes of stack\n", sum);
-	assert_in_range(sum, 1, 512);
-	steer__destroy(s);
-}
-
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup(name, clear)
@@ -532,8 +469,6 @@ int main(void)
 		T(test_group_empty_or_wrong_passes),
 		T(test_multicast_endpoint),
 		T(test_cost_of_a_miss),
-		T(test_verified_in_few_steps),
-		T(test_stack_fits_older_kernels),
 	};
 
 	if (!may_load())
