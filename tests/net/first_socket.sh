@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # A small program with one offloaded socket has at most 12 MB more in memory than by the kernel, and makes its first
-# socket with 1,300 system calls at most. (Both do not depend on the load, as times would.)
+# socket with 1,300 system calls at most, and one network namespace. (None of it depends on the load, as times would.)
 . "$(dirname "$0")/lib.sh"
 case $BUILD in *san*) echo "skipped: a sanitizer has memory of its own"; exit 77 ;; esac
 [ -z "${VERBS:-}${RX:-}" ] || skip "the bounds are those of packet sockets"
@@ -15,5 +15,7 @@ for kind in udp tcp; do
 	kernel=$(b strace -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null && wc -l <"$TMP/trace")
 	ours=$(sb strace -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null && wc -l <"$TMP/trace")
 	ok "$kind: $((ours - kernel)) system calls of the program's thread, its end included" test $((ours - kernel)) -le 1300
+	sb strace -f -e trace=unshare -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null
+	same "$kind: network namespaces that it makes" 1 "$(grep -c 'unshare(CLONE_NEWNET) *= 0' "$TMP/trace")"
 done
 done_testing

@@ -158,8 +158,13 @@ static int attach_drop(uint32_t ifindex, int drop_fd)
 
 /* The thread in the namespace ------------------------------------------------------------------ */
 
+/* A flag that unshare(2) does not take (check_unshare_flags() of Linux): with it the call does
+ * nothing but answer EINVAL, if the process may make it at all. */
+#define NO_FLAG ((unsigned)CLONE_VFORK)
+
 struct inside {
-	int here; /* netlink socket of the namespace outside; -1: no devices are wanted */
+	int here;       /* netlink socket of the namespace outside; -1: no devices are wanted */
+	unsigned flags; /* of unshare(2) */
 	int netlink, packet; /* descriptors, or -1 */
 	int drop_fd;
 	struct sl_pair_ends *ends;
@@ -169,8 +174,10 @@ struct inside {
 
 static int open_sockets(struct inside *in)
 {
-	int err = sl_sysi(SYS_unshare, CLONE_NEWNET);
+	int err = sl_sysi(SYS_unshare, in->flags);
 
+	if (err == -EINVAL && in->flags & NO_FLAG)
+		err = 0;
 	if (!err)
 		err = in->netlink = sl_netlink_open(NETLINK_ROUTE);
 	if (err >= 0)
@@ -227,7 +234,8 @@ static int connect_ends(struct sl_pair_ends *p, struct inside *in)
 
 int sl_pair_open(struct sl_pair_ends *p, int drop_fd, const char **step)
 {
-	struct inside in = {.netlink = -1,
+	struct inside in = {.flags = CLONE_NEWNET,
+			    .netlink = -1,
 			    .packet = -1,
 			    .drop_fd = drop_fd,
 			    .ends = p,
@@ -263,7 +271,18 @@ static bool is_capable(void)
 	return !sl_sys(SYS_capget, &head, data) && data[0].effective & 1u << CAP_SYS_ADMIN;
 }
 
-/* (A system call filter may forbid what the capability allows. The answer does not change.) */
+/* True: the limit of network namespaces is 0, or not told. */
+static bool are_namespaces_limited(void)
+{
+	char text[16];
+
+	return sl_read_text("/proc/sys/user/max_net_namespaces", text, sizeof(text)) <= 0 ||
+	       !strcmp(text, "0");
+}
+
+/* (A system call filter may forbid what the capability allows. The answer does not change.) A
+ * namespace costs most of a millisecond, so none is made to find out, but where the kernel says
+ * nothing about its limit. */
 bool sl_pair_may(void)
 {
 	static int8_t can; /* 1 or -1 when it is known; broker lock */
@@ -271,8 +290,10 @@ bool sl_pair_may(void)
 	if (!is_capable())
 		return false;
 	if (!can) {
-		struct inside in = {.here = -1, .netlink = -1, .packet = -1};
+		struct inside in = {.here = -1, .flags = CLONE_NEWNET, .netlink = -1, .packet = -1};
 
+		if (!are_namespaces_limited())
+			in.flags |= NO_FLAG;
 		can = go_inside(&in) ? -1 : 1;
 		close_some(in.netlink);
 		close_some(in.packet);
