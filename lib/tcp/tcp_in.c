@@ -452,9 +452,13 @@ static bool syn_sent_check_ack(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 		return true;
 	sl_tcp_reset_reply(c->host, &c->node.key, seg, a->from);
 	/* The peer may be in TIME_WAIT of a connection that another program had from this port. The
-	 * reset ends that, and the next SYN is welcome (tcp_rcv_synsent_state_process()). */
-	if (!(seg->flags & SL_TCP_RST))
-		sl_tcp_timer_on_stale_ack(c);
+	 * reset ends that, and the next SYN, which follows it on the wire, is welcome. (Linux sends
+	 * it after two ticks: tcp_rcv_synsent_state_process().) A later answer of this kind waits
+	 * for the timer: the peer keeps TIME_WAIT in spite of resets (RFC 1337). */
+	if (!(seg->flags & SL_TCP_RST) && !c->retries) {
+		c->retries++;
+		sl_tcp_send_syn(c);
+	}
 	return false;
 }
 

@@ -295,14 +295,6 @@ void sl_tcp_timer_on_syn(struct sl_tcp *c)
 	sl_tcp_timer_rearm(c);
 }
 
-void sl_tcp_timer_on_stale_ack(struct sl_tcp *c)
-{
-	if (c->retries)
-		return;
-	c->rto_at = not_beyond_user_timeout(c, c->host->now_us + SYN_AGAIN_US);
-	sl_tcp_timer_rearm(c);
-}
-
 /* Arms the persist timer when there is something to send and no ACK will come that would send it.
  * The cause may be the window, Nagle's rule, a cork, or a lack of room. */
 void sl_tcp_timer_on_window(struct sl_tcp *c)

@@ -14,9 +14,6 @@ void sl_tcp_timer_on_syn(struct sl_tcp *c);    /* SYN or SYN-ACK was sent */
 void sl_tcp_timer_on_acked(struct sl_tcp *c);  /* snd_una moved, or all is acked */
 void sl_tcp_timer_on_window(struct sl_tcp *c); /* data wait, but no ACK is expected: persist */
 void sl_tcp_timer_on_alive(struct sl_tcp *c);  /* a segment came: keepalive */
-/* The peer answered the first SYN by an ACK of an earlier connection, and was reset: the SYN goes
- * out again soon, instead of in a second. Later SYNs keep their times. */
-void sl_tcp_timer_on_stale_ack(struct sl_tcp *c);
 /* Sends the ACK of a train after us microseconds at the latest (tcp_ack.c). */
 void sl_tcp_timer_thin(struct sl_tcp *c, uint32_t us);
 /* Clears all deadlines and cancels the timer. */

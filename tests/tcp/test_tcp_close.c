@@ -486,7 +486,6 @@ static void time_wait_of_peer(struct t *t)
 	pass(t, 1000);
 	in(t, ". 5000:5000(0) ack 70000 win 1000");
 	out(t, "R 70000:70000(0)");
-	pass(t, 20000);
 	out(t, "S 0:0(0)");
 	in(t, ". 5000:5000(0) ack 70000 win 1000");
 	out(t, "R 70000:70000(0)");
