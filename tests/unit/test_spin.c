@@ -179,10 +179,42 @@ static void test_threads_without_a_core_are_seen(void **state)
 	assert_true(crowded);
 }
 
+static uint64_t waits(uintptr_t of, uint32_t loads, uint64_t now_ns)
+{
+	uint64_t ns = sl_spin_credit_ns(of, loads, now_ns);
+
+	sl_spin_in_vain(ns);
+	return ns;
+}
+
+/* However often a thread waits, what it polls in vain is what packets have made worth while. */
+static void test_polling_costs_no_more_than_the_burst(void **state)
+{
+	uint64_t now = 100000 * MS, polled;
+	uintptr_t lane = 64, second = 128;
+
+	waits(lane, 1, now); /* what a thread may poll at first */
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(waits(lane, 1, now += MS), 0);
+	assert_int_equal(waits(lane, 2, now += 50 * MS), MS);
+	assert_int_equal(waits(lane, 3, now += MS / 10), MS / 10);
+	assert_int_equal(waits(lane, 3, now += MS), 0);
+	assert_int_equal(waits(second, 7, now), 0); /* (not seen before: says nothing) */
+	assert_int_equal(waits(lane, 3, now += MS), 0);
+	assert_int_equal(waits(second, 9, now += MS), 2 * MS);
+	for (int i = 0; i < 1000; i++) /* requests that end the polling */
+		polled = sl_spin_credit_ns(lane, (uint32_t)(4 + i), now += MS);
+	assert_int_equal(polled, 100 * MS);
+	assert_int_equal(waits(lane, 1003, now), 100 * MS);
+	assert_int_equal(waits(lane, 1003, now), 0);
+	assert_int_equal(waits(lane, 1003 + (1u << 31), now += 9 * MS), 9 * MS);
+}
+
 int main(void)
 {
 	int failed;
 	const struct CMUnitTest anywhere[] = {
+		cmocka_unit_test(test_polling_costs_no_more_than_the_burst),
 		cmocka_unit_test(test_threads_without_a_core_are_seen),
 	};
 	const struct CMUnitTest tests[] = {

@@ -159,16 +159,25 @@ ssize_t sl_call_over(const struct sl_call *s)
 
 #define CLOCK_EVERY 32
 
-/* -EAGAIN: polled long enough. */
-static ssize_t spin(const struct sl_call *s, sl_attempt attempt, void *arg)
+/* How long a call polls. A receiving call polls no longer than packets have made worth while,
+ * unless the program's administrator says how often it is to poll. */
+static uint64_t most_to_poll_ns(const struct sl_call *s, uint64_t now_ns)
+{
+	const struct sl_lane *lane = sl_load_acquire(&s->sk->lane);
+
+	if (s->sends)
+		return SEND_SPIN_NS;
+	if (sl_settings.rx_poll < 0 || sl_setting_is_set(SL_SETTING_rx_poll))
+		return UINT64_MAX;
+	return sl_spin_credit_ns((uintptr_t)lane, sl_load(&lane->loads), now_ns);
+}
+
+static ssize_t spin_until(const struct sl_call *s, sl_attempt attempt, void *arg,
+			  struct sl_spin *sp, uint64_t most_ns)
 {
 	int64_t loops = sl_settings.rx_poll, every = s->sends ? 1 : CLOCK_EVERY;
-	uint64_t start = sl_now_ns(), most_ns = s->sends ? SEND_SPIN_NS : UINT64_MAX;
-	struct sl_spin sp;
 	ssize_t r;
 
-	if (!sl_spin_begin(&sp, start))
-		return -EAGAIN;
 	for (int64_t i = 0; loops < 0 || i < loops; i++) {
 		r = attempt(arg);
 		if (sl_likely(r != -EAGAIN))
@@ -181,7 +190,7 @@ static ssize_t spin(const struct sl_call *s, sl_attempt attempt, void *arg)
 
 			if (s->deadline && now >= s->deadline)
 				return -ETIMEDOUT;
-			if (now - start > most_ns || !sl_spin_on(&sp, now))
+			if (now - sp->begun_ns > most_ns || !sl_spin_on(sp, now))
 				return -EAGAIN;
 			if (sl_settings.rx_poll_yield)
 				sl_sys(SYS_sched_yield);
@@ -189,6 +198,21 @@ static ssize_t spin(const struct sl_call *s, sl_attempt attempt, void *arg)
 		sl_cpu_relax();
 	}
 	return -EAGAIN;
+}
+
+/* -EAGAIN: polled long enough. */
+static ssize_t spin(const struct sl_call *s, sl_attempt attempt, void *arg)
+{
+	uint64_t start = sl_now_ns(), most_ns = most_to_poll_ns(s, start);
+	struct sl_spin sp;
+	ssize_t r;
+
+	if (most_ns < SL_SPIN_LEAST_NS || !sl_spin_begin(&sp, start))
+		return -EAGAIN;
+	r = spin_until(s, attempt, arg, &sp, most_ns);
+	if (r < 0 && !s->sends)
+		sl_spin_in_vain(sl_now_ns() - start);
+	return r;
 }
 
 struct sl_call sl_call_begin(struct sl_sock *sk, int fd, uint64_t deadline_ns)

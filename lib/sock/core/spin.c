@@ -19,6 +19,11 @@
  * ours: 15 to 22 us before, 9 to 12 with it; both ours: 23 to 80, in one of three runs 7 ms; 8 to
  * 12.)
  *
+ * A program that gets no packets must not take a core, however short its time-outs are, and polling
+ * after a burst must cost no more than the burst. So a thread polls on *credit*: each packet is
+ * worth EARN_NS of polling at most, and polling in vain uses the credit up; then the thread sleeps
+ * at once. Requests that come every millisecond or faster find the thread awake.
+ *
  * It does not share a crowded core by yields, though that was as fast. What a yield means to the
  * scheduler differs: Linux 6.18 takes the rest of the slice for used, and with many in a row loses
  * count of which thread is due (its commits 79104becf42b, b3d99f43c72b, 1319ea57529e are about
@@ -45,6 +50,10 @@
 #define ASK_NS        5000ull      /* a spin of this length yields once, to see if others wait */
 #define ASK_AGAIN_NS  1000000ull   /* until the next yield, if no thread waited */
 
+#define EARN_NS   1000000ull   /* of polling that a packet makes worth while, at most */
+#define CREDIT_NS 100000000ull /* most that a thread polls in vain */
+#define CREDIT_OF 8
+
 #define LOAD_NS    4000000ull     /* between looks whether the machine has a core for all */
 #define LOAD_NEVER 10000000000ull /* the same, where the machine does not tell */
 #define OVER_ONE   32u            /* one look that says no: an eighth, of eight in a row 256 */
@@ -57,6 +66,34 @@ static uint64_t over_until; /* all cores are crowded */
 
 static __thread uint64_t crowded_until, ask_at;
 static __thread long switches;
+
+static __thread struct {
+	uintptr_t of[CREDIT_OF]; /* what the thread has polled, and the packets it had */
+	uint32_t loads[CREDIT_OF];
+	uint64_t seen_ns; /* the last packet */
+	uint64_t left_ns;
+} credit = {.left_ns = EARN_NS};
+
+uint64_t sl_spin_credit_ns(uintptr_t of, uint32_t loads, uint64_t now_ns)
+{
+	unsigned i = (unsigned)(of / SL_CACHELINE) % CREDIT_OF;
+	uint32_t most = sl_min(loads - credit.loads[i], (uint32_t)(CREDIT_NS / EARN_NS));
+
+	if (credit.of[i] == of && !most)
+		return credit.left_ns;
+	if (credit.of[i] == of)
+		credit.left_ns += sl_min(now_ns - credit.seen_ns, most * EARN_NS);
+	credit.left_ns = sl_min(credit.left_ns, CREDIT_NS);
+	credit.of[i] = of;
+	credit.loads[i] = loads;
+	credit.seen_ns = now_ns;
+	return credit.left_ns;
+}
+
+void sl_spin_in_vain(uint64_t ns)
+{
+	credit.left_ns -= sl_min(credit.left_ns, ns);
+}
 
 /* True: other threads have run here since the last call. */
 static bool was_pushed_aside(void)

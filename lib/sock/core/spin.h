@@ -7,6 +7,17 @@
 
 #include "base/base.h"
 
+/* Ends a spin at once: what the thread may poll is used up. */
+#define SL_SPIN_LEAST_NS 2000ull
+
+/* How long the calling thread may poll, in ns: as much as packets have made worth while. Each
+ * packet since the last call is worth the time since then, at most a millisecond. of: what it polls
+ * (the address of a lane, or the sum of several); loads: how many batches of packets came there so
+ * far. */
+uint64_t sl_spin_credit_ns(uintptr_t of, uint32_t loads, uint64_t now_ns);
+/* The calling thread has polled for so long, and nothing came. */
+void sl_spin_in_vain(uint64_t ns);
+
 /* A spin under way; on the caller's stack. */
 struct sl_spin {
 	uint64_t begun_ns;

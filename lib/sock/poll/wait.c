@@ -41,9 +41,6 @@
 #define PARTIAL_NS 1000000ull /* not all that there is to sleep on has room */
 /* Our clock may run ahead of the kernel's by so much; no call may end before its time. */
 #define SLACK_NS 2000
-/* If a call's lanes had no packet for IDLE_TIMES its polling time, it polls only IDLE_POLL_NS. */
-#define IDLE_TIMES   10
-#define IDLE_POLL_NS 20000
 
 int sl_wait_time_begin(struct sl_wait_time *t, const struct timespec *timeout,
 		       const sigset_t *sigmask)
@@ -180,27 +177,24 @@ static int round_once(struct sl_wait *w, bool os)
 	return r;
 }
 
-/* How long to poll before the sleep. A program that waits with short time-outs (a server that looks
- * at its clock ten times a second) would otherwise never sleep, and take a whole core although it
- * has nothing to do. */
+/* How long to poll before the sleep: no longer than packets have made worth while, unless the
+ * program's administrator says how long. (A server that looks at its clock ten times a second would
+ * take a whole core otherwise, although it has nothing to do.) */
 static uint64_t poll_ns(const struct sl_wait *w, uint64_t now_ns)
 {
-	static __thread uint64_t since_ns; /* when packets were last seen to have come */
-	static __thread uint32_t before;
 	uint64_t most_ns = (uint64_t)sl_settings.select_poll * 1000;
+	uintptr_t of = 0;
 	uint32_t loads = 0;
 
 	if (sl_settings.select_poll < 0)
 		return FOREVER;
-	for (unsigned i = 0; i < w->nlanes; i++)
-		loads += sl_load(&w->lane[i]->loads);
-	if (loads != before || !since_ns) {
-		before = loads;
-		since_ns = now_ns;
-	}
-	if (now_ns - since_ns <= IDLE_TIMES * most_ns || sl_setting_is_set(SL_SETTING_select_poll))
+	if (sl_setting_is_set(SL_SETTING_select_poll))
 		return most_ns;
-	return IDLE_POLL_NS;
+	for (unsigned i = 0; i < w->nlanes; i++) {
+		of += (uintptr_t)w->lane[i];
+		loads += sl_load(&w->lane[i]->loads);
+	}
+	return sl_min(most_ns, sl_spin_credit_ns(of, loads, now_ns));
 }
 
 /* Can packets come without the kernel? */
@@ -249,15 +243,18 @@ static int spin_until(struct sl_wait *w, struct sl_spin *sp, uint64_t end)
 
 static int spin(struct sl_wait *w)
 {
-	uint64_t now = sl_now_ns(), end = w->time.deadline_ns, ns;
+	uint64_t now = sl_now_ns(), end = w->time.deadline_ns, ns = poll_ns(w, now);
 	struct sl_spin sp;
+	int r;
 
-	if (!sl_spin_begin(&sp, now))
+	if (ns < SL_SPIN_LEAST_NS || !sl_spin_begin(&sp, now))
 		return 0;
-	ns = poll_ns(w, now);
 	if (ns != FOREVER)
 		end = sl_min(end, now + ns);
-	return spin_until(w, &sp, end);
+	r = spin_until(w, &sp, end);
+	if (r <= 0)
+		sl_spin_in_vain(sl_now_ns() - now);
+	return r;
 }
 
 static void sleep_over(struct sl_wait **wp)
