@@ -6,13 +6,20 @@
  * PROGRESS_ENGINE_INTERVAL milliseconds and turns each lane that no thread has turned since. It
  * looks less often while the owners of all busy lanes turn them many times a tick, since each look
  * takes the core from a thread (with twelve processes on two cores the looks were one context
- * switch in twelve). When nothing has happened for a second the keeper sleeps on the lanes'
- * descriptors, without a tick. While a lane is busy it does not: the sender's core would have to
- * wake it for every packet. It does so, too, while a program is away from its calls: from a lane
+ * switch in twelve). When no packet has come for a second the keeper sleeps on the lanes'
+ * descriptors, without a tick. (Turns that find nothing do not count: a server that looks at its
+ * clock ten times a second is idle.) While packets come it does not: the sender's core would have
+ * to wake it for every packet. It does so, too, while a program is away from its calls: from a lane
  * that threads seldom turn, or whose connections must answer the next segment at once
  * (lane->expects), unless a thread sleeps on the descriptors. If a packet then wakes it in vain,
  * since a thread was faster, it leaves the descriptors alone for a while. In any case the keeper
- * wakes when paced packets are due, or timers of TCP that no thread's turn has run. */
+ * wakes when paced packets are due, or timers of TCP that no thread's turn has run.
+ *
+ * Only a look shows that a program has gone away from a busy lane. Packets that such a look finds
+ * have waited for up to a tick, so the keeper then looks more often (FAST_NS), as long as that
+ * finds something now and then: while a program computes or sleeps between its calls, a segment
+ * beyond a hole and a FIN are answered within a millisecond. Programs that never go away from their
+ * calls cause no such looks. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -35,7 +42,9 @@
 #include "stack/lead.h"
 #include "stack/pace.h"
 
-#define QUIET_NS  1000000000ull /* no turn for so long: sleep without a tick */
+#define QUIET_NS  1000000000ull /* no packet for so long: sleep without a tick */
+#define CALM_NS   100000000ull  /* for so long: sleep on all descriptors, few ticks */
+#define CALM      10            /* the ticks are so much longer then */
 #define LOOK_NS   500000
 #define STOP_NS   2000000000ull /* most that sl_keeper_stop() waits */
 #define BUSY_PKTS 256           /* a tick that found more comes again after BUSY_NS */
@@ -47,7 +56,10 @@
 #define OFTEN_NS  10000000 /* its timers */
 #define STRETCH   4        /* ticks that all such lanes are left to their owners */
 #define SHY_NS    1000000ull
-#define LEAST_NS  50000 /* between two rounds for timers of TCP and of paced packets */
+#define LEAST_NS  50000     /* between two rounds for timers of TCP and of paced packets */
+#define FAST_NS   500000ull /* between looks while programs go away from busy lanes */
+#define FAST_LESS 4u        /* such looks in a row in vain */
+#define FAST_MORE 2048u
 
 static int epfd = -1;     /* holds the descriptors of sl_keeper_watch_fd() */
 static int stats_fd = -1; /* tells when a process wrote to the file of the counters */
@@ -166,10 +178,12 @@ static void serve_events(void)
 /* Lanes ---------------------------------------------------------------------------------------- */
 
 static uint32_t seen[SL_MAX_LANES];         /* turns, when we last looked */
+static uint32_t had[SL_MAX_LANES];          /* loads, when we last looked */
 static uint32_t judged[SL_MAX_LANES];       /* loads, when it was judged last */
 static uint64_t shy_until_ns[SL_MAX_LANES]; /* until then its descriptors are left alone */
 static uint64_t shy_ns[SL_MAX_LANES];       /* how long that was the last time */
 static bool seldom[SL_MAX_LANES];           /* threads hardly turn it */
+static bool is_left[SL_MAX_LANES];          /* to threads, in the last sleep; none slept on it */
 static uint32_t rated[SL_MAX_LANES];        /* turns, when that was judged last */
 static struct {
 	uint32_t from, n; /* its descriptors in the keeper's sleep */
@@ -177,12 +191,13 @@ static struct {
 } slept_on[SL_MAX_LANES];
 static uint32_t stretched = 1; /* ticks until the next look */
 static uint64_t looked_ns, rated_ns;
-static bool not_shown; /* something has moved since sl_tcp_stat() */
+static uint32_t fast_left, fast_most = 256; /* looks FAST_NS apart: left, and in vain at most */
+static bool not_shown;                      /* something has moved since sl_tcp_stat() */
 
 struct look {
 	uint64_t now_us;
 	uint64_t tick_ns, since_ns; /* since the last look */
-	uint32_t busy;              /* lanes that moved since the last look */
+	uint32_t busy;              /* lanes that had packets since the last look */
 	uint32_t pkts;              /* taken by the keeper */
 	bool judge;                 /* decide now which lanes are hot */
 	bool paced;                 /* packets wait for their time */
@@ -191,7 +206,10 @@ struct look {
 	bool rate;        /* judge now which lanes threads seldom turn */
 	uint64_t rate_ns; /* since this was done last */
 	bool quiet;
+	bool calm;          /* no packet has come for a while */
 	bool woken;         /* by descriptors */
+	bool late;          /* packets were found that may have waited for long */
+	bool open;          /* a lane is left to threads that may go away from it */
 	uint64_t attend_ns; /* when a lane that was left alone must be looked at */
 	bool rare; /* a lane moved that its owners seldom turn: it may need the keeper soon */
 	uint32_t nfds;
@@ -225,15 +243,22 @@ static void be_shy(const struct sl_lane *lane, const struct look *l, bool often)
 {
 	uint64_t *ns = &shy_ns[lane->id];
 
-	*ns = sl_min(*ns * 2, l->tick_ns);
+	*ns = sl_min(*ns * 2, fast_left ? FAST_NS : l->tick_ns);
 	*ns = often ? sl_max(*ns, SHY_NS) : LEAST_NS;
 	shy_until_ns[lane->id] = l->now_us * 1000 + *ns;
+}
+
+static void note_seen(const struct sl_lane *lane)
+{
+	seen[lane->id] = sl_load(&lane->turns);
+	had[lane->id] = sl_load(&lane->loads);
 }
 
 static void look_at_lane(struct sl_lane *lane, void *arg)
 {
 	struct look *l = arg;
 	uint32_t turns = sl_load(&lane->turns);
+	bool loaded = sl_load(&lane->loads) != had[lane->id];
 	int n = 0, got = 0;
 
 	if (l->judge)
@@ -249,17 +274,18 @@ static void look_at_lane(struct sl_lane *lane, void *arg)
 	if (slept_on[lane->id].woke && (lane->turned || sl_load(&lane->sleepers)))
 		be_shy(lane, l, !seldom[lane->id]);
 	if (lane->turned) {
-		l->busy++;
+		l->busy += loaded;
 		l->rare |= (turns - seen[lane->id]) * l->tick_ns < OFTEN * l->since_ns;
 		if (sl_lane_is_due(lane, l->now_us))
 			sl_lane_run(lane);
-		seen[lane->id] = sl_load(&lane->turns);
+		note_seen(lane);
 		return;
 	}
 	while (got < sl_settings.progress_engine_wce_max && (n = sl_lane_try_turn(lane)) > 0) {
 		got += n;
 		lane->stats->keeper_turns++;
 	}
+	l->late |= got && is_left[lane->id];
 	if (got)
 		shy_ns[lane->id] = 0;
 	else if (slept_on[lane->id].woke)
@@ -273,7 +299,7 @@ static void look_at_lane(struct sl_lane *lane, void *arg)
 		l->moved = true;
 		sl_lane_run(lane);
 	}
-	seen[lane->id] = sl_load(&lane->turns);
+	note_seen(lane);
 }
 
 static void add_fds(struct sl_lane *lane, struct look *l)
@@ -281,7 +307,7 @@ static void add_fds(struct sl_lane *lane, struct look *l)
 	uint32_t n =
 		sl_min(sl_lane_fds(lane, l->fds + l->nfds, l->max - l->nfds), l->max - l->nfds);
 
-	for (uint32_t i = 0; i < n && !l->quiet; i++) /* (senders that wait have their timer) */
+	for (uint32_t i = 0; i < n && !l->calm; i++) /* (senders that wait have their timer) */
 		l->fds[l->nfds + i].events &= POLLIN;
 	slept_on[lane->id].from = l->nfds;
 	slept_on[lane->id].n = n;
@@ -304,10 +330,12 @@ static void attend(struct sl_lane *lane, void *arg)
 {
 	struct look *l = arg;
 	bool expects = sl_load(&lane->expects), shy = l->now_us * 1000 < shy_until_ns[lane->id];
-	bool watch = l->quiet || (!shy && !sl_load(&lane->sleepers) && l->pkts <= BUSY_PKTS &&
-				  (expects || seldom[lane->id]));
+	bool watch = l->calm || (!shy && !sl_load(&lane->sleepers) && l->pkts <= BUSY_PKTS &&
+				 (expects || seldom[lane->id]));
 	bool attended = watch || shy || !l->tick_ns;
 
+	is_left[lane->id] = !watch && !sl_load(&lane->sleepers) && l->tick_ns;
+	l->open |= is_left[lane->id];
 	slept_on[lane->id].n = 0;
 	if (watch && l->tick_ns)
 		add_fds(lane, l);
@@ -315,6 +343,28 @@ static void attend(struct sl_lane *lane, void *arg)
 		l->attend_ns = sl_min(l->attend_ns, shy_until_ns[lane->id]);
 	if (lane->attended != attended)
 		sl_store(&lane->attended, attended);
+}
+
+/* Decides whether the next looks are FAST_NS apart. Looks that find nothing are fewer each time,
+ * and more each time if one has found something. */
+static void pace_looks(const struct look *l)
+{
+	if (l->late) {
+		fast_most = sl_min(fast_most * 2, FAST_MORE);
+		fast_left = fast_most;
+	} else if (fast_left && l->open && --fast_left == 0) {
+		fast_most = sl_max(fast_most / 2, FAST_LESS);
+	}
+}
+
+/* From this look to the next. */
+static uint64_t tick_ns(const struct look *l)
+{
+	if (l->pkts > BUSY_PKTS)
+		return BUSY_NS;
+	if (l->calm)
+		return l->tick_ns * CALM;
+	return fast_left && l->open ? sl_min(FAST_NS, l->tick_ns) : l->tick_ns * stretched;
 }
 
 /* How long the keeper sleeps: until the next tick (none when all is quiet), but at most until TCP
@@ -328,7 +378,7 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, bo
 	if (quiet && not_shown) /* the counters do not show the last events yet */
 		until_us = house_us;
 	if (!quiet)
-		until_us = (now + (l->pkts > BUSY_PKTS ? BUSY_NS : l->tick_ns * stretched)) / 1000;
+		until_us = (now + tick_ns(l)) / 1000;
 	look_us = sl_max(look_us, house_us);
 	until_us = sl_min(until_us, look_us);
 	until_us = jobs_due_us(now, quiet, until_us);
@@ -407,7 +457,9 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 	quiet = now - *last_busy > QUIET_NS || tick == 0;
 	fds[l.nfds++] = (struct pollfd){.fd = epfd, .events = POLLIN};
 	l.quiet = quiet;
+	l.calm = quiet || now - *last_busy > CALM_NS;
 	sl_lane_for_each(attend, &l);
+	pace_looks(&l);
 	left = sleep_time(&ts, &l, quiet);
 	n = sl_sys_ppoll(fds, l.nfds, left);
 	sl_lanes_awake();
@@ -418,8 +470,6 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 		if (fds[0].revents)
 			serve_events();
 		run_jobs(SL_JOB_EVENTS, sl_now_ns());
-		if (quiet)
-			*last_busy = sl_now_ns();
 	}
 }
 
@@ -439,10 +489,13 @@ static void *keeper(void *arg)
 static void reset(void)
 {
 	memset(seen, 0, sizeof(seen));
+	memset(had, 0, sizeof(had));
+	memset(is_left, 0, sizeof(is_left));
 	memset(judged, 0, sizeof(judged));
 	memset(rated, 0, sizeof(rated));
 	memset(slept_on, 0, sizeof(slept_on));
 	stretched = 1;
+	fast_left = 0;
 	not_shown = ending = running = false;
 	tid = 0;
 }

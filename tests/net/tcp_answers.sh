@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# While a program sleeps or computes, its host answers segments beyond a hole, a FIN, a window that opens, full segments
+# and the ACK that a short write waits for about as soon as the kernel does. The peer speaks TCP by raw frames.
+. "$(dirname "$0")/lib_tcp.sh"
+need python3
+net_up -t
+GHOST_MAC=02:00:5e:10:00:79 GHOST=$NET4.79
+MAC_B=$(ip -n "${NS}b" -o link show "$DEV_B" | sed 's/.*link.ether \([0-9a-f:]*\).*/\1/')
+ip -n "${NS}b" neigh add "$GHOST" lladdr $GHOST_MAC dev "$DEV_B" nud permanent
+ROUNDS=${ROUNDS:-9}
+# How long half of the answers of a kind took, in us.
+median() { awk -v kind="$2" '$1 == kind { print $(int(NF / 2) + 1) }' "$TMP/$1"; } # run, kind
+for MODE in kernel one; do
+	for how in sleep compute; do
+		bg pb python3 "$TESTS/net/tcp_answers.py" server "$B4" 7000 $how
+		server=$BG
+		wait_tcp b 7001
+		a timeout 60 python3 "$TESTS/net/tcp_answers.py" peer "$DEV_A" "$GHOST" $GHOST_MAC "$B4" "$MAC_B" 7000 \
+			"$ROUNDS" >"$TMP/$MODE.$how" || fail "$how: the peer: $?"
+		stop "$server"
+		[ "$MODE" != kernel ] || continue
+		for kind in hole fin window nagle; do
+			us=$(median "$MODE.$how" $kind) kernel=$(median kernel.$how $kind)
+			ok "$how, $kind: $us us, the kernel $kernel us" test "${us:-999999}" -le $((kernel * 3 + 3000)) ||
+				cat "$TMP/$MODE.$how"
+		done
+	done
+done
+done_testing
