@@ -37,7 +37,8 @@ static struct sl_epoll *new_set(void)
 	sl_list_add_tail(&sl_epoll_sets, &ep->node);
 found:
 	ep->refs = 1;
-	ep->nos = ep->inside = ep->spinning = ep->missed = ep->skipped = ep->quiet = 0;
+	ep->nos = ep->inside = ep->spinning = ep->missed = ep->skipped = 0;
+	ep->asks = (struct sl_asks){0};
 	ep->kick = -1;
 	ep->inherited = ep->lanes_known = ep->kernels = false;
 	sl_store_release(&ep->state, SL_EP_OPEN);

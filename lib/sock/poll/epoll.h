@@ -21,6 +21,7 @@
 
 #include "base/lock.h"
 #include "sock/poll/sets.h"
+#include "sock/poll/wait.h"
 #include "sock/core/sock.h"
 #include "sock/core/ready.h"
 
@@ -75,11 +76,11 @@ struct sl_epoll {
 	uint32_t missed;   /* some item has missed events; atomic */
 	uint32_t side;     /* whose events come first: ours and the kernel's in turn */
 	uint32_t skipped;  /* answers in a row without a look at the kernel */
-	uint32_t quiet;    /* looks at it in a row that found nothing */
 	uint32_t inside;   /* threads that wait in the kernel's epoll_wait, for want of members */
 	int kick;          /* an eventfd in the kernel's set that gets them out; -1 */
 	bool lanes_known;  /* lane[] is right as of sl_lane_moves == moves */
 	uint32_t moves, nlanes;
+	struct sl_asks asks;               /* looks at the kernel's members */
 	struct sl_lane *lane[SL_EP_LANES]; /* of the members */
 	bool inherited;                    /* from the parent process: see epoll_fork.c */
 	bool kernels; /* the kernel watches the set: its members are the kernel's; atomic */

@@ -113,8 +113,6 @@ static int wait_inside(struct sl_epoll *ep, int epfd, struct epoll_event *evs, i
 
 /* Sets with members of ours -------------------------------------------------------------------- */
 
-#define QUIET 16 /* looks at the kernel's members without an event, before they are put off */
-
 struct call {
 	struct sl_wait wait;
 	struct sl_epoll *ep;
@@ -157,7 +155,7 @@ static int take_os(struct call *c, int n)
 	if (n >= c->max || !sl_load(&ep->nos))
 		return n;
 	r = sl_sys_epoll_wait(c->epfd, c->evs + n, c->max - n, 0);
-	sl_store(&ep->quiet, r > 0 ? 0 : sl_load(&ep->quiet) + 1);
+	sl_asks_count(&ep->asks, r > 0);
 	if (r <= 0)
 		return n;
 	if (sl_unlikely(sl_load(&ep->kick) >= 0))
@@ -197,14 +195,6 @@ static bool may_skip_os(struct sl_epoll *ep)
 	return n != 0;
 }
 
-/* True: the kernel's members had no event at the last QUIET looks, so we ask again only when
- * nothing of ours is ready. While they do have events, each call asks the kernel, too. */
-static bool may_ask_later(struct sl_epoll *ep)
-{
-	return sl_load(&ep->quiet) >= QUIET && !sl_settings.select_poll_os_force &&
-	       sl_settings.select_poll_os_ratio > 1;
-}
-
 static int check(void *arg, bool os)
 {
 	struct call *c = arg;
@@ -214,11 +204,12 @@ static int check(void *arg, bool os)
 
 	if (sl_unlikely(sl_load(&ep->state) != SL_EP_OPEN))
 		return -EBADF;
+	os = os && (!c->wait.spins || sl_asks_now(&ep->asks));
 	if (os && os_first)
 		n = take_os(c, 0);
 	n = take_ours(c, n);
 	/* Found something: the kernel's members must not starve. */
-	if ((os && !os_first) || (n && !os && !may_skip_os(ep)))
+	if ((os && !os_first) || (n && !os && !may_skip_os(ep) && sl_asks_now(&ep->asks)))
 		n = take_os(c, n);
 	if (n == c->max)
 		sl_store(&ep->side, !sl_load(&ep->side));
@@ -327,7 +318,7 @@ static int wait_ours(struct sl_epoll *ep, int epfd, struct epoll_event *evs, int
 	c.wait.arg = &c;
 	c.wait.fds = c.fds;
 	c.wait.nfds = 1;
-	c.wait.os_later = may_ask_later(ep);
+	c.wait.os_later = sl_asks_are_vain(&ep->asks);
 	r = sl_wait_run(&c.wait);
 	sl_wait_end(&c.wait);
 	return r;

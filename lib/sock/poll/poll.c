@@ -77,11 +77,14 @@ static int look(struct entry *e)
 	return wanted(e, sl_wait_sock_ready(e->sk));
 }
 
+static __thread struct sl_asks asks; /* of this thread's calls: they mostly are about the same */
+
 static void look_at_kernel(struct call *c)
 {
 	struct timespec zero = {0, 0};
 	long r = sl_sys_ppoll(c->kernel, (unsigned)c->n, &zero);
 
+	sl_asks_count(&asks, r > 0);
 	if (r > 0) {
 		sl_wait_count(&sl_stats->select_os_ready, (int)r);
 		return;
@@ -118,6 +121,8 @@ static int check(void *arg, bool os)
 	sl_wait_count(&sl_stats->select_ready, found);
 	if (found && !os)
 		os = ++c->skipped > (uint32_t)sl_settings.select_skip_os;
+	else if (os && c->wait.spins)
+		os = sl_asks_now(&asks);
 	if (!os || !c->has_os)
 		return found;
 	look_at_kernel(c);

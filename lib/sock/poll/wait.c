@@ -38,6 +38,7 @@
 #include "stack/lead.h"
 
 #define FOREVER    UINT64_MAX
+#define QUIET      16 /* looks at the kernel's members without an event, before they are put off */
 #define PARTIAL_NS 1000000ull /* not all that there is to sleep on has room */
 /* Our clock may run ahead of the kernel's by so much; no call may end before its time. */
 #define SLACK_NS 2000
@@ -72,7 +73,7 @@ void sl_wait_time_end(struct sl_wait_time *t)
 int sl_wait_begin(struct sl_wait *w, const struct timespec *timeout, const sigset_t *sigmask)
 {
 	w->nlanes = 0;
-	w->os_later = false;
+	w->os_later = w->spins = false;
 	w->bell = NULL;
 	w->sleeps = false;
 	w->sig_ran = sl_sig_ran;
@@ -82,6 +83,32 @@ int sl_wait_begin(struct sl_wait *w, const struct timespec *timeout, const sigse
 void sl_wait_end(struct sl_wait *w)
 {
 	sl_wait_time_end(&w->time);
+}
+
+bool sl_asks_are_vain(const struct sl_asks *a)
+{
+	return sl_load(&a->vain) >= QUIET && !sl_settings.select_poll_os_force &&
+	       sl_settings.select_poll_os_ratio > 1;
+}
+
+/* (A round of a poll takes a tenth of a microsecond: counted by rounds alone the kernel would be
+ * asked a million times a second.) */
+bool sl_asks_now(const struct sl_asks *a)
+{
+	return !sl_asks_are_vain(a) || sl_setting_is_set(SL_SETTING_select_poll_os_ratio) ||
+	       sl_now_ns() - sl_load(&a->at_ns) >= SL_ASK_NS;
+}
+
+void sl_asks_count(struct sl_asks *a, bool found)
+{
+	uint32_t vain = sl_load(&a->vain);
+
+	if (found)
+		sl_store(&a->vain, 0);
+	else if (vain < QUIET)
+		sl_store(&a->vain, vain + 1);
+	if (!found && vain + 1 >= QUIET)
+		sl_store(&a->at_ns, sl_now_ns());
 }
 
 bool sl_wait_left(const struct sl_wait_time *t, struct timespec *left)
@@ -208,6 +235,7 @@ static bool has_legs(const struct sl_wait *w)
 
 static void spin_over(struct sl_wait **w)
 {
+	(*w)->spins = false;
 	if ((*w)->ops->spin)
 		(*w)->ops->spin((*w)->arg, -1);
 }
@@ -222,6 +250,7 @@ static int spin_until(struct sl_wait *w, struct sl_spin *sp, uint64_t end)
 	bool os;
 	int r;
 
+	guard->spins = true;
 	if (guard->ops->spin)
 		guard->ops->spin(guard->arg, 1);
 	do {

@@ -44,6 +44,21 @@ struct sl_wait_time {
 	bool masked; /* the caller's signal mask is in force, old_mask waits */
 };
 
+/* Recent answers of the kernel about its descriptors among those that are waited for; kept by a
+ * set, or by a thread. Several threads may use it at once. */
+struct sl_asks {
+	uint32_t vain;  /* looks in a row that found nothing */
+	uint64_t at_ns; /* the last one; kept up while they are in vain */
+};
+/* True: the last looks found nothing, so the kernel is asked when nothing of ours is ready, and
+ * while a thread polls once in SL_ASK_NS (unless SLUICE_SELECT_POLL_OS_RATIO is set). */
+bool sl_asks_are_vain(const struct sl_asks *a);
+#define SL_ASK_NS 100000
+/* True: a thread that polls, or has an answer, asks the kernel now. */
+bool sl_asks_now(const struct sl_asks *a);
+/* The kernel has been asked. */
+void sl_asks_count(struct sl_asks *a, bool found);
+
 /* The state of a call that waits; on the caller's stack. */
 struct sl_wait {
 	struct sl_wait_time time;
@@ -51,6 +66,7 @@ struct sl_wait {
 	void *arg;
 	struct pollfd *fds; /* the kernel's descriptors to sleep on; SL_WAIT_ROOM more have room */
 	unsigned nfds;
+	bool spins;       /* polls now */
 	bool os_later;    /* the first look need not ask the kernel; sl_wait_begin() says it must */
 	uint32_t sig_ran; /* sl_sig_ran when the call began */
 	uint32_t moves;   /* sl_lane_moves when the lanes were collected */
