@@ -25,7 +25,6 @@
 #include "tcp/tcp_trouble.h"
 #include "tcp/tcp_tw.h"
 
-#define SYN_AGAIN_US   8000  /* TCP_TIMEOUT_MIN of Linux: 2 ticks of 250 Hz */
 #define TLP_MARGIN_US  2000u /* the peer's jiffies */
 #define RENEGING_US    10000
 #define SYN_RTO_US     1000000ull /* RFC 6298 2.1 */

@@ -32,7 +32,7 @@ case $(basename "$BUILD") in
 *san*) ;;
 *)
 	rm -f "$TMP"/sluice.*.log
-	same "with too little to reserve the kernel has its sockets" "True 1" "$(ulimit -v 600000 && py "$echo")"
+	same "with too little to reserve the kernel has its sockets" "True 1" "$(ulimit -v 50000 && py "$echo")"
 	same "which is said, once, with the remedy" 1 "$(grep -hc 'everything stays with the kernel: ENOMEM .*remedy: ' "$TMP"/sluice.*.log)"
 	# Address space into which its tables may grow does not count as memory of the program.
 	same "with 200 MB of data allowed it starts" "True 2" "$(ulimit -d 200000 && py "$echo")"

@@ -120,7 +120,7 @@ static void syn_again_after_a_stale_ack(struct t *t)
 	out(t, "S 0:0(0)");
 	in(t, ". 5000:5000(0) ack 7000");
 	out(t, "R 7000:7000(0)");
-	out_in(t, 8 * MS, "S 0:0(0)");
+	out(t, "S 0:0(0)");
 	in(t, "S. 0:0(0) ack 1 win 1000 <mss 1000>");
 	out(t, ". 1:1(0) ack 1");
 }
@@ -144,6 +144,7 @@ static void syn_sent_bad_ack(struct t *t)
 	out(t, "S 0:0(0)");
 	in(t, "S. 0:0(0) ack 2 win 1000 <mss 1000>");
 	out(t, "R 2:2(0)");
+	out(t, "S 0:0(0)");
 	in(t, ". 0:0(0) ack 0");
 	out(t, "R 0:0(0)");
 	state(t, SL_TCP_SYN_SENT);

@@ -436,6 +436,8 @@ static void test_open_refused(void **state)
 	in(seg(SL_TCP_RST, 0, 0, 0)); /* of nothing of ours */
 	in(seg(SL_TCP_RST | SL_TCP_ACK, 0, iss + 5, 0));
 	assert_int_equal(c->state, SL_TCP_SYN_SENT);
+	in(seg(SL_TCP_ACK, 5, iss + 5, 0)); /* a reset, and the SYN again behind it */
+	assert_int_equal(out.flags, SL_TCP_SYN);
 	in(seg(SL_TCP_ACK, 5, iss + 5, 0));
 	assert_int_equal(out.flags, SL_TCP_RST);
 	assert_int_equal(out.seq, iss + 5);

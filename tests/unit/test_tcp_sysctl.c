@@ -106,7 +106,7 @@ static void test_nonsense_keeps_the_default(void **state)
 	file("tcp_fin_timeout", "0\n");
 	file("tcp_sack", "0x1\n");
 	file("tcp_notsent_lowat", "4294967295\n");
-	file("tcp_congestion_control", "bbr\n");
+	file("tcp_congestion_control", "vegas\n");
 	read_it();
 	assert_int_equal(p.rmem_min, 5000);
 	assert_int_equal(p.rmem_default, defaults.rmem_default);
