@@ -11,6 +11,7 @@
 #include "io/xsk.h"
 
 #include <errno.h>
+#include <linux/bpf.h>
 #include <linux/if_xdp.h>
 #include <sys/mman.h>
 
@@ -236,6 +237,21 @@ int sl_xsk_read_counts(const struct sl_xsk *x, struct sl_xsk_counts *c)
 	c->fill_empty = st.rx_fill_ring_empty_descs;
 	c->tx_invalid = st.tx_invalid_descs;
 	return 0;
+}
+
+const uint8_t *sl_xsk_next_packet(const struct sl_xsk *x, size_t *room)
+{
+	const struct sl_share_ring *fill;
+	uint64_t frame;
+
+	if (!x->q || x->packet)
+		return NULL;
+	fill = &x->q->fill;
+	frame = fill->addr[sl_load(fill->consumer) & (fill->size - 1)] >> sl_pool.shift;
+	if (frame >= sl_pool.nframes)
+		return NULL;
+	*room = ((size_t)1 << sl_pool.shift) - XDP_PACKET_HEADROOM;
+	return sl_frame_ptr((uint32_t)frame) + XDP_PACKET_HEADROOM;
 }
 
 /* Receive ------------------------------------------------------------------------------------ */

@@ -85,6 +85,10 @@ bool sl_xsk_tx_is_behind(const struct sl_xsk *x);
  * held. */
 bool sl_xsk_device_gone(struct sl_xsk *x, struct sl_frames *cache);
 
+/* Where the kernel will put the next packet of the queue, in copy mode, and the bytes that the frame
+ * has for it. Only to prefetch: it may be wrong. NULL: not known. Lane held. */
+const uint8_t *sl_xsk_next_packet(const struct sl_xsk *x, size_t *room);
+
 /* Packets that the kernel did not deliver or take since the XSK was made. */
 struct sl_xsk_counts {
 	uint64_t rx_dropped; /* no frame to receive into, or too long for one */

@@ -38,6 +38,32 @@ static void refill(struct sl_lane *lane, struct sl_rx *rx)
 		lane->stats->rx_no_frames++;
 }
 
+static void prefetch(const uint8_t *data, size_t len)
+{
+	for (size_t at = 0; at < len; at += SL_CACHELINE)
+		__builtin_prefetch(data + at);
+}
+
+/* SLUICE_RX_PREFETCH_BYTES of more than the line that receive() fetches ahead. */
+static SL_APART void prefetch_batch(const struct sl_rx_desc *descs, unsigned n)
+{
+	size_t most = (size_t)sl_settings.rx_prefetch_bytes;
+
+	for (unsigned i = 0; i < n; i++)
+		prefetch(sl_frame_ptr(descs[i].frame) + descs[i].off, sl_min(descs[i].len, most));
+}
+
+/* SLUICE_RX_PREFETCH_BYTES_BEFORE_POLL: in copy mode the kernel writes the next packet into the
+ * frame that the fill ring has next. (A driver with zero-copy has taken frames ahead.) */
+static SL_APART void prefetch_next(const struct sl_xsk *x)
+{
+	size_t room;
+	const uint8_t *next = sl_xsk_next_packet(x, &room);
+
+	if (next)
+		prefetch(next, sl_min(room, (size_t)sl_settings.rx_prefetch_bytes_before_poll));
+}
+
 static int receive(struct sl_leg *leg, struct sl_xsk *x)
 {
 	struct sl_lane *lane = leg->lane;
@@ -51,8 +77,12 @@ static int receive(struct sl_leg *leg, struct sl_xsk *x)
 	if (sl_likely(n == 0)) {
 		if (sl_unlikely(x->rx.hungry))
 			refill(lane, &x->rx);
+		if (sl_unlikely(sl_settings.rx_prefetch_bytes_before_poll))
+			prefetch_next(x);
 		return 0;
 	}
+	if (sl_unlikely(sl_settings.rx_prefetch_bytes > SL_CACHELINE))
+		prefetch_batch(descs, n);
 	if (lane->tcp)
 		sl_lane_tcp_begin(lane);
 	in.cache = &lane->frames;

@@ -5,6 +5,7 @@
 
 #include "base/handler.h"
 #include "base/guard.h"
+#include "base/settings.h"
 #include "base/sys.h"
 #include "ctl/front/broker.h"
 #include "sluice.h"
@@ -146,11 +147,24 @@ static bool name_is_ours(int fd, bool peer, struct sockaddr *addr, socklen_t *le
 	return *err != -EREMOTE;
 }
 
+/* SLUICE_TRIGGER_DUMMY_SEND_GETSOCKNAME: a send of so many bytes, as libvma's, that ends before the
+ * device has it. A socket without a peer has nothing that could be warmed. */
+static SL_COLD void warm_send(int fd)
+{
+	static const uint8_t zeros[264];
+	const struct sl_sock *sk = sl_fd_sock(fd);
+
+	if (sk && sk->proto == IPPROTO_UDP && sl_load(&sk->state) == SL_STATE_OFFLOADED)
+		sl_send(fd, zeros, sizeof(zeros), MSG_SYN | MSG_DONTWAIT);
+}
+
 SL_API
 int sl_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
 {
 	int err;
 
+	if (sl_unlikely(sl_settings.trigger_dummy_send_getsockname))
+		warm_send(fd);
 	return name_is_ours(fd, false, addr, len, &err) ? err : sl_sys_getsockname(fd, addr, len);
 }
 

@@ -44,9 +44,12 @@ struct sl_udp_sock {
 			bool os_first; /* just claimed: the kernel's datagrams are older than ours
 					*/
 			bool filtered; /* has or had a callback: extra->accepted is read first */
+			bool drains;   /* SLUICE_RX_CQ_DRAIN_RATE_NSEC is set */
+			bool unused;
 		};
-		uint16_t rx_odd; /* nearly always 0 */
+		uint32_t rx_odd; /* nearly always 0 */
 	};
+	uint64_t drained_ns; /* when a call last turned the lane although data was queued */
 
 	/* send */
 	uint32_t stamps;              /* stamps wanted for each message, SOF_TIMESTAMPING_TX_* */

@@ -240,7 +240,25 @@ static bool os_due(struct sl_sock *sk)
 	       sl_settings.rx_udp_poll_os_ratio > 0;
 }
 
-/* Sockets that are just claimed, or have a callback. -EREMOTE: go on as for any other. */
+/* SLUICE_RX_CQ_DRAIN_RATE_NSEC: turns the lane although data is queued, so that the rings do not
+ * run full behind a program that reads slowly. (With an empty queue from_queue() turns it.) */
+static SL_APART void drain(struct sl_sock *sk)
+{
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+	uint64_t now_ns = sl_now_ns();
+	struct sl_lane *lane;
+
+	if (now_ns - us->drained_ns < (uint64_t)sl_settings.rx_cq_drain_rate_nsec)
+		return;
+	us->drained_ns = now_ns;
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	if (sl_udp_queued(&us->udp))
+		sl_lane_turn_locked(lane);
+	sl_lane_unlock(lane);
+}
+
+/* Sockets that are just claimed, have a callback, or drain the rings. -EREMOTE: go on as for any other. */
 static SL_APART ssize_t try_odd(struct sl_sock *sk, int fd, const struct sl_rx_req *r, bool *os)
 {
 	struct sl_udp_sock *us = sl_udp_sk(sk);
@@ -253,6 +271,8 @@ static SL_APART ssize_t try_odd(struct sl_sock *sk, int fd, const struct sl_rx_r
 			return n;
 		us->os_first = *os = false;
 	}
+	if (us->drains)
+		drain(sk);
 	if (!us->filtered)
 		return -EREMOTE;
 	if (*os && (us->os_turn ^= 1)) {

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""settings_calls.py WHAT OWN PEER PORT SLUICE: the effect of a setting, by what `sluice stat` counts of this process.
+A reflector is at PEER PORT. Prints one line."""
+import subprocess
+import time
+from netlib import *
+
+what, own, peer, port, tool = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5]
+PLAIN = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+
+
+def stat():
+    return json.loads(subprocess.run([tool, "stat", "--json", "-p", str(os.getpid())], env=PLAIN, check=True,
+                                     stdout=subprocess.PIPE).stdout)
+
+
+def total(kind, name):
+    return sum(x[name] for x in stat()[kind])
+
+
+def queued(s, n, size):
+    """Has n datagrams sent to s, and returns when all have certainly come."""
+    ctl = udp(own)
+    ctl.sendto(question(count=n, size=size, to=[own, s.getsockname()[1]]), (peer, port))
+    ask(ctl, (peer, port))
+    time.sleep(0.3)
+
+
+if what == "drain":
+    s = udp(own)
+    ask(s, (peer, port))
+    s.setblocking(False)
+    queued(s, 40, 50)
+    s.recv(2048)
+    before = total("lanes", "turns")
+    for i in range(39):
+        s.recv(2048)
+    print(total("lanes", "turns") - before)
+elif what == "name":
+    s, unconnected = udp(own), udp(own)
+    ask(s, (peer, port))
+    ask(unconnected, (peer, port))
+    s.connect((peer, port))
+    ask(s, (peer, port))
+    sent = total("sockets", "tx_pkts")
+    for i in range(5):
+        s.getsockname()
+        unconnected.getsockname()
+    dummies = total("sockets", "tx_dummies")
+    ask(s, (peer, port))
+    print("%d dummies, %d sent" % (dummies, total("sockets", "tx_pkts") - sent))
+elif what == "whole":
+    s = udp(own)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    ask(s, (peer, port))
+    queued(s, 200, 1400)
+    s.settimeout(1)
+    got = 0
+    while got < 200 and attempt(s.recv, 2048) != "timeout":
+        got += 1
+    print("%d of 200" % got)

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Settings of single calls do as documented: the drain rate of receive calls, the dummy send of getsockname(2), and
+# prefetching, which must not change what arrives.
+RX=${RX:-xdp}
+. "$(dirname "$0")/lib.sh"
+net_up
+need python3
+[ -e "$PRELOAD" ] && [ -x "$BUILD/sluice" ] || skip "the library is not built"
+MODE=one
+export SLUICE_STATS_SHMEM_DIR=$TMP
+bg a python3 "$TESTS/net/reflector.py" "$A4" 7000 1
+wait_udp a 7000
+
+run() { # what, settings...: OUT is the program's output
+	local what=$1
+	shift
+	SL_ENV=("SLUICE_STATS_SHMEM_DIR=$TMP" "$@")
+	OUT=$(sb python3 "$TESTS/net/settings_calls.py" "$what" "$B4" "$A4" 7000 "$BUILD/sluice")
+}
+
+# Turns of the lane while 40 datagrams are read that one turn has received.
+run drain SLUICE_PROGRESS_ENGINE_INTERVAL=0 SLUICE_CQ_POLL_BATCH_MAX=64
+ok "a call with data queued makes no turn ($OUT turns)" test "${OUT:-99}" -le 10
+run drain SLUICE_PROGRESS_ENGINE_INTERVAL=0 SLUICE_CQ_POLL_BATCH_MAX=64 SLUICE_RX_CQ_DRAIN_RATE_NSEC=1
+ok "RX_CQ_DRAIN_RATE_NSEC=1: nearly each call makes one ($OUT turns)" test "${OUT:-0}" -ge 35
+run drain SLUICE_PROGRESS_ENGINE_INTERVAL=0 SLUICE_CQ_POLL_BATCH_MAX=64 SLUICE_RX_CQ_DRAIN_RATE_NSEC=1000000000
+ok "at most one in a second ($OUT turns)" test "${OUT:-99}" -le 12
+
+run name
+same "getsockname sends nothing and warms nothing" "0 dummies, 1 sent" "$OUT"
+run name SLUICE_TRIGGER_DUMMY_SEND_GETSOCKNAME=1
+same "TRIGGER_DUMMY_SEND_GETSOCKNAME: five calls of a connected socket warm, none of one without a peer" \
+	"5 dummies, 1 sent" "$OUT"
+
+for s in SLUICE_RX_PREFETCH_BYTES={0,256,65536} SLUICE_RX_PREFETCH_BYTES_BEFORE_POLL={64,65536}; do
+	run whole "$s"
+	same "$s: all that was sent arrives" "200 of 200" "$OUT"
+done
+done_testing
