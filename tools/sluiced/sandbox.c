@@ -243,9 +243,11 @@ static int confine_calls(void)
 		if (nr != __NR_SCMP_ERROR) /* an older libseccomp does not know it */
 			err = seccomp_rule_add(f, SCMP_ACT_ALLOW, nr, 0);
 	}
-	if (!err) /* a lane's private device (ctl/device/pair.c) */
-		err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(unshare), 1,
-				       SCMP_A0(SCMP_CMP_EQ, CLONE_NEWNET));
+	/* A lane's private device, and the question with CLONE_VFORK (ctl/device/pair.c). */
+	if (!err)
+		err = seccomp_rule_add(
+			f, SCMP_ACT_ALLOW, SCMP_SYS(unshare), 1,
+			SCMP_A0(SCMP_CMP_MASKED_EQ, ~(uint64_t)CLONE_VFORK, CLONE_NEWNET));
 	if (!err)
 		err = seccomp_load(f);
 	seccomp_release(f);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/roomy.h"
 #include "ctl/kern/cgroup.h"
 #include "ctl/kern/filter.h"
 #include "sluice.h"
@@ -55,6 +56,12 @@ void sl_kernel_only(const char *why)
 #define LOOK_NS 1000000000
 
 /* The kernel runs these programs in calls that an offloaded socket does not make. */
+static void look_at_group(void)
+{
+	if (sl_cgroup_has_programs())
+		sl_kernel_only(SL_CGROUP_DECIDES);
+}
+
 void sl_only_look(void)
 {
 	static uint64_t next_ns;
@@ -63,8 +70,7 @@ void sl_only_look(void)
 	if (now < sl_load(&next_ns) || sl_load(&reason))
 		return;
 	sl_store(&next_ns, now + LOOK_NS);
-	if (sl_cgroup_has_programs())
-		sl_kernel_only(SL_CGROUP_DECIDES);
+	SL_ROOMY(look_at_group);
 }
 
 /* Takes what is the kernel's out of the table of numbers: the C library makes all calls for it. */
