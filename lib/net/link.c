@@ -184,6 +184,25 @@ static void parse_text(const struct nlattr *a, char *out, size_t size)
 	out[n] = 0;
 }
 
+static void parse_egress(const struct nlattr *map, struct sl_egress *e)
+{
+	struct ifla_vlan_qos_mapping m;
+	const struct nlattr *a;
+
+	mnl_attr_for_each_nested(a, map)
+	{
+		if (mnl_attr_get_type(a) != IFLA_VLAN_QOS_MAPPING ||
+		    mnl_attr_get_payload_len(a) < sizeof(m))
+			continue;
+		memcpy(&m, mnl_attr_get_payload(a), sizeof(m));
+		if (e->n < SL_EGRESS_MOST) {
+			e->prio[e->n] = m.from;
+			e->pcp[e->n] = m.to & 7;
+		}
+		e->n++;
+	}
+}
+
 static void parse_vlan(const struct nlattr *data, struct link *l)
 {
 	const struct nlattr *tb[IFLA_VLAN_MAX + 1];
@@ -195,8 +214,8 @@ static void parse_vlan(const struct nlattr *data, struct link *l)
 	    mnl_attr_get_payload_len(tb[IFLA_VLAN_PROTOCOL]) == sizeof(uint16_t) &&
 	    mnl_attr_get_u16(tb[IFLA_VLAN_PROTOCOL]) == htobe16(ETH_P_8021AD))
 		l->pub.vlan_tag |= SL_VLAN_AD;
-	l->pub.vlan_qos =
-		tb[IFLA_VLAN_EGRESS_QOS] && mnl_attr_get_payload_len(tb[IFLA_VLAN_EGRESS_QOS]) > 0;
+	if (tb[IFLA_VLAN_EGRESS_QOS])
+		parse_egress(tb[IFLA_VLAN_EGRESS_QOS], &l->pub.egress);
 }
 
 static void parse_kind(const struct nlattr *info, struct link *l)

@@ -70,6 +70,24 @@ struct sl_route {
 	struct sl_addr nexthop; /* gateway, or the destination itself */
 };
 
+/* A VLAN device's egress-qos-map: the priority in the tag (PCP) by a packet's priority. Priorities
+ * without an entry have PCP 0. */
+#define SL_EGRESS_MOST 32
+struct sl_egress {
+	uint32_t n; /* entries that the device has; beyond SL_EGRESS_MOST they are not here */
+	uint32_t prio[SL_EGRESS_MOST];
+	uint8_t pcp[SL_EGRESS_MOST];
+};
+
+/* The PCP of a packet with this priority, as vlan_dev_get_egress_qos_mask(). */
+static inline uint8_t sl_egress_pcp(const struct sl_egress *e, uint32_t prio)
+{
+	for (uint32_t i = 0; i < e->n && i < SL_EGRESS_MOST; i++)
+		if (e->prio[i] == prio)
+			return e->pcp[i];
+	return 0;
+}
+
 /* A device as the kernel describes it. */
 struct sl_link {
 	uint32_t ifindex;
@@ -81,10 +99,9 @@ struct sl_link {
 	uint32_t lower;  /* IFLA_LINK, the device below; 0: none, a veth, or in another namespace */
 	uint32_t master; /* IFLA_MASTER, 0: none */
 	char kind[16];   /* IFLA_INFO_KIND: "veth", "vlan"...; "" for hardware */
-	/* kind "vlan": the tag as in the steering maps (SL_VLAN_AD), and whether the device maps
-	 * priorities to tag priorities */
+	/* kind "vlan": the tag as in the steering maps (SL_VLAN_AD) */
 	uint16_t vlan_tag;
-	uint16_t vlan_qos;
+	struct sl_egress egress;
 	uint32_t carrier_up;
 	uint32_t xdp_id; /* id of the XDP program on the device, 0: none */
 	bool no_qdisc;   /* as last reported: the device has no queueing discipline */

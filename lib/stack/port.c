@@ -142,6 +142,25 @@ void sl_port_wire(const struct sl_port *p, uint8_t smac[6], uint32_t *mtu)
 		*mtu = sl_min(*mtu, link.mtu - 4);
 }
 
+static uint8_t pcp_of(const struct sl_port *p, uint32_t prio)
+{
+	struct sl_link link;
+
+	if (!p->base)
+		return 0;
+	if (prio < sl_array_len(p->pcp))
+		return sl_load(&p->pcp[prio]);
+	return sl_link_get(sl_load(&p->info.ifindex), &link) ? sl_egress_pcp(&link.egress, prio)
+							     : 0;
+}
+
+uint8_t sl_port_pcp(const struct sl_port *p, uint32_t prio)
+{
+	if (!p->base)
+		return 0;
+	return (uint8_t)(pcp_of(p, prio) | pcp_of(p->base, prio) << 4);
+}
+
 /* Lock held: it protects the static text. */
 static const char *hidden_tags(const struct sl_port *base)
 {
@@ -169,8 +188,8 @@ static const char *vlan_obstacle(const struct sl_link *link, const struct sl_por
 		return "its tags are priorities alone";
 	if (link->master)
 		return "it belongs to another device now";
-	if (link->vlan_qos)
-		return "it has an egress-qos-map, which only the kernel applies";
+	if (link->egress.n > SL_EGRESS_MOST)
+		return "its egress-qos-map has more than 32 entries";
 	if (!base || sl_load(&base->left))
 		return "the device below it is not offloaded";
 	if (memcmp(link->mac, base->info.mac, sizeof(link->mac)) != 0)
@@ -192,6 +211,19 @@ static void leave_vlan(struct sl_port *p)
 	__atomic_fetch_add(&sl_route_gen, 1, __ATOMIC_RELEASE);
 }
 
+/* Lock held. A thread that sends meanwhile may read some of the old map: the new generation comes
+ * after it, and makes that thread build its headers again. */
+static void follow_egress(struct sl_port *p, const struct sl_link *link)
+{
+	if (memcmp(&p->egress, &link->egress, sizeof(p->egress)) == 0)
+		return;
+	p->egress = link->egress;
+	for (uint32_t i = 0; i < sl_array_len(p->pcp); i++)
+		sl_store(&p->pcp[i], sl_egress_pcp(&link->egress, i));
+	sl_info("port", "%s: %u entries in its egress-qos-map", link->name, link->egress.n);
+	__atomic_fetch_add(&sl_route_gen, 1, __ATOMIC_RELEASE);
+}
+
 /* Follows a change of the VLAN device; lock held. While the device is down, user space drops its
  * packets, as the kernel would. */
 static void follow_vlan(struct sl_port *p)
@@ -208,6 +240,7 @@ static void follow_vlan(struct sl_port *p)
 		link.flags = 0;
 	} else if (!sl_load(&p->left)) {
 		p->stats->mtu = link.mtu;
+		follow_egress(p, &link);
 		why = vlan_obstacle(&link, p->base);
 		if (why) {
 			sl_info("port", "%s goes on through the kernel: %s", p->info.ifname, why);
@@ -404,7 +437,7 @@ struct sl_port *sl_port_open(uint32_t ifindex)
 	}
 	/* Open the device below first: the kernel refuses a program on a device while one above it
 	 * has one (dev_xdp_attach()), as a macvlan would. */
-	if (link.lower && !link.vlan_qos)
+	if (link.lower && link.egress.n <= SL_EGRESS_MOST)
 		base = sl_port_open(link.lower);
 	if (sl_lock(&lock)) {
 		p = closed ? NULL : SL_ROOMY(open_link, &link, base);

@@ -18,6 +18,10 @@ struct sl_port {
 	uint32_t lower;       /* ifindex of the device whose steering maps hold the claims */
 	uint32_t vlan;        /* as in struct sl_flow_key */
 	uint32_t vlan_nr;     /* number in sl_in_vlan and in the claims; 0: not a VLAN device */
+	/* A VLAN device's PCP by a packet's priority. The array is of the priorities that programs
+	 * use, for threads that send; atomic. The map is guarded by the lock of ports. */
+	uint8_t pcp[16];
+	struct sl_egress egress;
 	bool tags; /* the steering program sees VLAN tags; guarded by the lock of ports */
 	bool left; /* the VLAN device changed and cannot be offloaded: the kernel gets its packets
 		    */
@@ -47,6 +51,10 @@ uint32_t sl_port_lower(uint32_t ifindex);
 uint32_t sl_port_rx_mtu(const struct sl_port *p);
 /* Source MAC address for packets out of p. Lowers *mtu where two VLAN tags leave less room. */
 void sl_port_wire(const struct sl_port *p, uint8_t smac[6], uint32_t *mtu);
+/* The PCP of a packet with this priority that leaves by p: the inner tag's, the outer tag's << 4; 0
+ * without VLAN. Follows changes of the devices' maps: then sl_route_gen is raised, so that headers
+ * are made anew. Any thread. */
+uint8_t sl_port_pcp(const struct sl_port *p, uint32_t prio);
 /* The open port, or NULL. */
 struct sl_port *sl_port_find(uint32_t ifindex);
 struct sl_port *sl_port_at(uint32_t index); /* from 0 on; NULL: no more */

@@ -22,10 +22,10 @@ uint64_t sl_pseudo_sum(const struct sl_addr *src, const struct sl_addr *dst, uin
 	return sum;
 }
 
-static uint8_t *put_vlan(uint8_t *p, uint32_t tag)
+static uint8_t *put_vlan(uint8_t *p, uint32_t tag, uint8_t pcp)
 {
 	sl_put_be16(p, tag & SL_VLAN_AD ? ETH_P_8021AD : ETH_P_8021Q);
-	sl_put_be16(p + 2, (uint16_t)(tag & 0xfff));
+	sl_put_be16(p + 2, (uint16_t)((pcp & 7) << 13 | (tag & 0xfff)));
 	return p + 4;
 }
 
@@ -35,9 +35,9 @@ static uint8_t *put_ethernet(uint8_t *p, const struct sl_udp_build *b, bool v6)
 	memcpy(p + 6, b->smac, 6);
 	p += 12;
 	if (b->vlan >> 16)
-		p = put_vlan(p, b->vlan >> 16);
+		p = put_vlan(p, b->vlan >> 16, b->pcp >> 4);
 	if (b->vlan)
-		p = put_vlan(p, b->vlan & 0xffff);
+		p = put_vlan(p, b->vlan & 0xffff, b->pcp);
 	sl_put_be16(p, v6 ? ETH_P_IPV6 : ETH_P_IP);
 	return p + 2;
 }

@@ -110,6 +110,7 @@ struct sl_udp_hdr {
 struct sl_udp_build {
 	uint8_t smac[6], dmac[6];
 	uint32_t vlan; /* inner tag, outer tag << 16: VID | SL_VLAN_AD; 0: none */
+	uint8_t pcp;   /* priority in the inner tag, in the outer tag << 4 */
 	struct sl_addr src, dst;
 	uint16_t sport, dport;
 	uint8_t tos, ttl;

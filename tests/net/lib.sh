@@ -487,13 +487,14 @@ vlan_stand_in() { # as vlan_up; not over a guest's NICs (tests/vm), whose kernel
 		ip -n "$NS$1" link set "$peer" addrgenmode none up && "$1" "$dir/device" "$dir/tags.bpf.o" "$2" "$peer" "$3" || return
 	STAND_IN=1 PRELOAD=$dir/libsluice-preload.so
 }
-vlan_qos() { # host, VLAN device, priority (0: none): an egress-qos-map
-	local alias=qos
-	[ "$3" != 0 ] || alias=none
+vlan_qos() { # host, VLAN device, FROM:TO...: its egress-qos-map, with 0 for TO in entries that go
+	local h=$1 dev=$2 dir=$BUILD/tests/vlan lower=${2%.*}
+	shift 2
 	if [ -n "${STAND_IN:-}" ]; then
-		ip -n "$NS$1" link set "$2" alias $alias
+		"$h" "$dir/device" "$dir/tags.bpf.o" "$lower" "t${dev##*.}.$("$h" ip -o link show "$lower" | cut -d: -f1)" \
+			"${dev##*.}" "$@" && ip -n "$NS$h" link set "$dev" alias "qos $*"
 	else
-		ip -n "$NS$1" link set "$2" type vlan egress-qos-map "0:$3"
+		ip -n "$NS$h" link set "$dev" type vlan egress-qos-map "$@"
 	fi
 }
 link_is_up() { [[ $(ip -n "$NS$1" -o link show "$2") == *LOWER_UP* ]]; }

@@ -74,16 +74,17 @@ static void test_ethernet_and_tags(void **state)
 		struct sl_udp_build b = between(&ways[i]);
 		unsigned tags = (b.vlan != 0) + (b.vlan >> 16 != 0);
 
+		b.pcp = 7 << 4 | 5; /* (without a tag it means nothing) */
 		f = build(&b, 10, 0, &p);
 		assert_memory_equal(f, macs, 12);
 		assert_int_equal(p.l3, 14 + 4 * tags);
 		if (tags == 2) {
 			assert_int_equal(sl_get_be16(f + 12), ETH_P_8021AD); /* 802.1Q: outer */
-			assert_int_equal(sl_get_be16(f + 14), 200);
+			assert_int_equal(sl_get_be16(f + 14), 7 << 13 | 200);
 		}
 		if (tags) {
 			assert_int_equal(sl_get_be16(f + p.l3 - 6), ETH_P_8021Q);
-			assert_int_equal(sl_get_be16(f + p.l3 - 4), 100);
+			assert_int_equal(sl_get_be16(f + p.l3 - 4), 5 << 13 | 100);
 		}
 		assert_int_equal(sl_get_be16(f + p.l3 - 2), ways[i].v6 ? ETH_P_IPV6 : ETH_P_IP);
 		assert_int_equal(p.l4 - p.l3, ways[i].v6 ? 40 : 20);

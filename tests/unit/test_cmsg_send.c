@@ -11,7 +11,9 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include "base/compat.h"
 #include "sock/core/cmsg.h"
 #include "sock/core/sock.h"
 #include "sock/core/udp_sock.h"
@@ -117,12 +119,69 @@ static void test_sent_malformed(void **state)
 		get(AF_INET, sizeof(*c) - 1, &t)); /* too short to be one: the kernel ignores it */
 }
 
+/* The kernel says which priority each type of service has. */
+static void test_priority_of_tos(void **state)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	for (int tos = 0; tos < 256; tos++) {
+		int prio = -1;
+		socklen_t len = sizeof(prio);
+		struct sl_tx_ctl t;
+
+		assert_int_equal(setsockopt(fd, IPPROTO_IP, IP_TOS, &tos, sizeof(tos)), 0);
+		assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_PRIORITY, &prio, &len), 0);
+		assert_int_equal(sl_tos_prio((uint8_t)tos), prio);
+		assert_true(get(AF_INET, put(0, IPPROTO_IP, IP_TOS, &tos, 4), &t));
+		assert_true(t.has_prio);
+		assert_int_equal(t.prio, prio);
+	}
+	close(fd);
+}
+
+static bool get_priority(int fd, int prio, size_t len, struct sl_tx_ctl *out)
+{
+	struct msghdr msg = {.msg_control = ctl.buf,
+			     .msg_controllen = put(0, SOL_SOCKET, SO_PRIORITY, &prio, len)};
+	struct sl_udp_sock us = {.sk = {.family = AF_INET6, .fd = fd}};
+
+	*out = (struct sl_tx_ctl){.tos = -1, .ttl = -1};
+	return sl_cmsg_get(&us.sk, &msg, out);
+}
+
+/* Only where the kernel takes it; what needs a capability is the kernel's to judge. */
+static void test_priority_of_one_message(void **state)
+{
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0), v;
+	socklen_t len = sizeof(v);
+	bool takes;
+	struct sl_tx_ctl t;
+
+	assert_true(fd >= 0);
+	takes = getsockopt(fd, SOL_SOCKET, SO_RCVPRIORITY, &v, &len) == 0;
+	for (int prio = 0; prio <= 6; prio++) {
+		assert_int_equal(get_priority(fd, prio, 4, &t), takes);
+		if (takes) {
+			assert_true(t.special && t.has_prio);
+			assert_int_equal(t.prio, prio);
+			assert_int_equal(t.tos, -1);
+		}
+	}
+	assert_false(get_priority(fd, 7, 4, &t));
+	assert_false(get_priority(fd, -1, 4, &t));
+	assert_false(get_priority(fd, 1, 2, &t));
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sent_v4),
 		cmocka_unit_test(test_sent_v6),
 		cmocka_unit_test(test_sent_malformed),
+		cmocka_unit_test(test_priority_of_tos),
+		cmocka_unit_test(test_priority_of_one_message),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

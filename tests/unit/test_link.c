@@ -80,7 +80,9 @@ static void test_link_is_parsed(void **state)
 	assert_string_equal(l.name, "a-name-longer-t");
 	assert_string_equal(l.kind, "vlan");
 	assert_int_equal(l.vlan_tag, SL_VLAN_AD | 7);
-	assert_true(l.vlan_qos);
+	assert_int_equal(l.egress.n, 1);
+	assert_int_equal(sl_egress_pcp(&l.egress, 1), 3);
+	assert_int_equal(sl_egress_pcp(&l.egress, 0), 0);
 	assert_int_equal(l.mtu, 9000);
 	assert_int_equal(l.lower, 4);
 	assert_int_equal(l.master, 3);

@@ -11,11 +11,23 @@
 
 const volatile struct vlan_at at;
 
+/* On the stand-in itself: the veth's other end sees no priority any more. */
+SEC("tc")
+int map(struct __sk_buff *skb)
+{
+	__u32 prio = skb->priority;
+
+	skb->mark = prio < sizeof(at.pcp) ? at.pcp[prio] & 7 : 0;
+	return TC_ACT_UNSPEC;
+}
+
 SEC("tc")
 int tag(struct __sk_buff *skb)
 {
-	return bpf_skb_vlan_push(skb, bpf_htons(at.proto), at.vid) ? TC_ACT_SHOT
-								   : bpf_redirect(at.lower, 0);
+	__u16 tci = at.vid | (skb->mark & 7) << 13;
+
+	return bpf_skb_vlan_push(skb, bpf_htons(at.proto), tci) ? TC_ACT_SHOT
+								: bpf_redirect(at.lower, 0);
 }
 
 SEC("tc")

@@ -8,6 +8,7 @@
 struct vlan_at {
 	__u32 lower, peer; /* the device below, and the stand-in's other end */
 	__u16 proto, vid;  /* host order */
+	__u8 pcp[128];     /* egress-qos-map: PCP by skb->priority */
 };
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The library is told that a stand-in (device.c) is a VLAN device: linked in with
  * --wrap=sl_link_on_msg, by which all that it knows of devices comes. Such a one is a veth named
- * LOWER.VID[ad]; with the alias "qos" it has an egress-qos-map. Of its other end nothing is told.
+ * LOWER.VID[ad]; an alias "qos FROM:TO..." is its egress-qos-map. Of its other end nothing is told.
  */
 #include <endian.h>
 #include <linux/if_ether.h>
 #include <net/if.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,9 +23,21 @@ static uint32_t lower_of(const char *name, const char *dot)
 	return if_nametoindex(lower);
 }
 
-static void put_vlan(struct nlmsghdr *nlh, const char *tag, bool qos)
+/* vlan_fill_info() */
+static void put_egress(struct nlmsghdr *nlh, const char *map)
 {
-	static const uint64_t none;
+	struct nlattr *nest = mnl_attr_nest_start(nlh, IFLA_VLAN_EGRESS_QOS);
+	struct ifla_vlan_qos_mapping m;
+	int n;
+
+	for (; sscanf(map, "%u:%u%n", &m.from, &m.to, &n) == 2; map += n)
+		if (m.to)
+			mnl_attr_put(nlh, IFLA_VLAN_QOS_MAPPING, sizeof(m), &m);
+	mnl_attr_nest_end(nlh, nest);
+}
+
+static void put_vlan(struct nlmsghdr *nlh, const char *tag, const char *map)
+{
 	struct nlattr *info = mnl_attr_nest_start(nlh, IFLA_LINKINFO), *data;
 
 	mnl_attr_put_strz(nlh, IFLA_INFO_KIND, "vlan");
@@ -32,8 +45,8 @@ static void put_vlan(struct nlmsghdr *nlh, const char *tag, bool qos)
 	mnl_attr_put_u16(nlh, IFLA_VLAN_ID, (uint16_t)atoi(tag));
 	mnl_attr_put_u16(nlh, IFLA_VLAN_PROTOCOL,
 			 htobe16(strstr(tag, "ad") ? ETH_P_8021AD : ETH_P_8021Q));
-	if (qos)
-		mnl_attr_put(nlh, IFLA_VLAN_EGRESS_QOS, sizeof(none), &none);
+	if (map)
+		put_egress(nlh, map);
 	mnl_attr_nest_end(nlh, data);
 	mnl_attr_nest_end(nlh, info);
 }
@@ -48,7 +61,7 @@ static bool is_of_veth(uint16_t type)
 	return type == IFLA_LINKINFO || type == IFLA_LINK || type == IFLA_LINK_NETNSID;
 }
 
-static unsigned tell(const struct nlmsghdr *nlh, const char *dot, uint32_t lower, bool qos)
+static unsigned tell(const struct nlmsghdr *nlh, const char *dot, uint32_t lower, const char *map)
 {
 	char buf[16384] __attribute__((aligned(8)));
 	const struct ifinfomsg *ifi = mnl_nlmsg_get_payload(nlh);
@@ -60,7 +73,7 @@ static unsigned tell(const struct nlmsghdr *nlh, const char *dot, uint32_t lower
 	mnl_attr_for_each(a, nlh, sizeof(*ifi)) if (!is_of_veth(mnl_attr_get_type(a))) mnl_attr_put(
 		as, mnl_attr_get_type(a), mnl_attr_get_payload_len(a), mnl_attr_get_payload(a));
 	mnl_attr_put_u32(as, IFLA_LINK, lower);
-	put_vlan(as, dot + 1, qos);
+	put_vlan(as, dot + 1, map);
 	return __real_sl_link_on_msg(as);
 }
 
@@ -68,7 +81,7 @@ unsigned __wrap_sl_link_on_msg(const struct nlmsghdr *nlh)
 {
 	const char *name = NULL, *dot = NULL;
 	uint32_t lower = 0;
-	bool qos = false;
+	const char *map = NULL;
 	const struct nlattr *a;
 
 	mnl_attr_for_each(a, nlh, sizeof(struct ifinfomsg))
@@ -76,13 +89,15 @@ unsigned __wrap_sl_link_on_msg(const struct nlmsghdr *nlh)
 		if (mnl_attr_get_type(a) == IFLA_IFNAME)
 			name = mnl_attr_get_payload(a);
 		else if (mnl_attr_get_type(a) == IFLA_IFALIAS)
-			qos = !strcmp(mnl_attr_get_payload(a), "qos");
+			map = mnl_attr_get_payload(a);
 	}
+	if (map)
+		map = strncmp(map, "qos ", 4) ? NULL : map + 4;
 	if (name)
 		dot = strrchr(name, '.');
 	if (name && is_other_end(name, dot))
 		return 0;
 	if (dot && nlh->nlmsg_type == RTM_NEWLINK)
 		lower = lower_of(name, dot);
-	return lower ? tell(nlh, dot, lower, qos) : __real_sl_link_on_msg(nlh);
+	return lower ? tell(nlh, dot, lower, map) : __real_sl_link_on_msg(nlh);
 }

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/compat.h"
 #include "base/guard.h"
+#include "base/sys.h"
 #include "sock/core/errq.h"
 #include "sock/core/sock.h"
 #include "sock/core/udp_sock.h"
@@ -331,10 +332,46 @@ static bool get_ip(const struct cmsghdr *c, size_t len, struct sl_tx_ctl *ctl)
 			return false;
 		if (v < 0 || v > 255 || (c->cmsg_type == IP_TTL && v == 0))
 			return false;
-		*(c->cmsg_type == IP_TOS ? &ctl->tos : &ctl->ttl) = (int16_t)v;
+		if (c->cmsg_type == IP_TTL) {
+			ctl->ttl = (int16_t)v;
+			return true;
+		}
+		ctl->tos = (int16_t)v;
+		ctl->prio = sl_tos_prio((uint8_t)v);
+		ctl->has_prio = true;
 		return true;
 	}
 	return false;
+}
+
+/* Linux 6.14 has both, so an option tells whether sendmsg() takes a priority (EINVAL before). */
+static bool kernel_takes_priority(const struct sl_sock *sk)
+{
+	static uint8_t known; /* 0: not asked, 1: no, 2: yes; atomic */
+	socklen_t len = sizeof(int);
+	int v;
+
+	if (!sl_load(&known))
+		sl_store(&known, sl_sys_getsockopt(sk->fd, SOL_SOCKET, SO_RCVPRIORITY, &v, &len) < 0
+					 ? 1
+					 : 2);
+	return sl_load(&known) == 2;
+}
+
+/* Priorities above 6 need a capability (sk_set_prio_allowed()): the kernel judges and sends. */
+static bool get_priority(const struct sl_sock *sk, const struct cmsghdr *c, size_t len,
+			 struct sl_tx_ctl *ctl)
+{
+	uint32_t prio;
+
+	if (c->cmsg_type != SO_PRIORITY || len != sizeof(prio))
+		return false;
+	memcpy(&prio, CMSG_DATA(c), sizeof(prio));
+	if (prio > 6 || !kernel_takes_priority(sk))
+		return false;
+	ctl->prio = (uint8_t)prio;
+	ctl->has_prio = true;
+	return true;
 }
 
 /* Reads which transmit stamps this message asks for. Leaves a message with a number of the
@@ -390,7 +427,8 @@ bool sl_cmsg_get(const struct sl_sock *sk, const struct msghdr *msg, struct sl_t
 		}
 		if (c->cmsg_level == SOL_SOCKET && get_socket(c, len, ctl))
 			continue;
-		if (!(c->cmsg_level == IPPROTO_IP && sk->family == AF_INET &&
+		if (!(c->cmsg_level == SOL_SOCKET && get_priority(sk, c, len, ctl)) &&
+		    !(c->cmsg_level == IPPROTO_IP && sk->family == AF_INET &&
 		      get_ip(c, len, ctl)) &&
 		    !(c->cmsg_level == IPPROTO_IPV6 && sk->family == AF_INET6 &&
 		      get_ipv6(c, len, ctl)))

@@ -54,10 +54,20 @@ struct sl_tx_ctl {
 	uint32_t oif;       /* 0: the socket's */
 	int16_t tos, ttl;   /* -1: the socket's */
 	uint16_t gso;       /* 0: the socket's */
-	bool special;       /* differs from the socket's path */
-	bool asks;          /* for these transmit stamps, instead of the socket's */
-	uint32_t stamps;    /* SOF_TIMESTAMPING_TX_* */
+	bool has_prio;      /* prio instead of the socket's */
+	uint8_t prio;
+	bool special;    /* differs from the socket's path */
+	bool asks;       /* for these transmit stamps, instead of the socket's */
+	uint32_t stamps; /* SOF_TIMESTAMPING_TX_* */
 };
+/* The priority that IP_TOS gives to packets: rt_tos2priority(). */
+static inline uint8_t sl_tos_prio(uint8_t tos)
+{
+	static const uint8_t prio[] = {0, 2, 6, 4}; /* best effort, bulk, interactive, both */
+
+	return prio[tos >> 3 & 3];
+}
+
 /* Reads msg's control messages. False: there is one that we do not know; leave the call to the
  * kernel. */
 bool sl_cmsg_get(const struct sl_sock *sk, const struct msghdr *msg, struct sl_tx_ctl *ctl);

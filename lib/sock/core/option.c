@@ -25,6 +25,14 @@ void sl_sock_read_reuse(struct sl_sock *sk)
 	sk->reuse = sk->reuseport || sl_sock_get_int(sk, SOL_SOCKET, SO_REUSEADDR);
 }
 
+bool sl_sock_read_prio(struct sl_sock *sk)
+{
+	uint32_t prio = (uint32_t)sl_sock_get_int(sk, SOL_SOCKET, SO_PRIORITY);
+
+	sk->prio = (uint8_t)sl_min(prio, (uint32_t)UINT8_MAX);
+	return prio <= UINT8_MAX;
+}
+
 void sl_sock_want_with(struct sl_sock *sk, uint16_t bit, bool on)
 {
 	sk->want = (uint16_t)(on ? sk->want | bit : sk->want & ~bit);

@@ -22,7 +22,11 @@ int sl_opt_meminfo(int fd, void *val, socklen_t *len, uint32_t rmem, uint32_t rc
 void sl_sock_want_with(struct sl_sock *sk, uint16_t bit, bool on); /* a bit of sk->want */
 /* SO_RCVTIMEO, SO_SNDTIMEO. False: another option. */
 bool sl_sock_set_timeout(struct sl_sock *sk, int name, const void *val, socklen_t len);
-void sl_sock_read_reuse(struct sl_sock *sk); /* SO_REUSEADDR, SO_REUSEPORT */
+void sl_sock_read_reuse(struct sl_sock *sk);
+/* Reads the priority of its packets, which SO_PRIORITY and IP_TOS have set on the shadow. False: it
+ * is above 255, as a class of a queueing discipline (TC_H_MAKE()), which only the kernel's packets
+ * pass. */
+bool sl_sock_read_prio(struct sl_sock *sk); /* SO_REUSEADDR, SO_REUSEPORT */
 /* core/reuseprog.c; without locks */
 static inline bool sl_reuseprog_is_option(int level, int name)
 {

@@ -115,7 +115,8 @@ struct sl_sock {
 	bool reuse_prog : 1;  /* a BPF program chooses in its SO_REUSEPORT group (reuseprog.c) */
 	bool awaited : 1;     /* parked, since threads sleep in calls on it */
 	uint8_t pmtudisc : 3; /* IP_MTU_DISCOVER */
-	bool own_ports;       /* IP_LOCAL_PORT_RANGE was set */
+	bool own_ports : 1;   /* IP_LOCAL_PORT_RANGE was set */
+	uint8_t prio;         /* SO_PRIORITY, which IP_TOS sets, too (sl_sock_read_prio()) */
 	uint8_t passed;       /* the parent's sl_keeper_generation(); 0: not a parent's socket */
 	uint8_t given;        /* made by another program: so often it will be tried to take it; or
 			       * SL_GIVEN_LATER, less what it has been used since */

@@ -83,6 +83,7 @@ static void make_headers(struct sl_sock *sk, struct sl_path *p, const struct sl_
 	const struct sl_dst *d = p->d;
 	struct sl_udp_build b = {
 		.vlan = d->vlan,
+		.pcp = sl_port_pcp(p->leg->port, ctl && ctl->has_prio ? ctl->prio : sk->prio),
 		.src = source(sk, p, ctl),
 		.dst = p->dst,
 		.sport = sk->local_port,

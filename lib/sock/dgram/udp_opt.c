@@ -126,7 +126,7 @@ static bool set_cork(struct sl_sock *sk, const struct given *g)
 SET(set_reuse, sl_sock_read_reuse(sk))
 SET(set_mark, sk->mark = (uint32_t)g->v)
 SET(set_no_csum, sl_udp_sk(sk)->no_csum = g->v)
-SET(set_tos, sk->tos = (uint8_t)g->v)
+SET(set_tos, (sk->tos = (uint8_t)g->v, sl_sock_read_prio(sk)))
 SET(set_ttl, sk->ttl = g->v < 0 ? 0 : (uint8_t)g->v)
 SET(set_tos6, sk->tos6 = g->v < 0 ? 0 : (uint8_t)g->v)
 SET(set_ttl6, sk->ttl6 = g->v < 0 ? 0 : (uint8_t)g->v)
@@ -138,6 +138,11 @@ SET(set_pmtudisc, sk->pmtudisc = (uint8_t)g->v & 7)
 SET(set_v6only, sk->v6only = g->v)
 SET(set_segment, sl_udp_sk(sk)->gso_size = (uint16_t)g->v)
 SET(set_no_csum6, sl_udp_sk(sk)->no_csum6 = g->v)
+
+static bool set_prio(struct sl_sock *sk, const struct given *g)
+{
+	return sl_sock_read_prio(sk);
+}
 
 /* The socket goes to the kernel. */
 static bool leave(struct sl_sock *sk, const struct given *g)
@@ -182,6 +187,7 @@ static const struct opt opts[] = {
 	{SOL_SOCKET, SO_BINDTODEVICE, 0, set_device},
 	{SOL_SOCKET, SO_BINDTOIFINDEX, 0, set_device},
 	{SOL_SOCKET, SO_MARK, 0, set_mark},
+	{SOL_SOCKET, SO_PRIORITY, 0, set_prio},
 	{SOL_SOCKET, SO_NO_CHECK, 0, set_no_csum},
 	{SOL_SOCKET, SO_DONTROUTE, 0, leave_if_on}, /* no gateway: the kernel chooses another way */
 	{SOL_SOCKET, SO_ATTACH_FILTER, 0, leave},

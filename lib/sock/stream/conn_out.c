@@ -183,6 +183,7 @@ bool sl_conn_reply(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
 	struct sl_lane *lane = h->owner;
 	struct sl_dst *d = dst_without(lane, sk, key, scope);
 	struct sl_leg *leg = sl_tconn_leg_of(d);
+	struct sl_tconn_look look = {.df = true};
 	struct sl_tcp_hdr hdr;
 	uint32_t f;
 
@@ -191,8 +192,12 @@ bool sl_conn_reply(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
 	f = sl_lane_frame(lane);
 	if (f == SL_NO_FRAME)
 		return true;
-	sl_tconn_make_headers(&hdr, d, key, sk ? sl_sock_tos(sk, &key->remote) : 0,
-			      sk ? sl_sock_ttl(sk, &key->remote) : 0, true);
+	if (sk) {
+		look.prio = sk->prio;
+		look.tos = sl_sock_tos(sk, &key->remote);
+		look.ttl = sl_sock_ttl(sk, &key->remote);
+	}
+	sl_tconn_make_headers(&hdr, d, key, &look);
 	post(lane, leg, seg, f, sl_build_tcp(&hdr, seg, payload_of(f), 0, sum_for(leg, 0)), NULL);
 	return true;
 }

@@ -29,17 +29,19 @@ struct sl_dst *sl_tconn_find_dst(struct sl_lane *lane, const struct sl_tcp_key *
 }
 
 void sl_tconn_make_headers(struct sl_tcp_hdr *hdr, const struct sl_dst *d,
-			   const struct sl_tcp_key *k, uint8_t tos, uint8_t ttl, bool df)
+			   const struct sl_tcp_key *k, const struct sl_tconn_look *look)
 {
+	const struct sl_leg *leg = d->leg;
 	struct sl_udp_build b = {
 		.vlan = d->vlan,
+		.pcp = sl_port_pcp(leg->port, look->prio),
 		.src = k->local,
 		.dst = k->remote,
 		.sport = k->lport,
 		.dport = k->rport,
-		.tos = tos,
-		.ttl = ttl ? ttl : d->route.hoplimit,
-		.df = df,
+		.tos = look->tos,
+		.ttl = look->ttl ? look->ttl : d->route.hoplimit,
+		.df = look->df,
 		.flowlabel =
 			sl_ip_flow_label(IPPROTO_TCP, &k->local, &k->remote, k->lport, k->rport),
 	};
@@ -70,7 +72,10 @@ void sl_tconn_make_path(struct sl_tconn *c)
 	p->serial = d->serial;
 	p->leg = sl_tconn_leg_of(d);
 	if (p->leg)
-		sl_tconn_make_headers(&p->hdr, d, k, c->tcp.tos, c->ttl, c->df);
+		sl_tconn_make_headers(
+			&p->hdr, d, k,
+			&(struct sl_tconn_look){
+				.prio = c->prio, .tos = c->tcp.tos, .ttl = c->ttl, .df = c->df});
 	if (p->leg && sl_unlikely(sl_load(&sl_paces_used)))
 		sl_tconn_rate(c);
 	if (p->leg)

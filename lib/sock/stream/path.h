@@ -28,9 +28,14 @@ struct sl_dst *sl_tconn_find_dst(struct sl_lane *lane, const struct sl_tcp_key *
 				 uint32_t mark, uint8_t tos);
 /* The leg to send by; NULL: there is no way out now. */
 struct sl_leg *sl_tconn_leg_of(const struct sl_dst *d);
-/* Headers of segments to d. ttl 0: the route's. */
+/* What a socket's options say of its packets. */
+struct sl_tconn_look {
+	uint8_t prio, tos, ttl; /* as in struct sl_sock; ttl 0: the route's */
+	bool df;
+};
+/* Headers of segments to d, which has a leg. */
 void sl_tconn_make_headers(struct sl_tcp_hdr *hdr, const struct sl_dst *d,
-			   const struct sl_tcp_key *k, uint8_t tos, uint8_t ttl, bool df);
+			   const struct sl_tcp_key *k, const struct sl_tconn_look *look);
 /* Makes the connection's path anew; c->path is NULL without memory. */
 void sl_tconn_make_path(struct sl_tconn *c);
 

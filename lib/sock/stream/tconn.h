@@ -35,9 +35,10 @@ struct sl_tconn {
 	uint32_t oif;
 	uint32_t mark;
 	uint16_t ip_id;
-	uint8_t ttl; /* 0: the route's or the system's */
-	bool df;     /* its packets may not be fragmented */
-	bool dead;   /* on the list of connections to free */
+	uint8_t prio; /* of its packets, as in struct sl_sock */
+	uint8_t ttl;  /* 0: the route's or the system's */
+	bool df;      /* its packets may not be fragmented */
+	bool dead;    /* on the list of connections to free */
 	/* Its SYN has met no neighbour yet: after so many SL_NEIGH_STEP_NS since then the kernel
 	 * connects (opening.c). 0: it has one. Lane held. */
 	uint8_t neigh_steps;
@@ -170,6 +171,7 @@ static inline void sl_tconn_ip_options(struct sl_tconn *c, const struct sl_sock 
 				       const struct sl_addr *to)
 {
 	c->mark = sk->mark;
+	c->prio = sk->prio;
 	c->ttl = sl_sock_ttl(sk, to);
 	c->df = sl_sock_dont_fragment(sk);
 	c->tcp.tos = sl_sock_tos(sk, to);

@@ -85,7 +85,8 @@ LISTENER(l_sndbuf, (l->sndbuf = (uint32_t)v, l->sndbuf_locked = true))
 LISTENER(l_defer, l->defer_accept_s = (uint32_t)v)
 LISTENER(l_fastopen, l->tfo_qlen = (uint32_t)v)
 SOCK(s_rcvlowat, sk->rcvlowat = v > 0 ? (uint32_t)v : 1)
-SOCK(s_tos, sk->tos = (uint8_t)(v < 0 ? 0 : v))
+SOCK(s_prio, sl_sock_read_prio(sk))
+SOCK(s_tos, (sk->tos = (uint8_t)(v < 0 ? 0 : v), sl_sock_read_prio(sk)))
 SOCK(s_tos6, sk->tos6 = (uint8_t)(v < 0 ? 0 : v))
 SOCK(s_ttl, sk->ttl = (uint8_t)(v < 0 ? 0 : v))
 SOCK(s_ttl6, sk->ttl6 = (uint8_t)(v < 0 ? 0 : v))
@@ -138,6 +139,7 @@ static const struct opt opts[] = {
 	{SOL_SOCKET, SO_MAX_PACING_RATE, NULL, c_pacing, NULL},
 	{SOL_SOCKET, SO_ZEROCOPY, s_zerocopy, NULL, NULL},
 	{SOL_SOCKET, SO_MARK, s_mark, NULL, NULL},
+	{SOL_SOCKET, SO_PRIORITY, s_prio, NULL, NULL},
 	{SOL_SOCKET, SO_BINDTOIFINDEX, s_bound_if, NULL, NULL},
 	{IPPROTO_IP, IP_TOS, s_tos, NULL, NULL},
 	{IPPROTO_IP, IP_TTL, s_ttl, NULL, NULL},
@@ -371,7 +373,8 @@ bool sl_tcp_opt_track(struct sl_sock *sk, int level, int name)
 
 	if (i >= 0) {
 		sk->opts |= 1ull << i;
-		return effect(sk, &opts[i], read_value(sk->fd, &opts[i]));
+		return effect(sk, &opts[i], read_value(sk->fd, &opts[i])) &&
+		       (level != SOL_SOCKET || name != SO_PRIORITY || sl_sock_read_prio(sk));
 	}
 	switch (level) {
 	case SOL_SOCKET:
@@ -519,10 +522,13 @@ static void copy_stamps(int fd, const struct sl_sock *from)
 	}
 }
 
-/* The connection says which device it uses; TCP_FASTOPEN is a listener's. */
+/* The connection says which device it uses; its priority begins at 0 (sk_clone()); TCP_FASTOPEN is
+ * a listener's. */
 static bool is_inherited(const struct sl_sock *from, unsigned i)
 {
-	return from->opts >> i & 1 && opts[i].name != SO_BINDTOIFINDEX &&
+	return from->opts >> i & 1 &&
+	       (opts[i].level != SOL_SOCKET ||
+		(opts[i].name != SO_BINDTOIFINDEX && opts[i].name != SO_PRIORITY)) &&
 	       (opts[i].level != IPPROTO_TCP || opts[i].name != TCP_FASTOPEN);
 }
 
