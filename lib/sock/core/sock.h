@@ -76,18 +76,19 @@ struct sl_sock {
 		struct sl_sock *next_free;
 	};
 	uint32_t rcvlowat;
-	int32_t linger_ms;   /* SO_LINGER; -1: off */
-	int16_t error;       /* positive errno that a dissolved connection has left; taken once */
-	uint16_t told_mss;   /* handed back: the MSS that its peer was told; 0: ask the kernel */
-	uint8_t shut;        /* shutdown(2) while unconnected: RCV_SHUTDOWN 1, SEND_SHUTDOWN 2 */
-	bool inq;            /* TCP_INQ */
-	bool zerocopy;       /* SO_ZEROCOPY */
-	bool tfo_connect;    /* TCP_FASTOPEN_CONNECT */
-	bool tfo_no_cookie;  /* TCP_FASTOPEN_NO_COOKIE */
-	bool tfo_now;        /* connects by sendto(MSG_FASTOPEN); slow held */
-	bool named : 1;      /* bound by connect(2), not by the program */
-	bool pace_three : 1; /* SO_MAX_PACING_RATE was set by a struct sl_rate_limit */
+	int32_t linger_ms;    /* SO_LINGER; -1: off */
+	int16_t error;        /* positive errno that a dissolved connection has left; taken once */
+	uint16_t told_mss;    /* handed back: the MSS that its peer was told; 0: ask the kernel */
+	uint8_t shut;         /* shutdown(2) while unconnected: RCV_SHUTDOWN 1, SEND_SHUTDOWN 2 */
+	bool inq;             /* TCP_INQ */
+	bool zerocopy;        /* SO_ZEROCOPY */
+	bool tfo_connect : 1; /* TCP_FASTOPEN_CONNECT */
+	bool tfo_no_cookie : 1; /* TCP_FASTOPEN_NO_COOKIE */
+	bool tfo_now;           /* connects by sendto(MSG_FASTOPEN); slow held */
+	bool named : 1;         /* bound by connect(2), not by the program */
+	bool pace_three : 1;    /* SO_MAX_PACING_RATE was set by a struct sl_rate_limit */
 	uint8_t sleepers;   /* threads that sleep in a call on it (block.c), 255: or more; atomic */
+	uint8_t prio;       /* SO_PRIORITY, which IP_TOS sets, too (sl_sock_read_prio()) */
 	uint32_t zc_next;   /* number of the next call with MSG_ZEROCOPY */
 	uint32_t zc_done;   /* calls before it that are in the error queue */
 	bool server : 1;    /* accepted by a listener */
@@ -116,7 +117,6 @@ struct sl_sock {
 	bool awaited : 1;     /* parked, since threads sleep in calls on it */
 	uint8_t pmtudisc : 3; /* IP_MTU_DISCOVER */
 	bool own_ports : 1;   /* IP_LOCAL_PORT_RANGE was set */
-	uint8_t prio;         /* SO_PRIORITY, which IP_TOS sets, too (sl_sock_read_prio()) */
 	uint8_t passed;       /* the parent's sl_keeper_generation(); 0: not a parent's socket */
 	uint8_t given;        /* made by another program: so often it will be tried to take it; or
 			       * SL_GIVEN_LATER, less what it has been used since */
