@@ -8,8 +8,10 @@ import socket
 import struct
 import sys
 
-MAGIC, HELLO, UMEM = 0x4C534C53, 1, 2
-path, version, STATUS = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+from leaselib import OPS
+
+MAGIC, HELLO, UMEM, STATUS = 0x4C534C53, 1, 2, OPS["STATUS"]
+path, version = sys.argv[1], int(sys.argv[2])
 libc = ctypes.CDLL(None)
 NOBODY = 65534
 

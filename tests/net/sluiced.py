@@ -4,12 +4,12 @@
 # Prints the daemon's answer to each attack; exit status 0 when all were refused.
 import array, os, resource, socket, struct, sys, time
 
-from leaselib import MAGIC, VERSION
+from leaselib import MAGIC, OPS, VERSION
 
 INJECT_MAX = 9224
 (HELLO, UMEM, PORT_OPEN, PORT_CLOSE, PORT_ALIVE, PORT_TAGS, VLAN_LEAVE, UNGUARD, STRAYS, LANE_OPEN, LANE_BIND, LANE_CLOSE, CLAIM, UPDATE, UNCLAIM,
- RESTORE, RESTORED, TAKE, DROP, INJECT, NEIGH, CONNS, HOLDERS, BUFFER, BOX, UNBOX, STATUS, SHOW_PORT,
- SHOW_LEASE, DRAIN) = range(1, 31)
+ RESTORE, RESTORED, TAKE, DROP, INJECT, NEIGH, CONNS, HOLDERS, BUFFER, BOX, UNBOX) = range(1, 27)
+STATUS, DRAIN = OPS["STATUS"], OPS["DRAIN"]
 path, own, ifindex, victim = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 other, other6 = sys.argv[5:7]
 failed = 0
