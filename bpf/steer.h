@@ -53,7 +53,8 @@ struct sl_endpoint_key {
 #define SL_CLAIM_PASS  (1u << 2) /* the flow is the kernel's, though its endpoint is claimed */
 #define SL_CLAIM_AWAY  (1u << 3) /* target of a TCP group that gets no new connection */
 
-/* Number of the VLAN device that a claim is for, given out by the claiming process; 0: none. */
+/* Number of the VLAN device that a claim is for, given out by the claiming process or
+ * by the daemon for all of its processes; 0: none. */
 #define SL_MAX_VLANS         64
 #define SL_CLAIM_VLAN(nr)    ((__u32)(nr) << 26)
 #define SL_CLAIM_VLAN_NR(fl) ((__u32)(fl) >> 26)

@@ -15,7 +15,7 @@ $(BUILD)/tests/unit/test_share $(BUILD)/tests/unit/test_share_death: %: %.o $(BU
 # This test replaces the functions that look at links and devices.
 $(BUILD)/tests/unit/test_restart: ALL_LDFLAGS += -Wl,--wrap=sl_link_has_carrier -Wl,--wrap=sl_port_find
 # Tests with all objects of the daemon except its main loop.
-$(BUILD)/tests/unit/test_sluiced $(BUILD)/tests/unit/test_deliver: %: %.o $(filter-out %/main.o,$(DAEMON_OBJ)) $(BUILD)/libsluice.a
+$(BUILD)/tests/unit/test_sluiced $(BUILD)/tests/unit/test_deliver $(BUILD)/tests/unit/test_vlan: %: %.o $(filter-out %/main.o,$(DAEMON_OBJ)) $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS) $(DAEMON_LIBS)
 $(BUILD)/tests/bpf/%: $(BUILD)/tests/bpf/%.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
@@ -54,7 +54,7 @@ LDLIBS_xdpfloor := -lxdp -lbpf
 # Stand-ins for VLAN devices, for kernels that have none (tests/vlan/device.c), and a library that takes them for VLAN
 # devices.
 VLAN_DIR := $(BUILD)/tests/vlan
-VLAN_STAND_IN := $(VLAN_DIR)/device $(VLAN_DIR)/tags.bpf.o $(VLAN_DIR)/libsluice.so $(VLAN_DIR)/libsluice-preload.so $(VLAN_DIR)/sluice
+VLAN_STAND_IN := $(VLAN_DIR)/device $(VLAN_DIR)/tags.bpf.o $(VLAN_DIR)/libsluice.so $(VLAN_DIR)/libsluice-preload.so $(VLAN_DIR)/sluice $(VLAN_DIR)/sluiced
 LDLIBS_device := -lbpf
 LDLIBS_steering_nic := -lbpf
 $(VLAN_DIR)/tags.bpf.o: tests/vlan/tags.bpf.c tests/vlan/tags.h
@@ -64,6 +64,8 @@ $(VLAN_DIR)/libsluice.so: $(LIB_OBJ) $(VLAN_DIR)/told.o lib/sluice.map
 	$(CC) -shared -o $@ $(LIB_OBJ) $(VLAN_DIR)/told.o $(ALL_LDFLAGS) -Wl,--version-script=lib/sluice.map \
 		-Wl,-soname,libsluice.so.1 -Wl,-z,nodelete -Wl,--wrap=sl_link_on_msg $(LIBS)
 	$(Q)ln -sf libsluice.so $(@D)/libsluice.so.1
+$(VLAN_DIR)/sluiced: $(DAEMON_OBJ) $(VLAN_DIR)/told.o $(BUILD)/libsluice.a
+	$(CC) -o $@ $^ $(ALL_LDFLAGS) -Wl,--wrap=sl_link_on_msg $(LIBS) $(DAEMON_LIBS)
 $(VLAN_DIR)/libsluice-preload.so $(VLAN_DIR)/sluice: $(VLAN_DIR)/%: | $(BUILD)/%
 	$(Q)ln -sf ../../$* $@
 # The tool with a NIC that knows DCB, where the kernel has none (tests/qos/kernel.c).

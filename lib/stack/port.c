@@ -25,9 +25,8 @@
 static struct sl_lock lock; /* ports are opened one at a time */
 static struct sl_port *ports[SL_STATS_PORTS];
 static uint32_t nports;
-static uint32_t nvlans = 1; /* next unused number for a VLAN device; 0 means none */
-static bool closed;         /* no port may be opened */
-static uint64_t vlans_free; /* numbers below nvlans that are free again */
+static bool closed;     /* no port may be opened */
+static bool have_vlans; /* a VLAN device was opened */
 
 bool sl_port_allowed(const struct sl_link *link)
 {
@@ -275,12 +274,6 @@ static void revive_vlan(struct sl_port *p, const struct sl_link *link)
 	p->stats->ifindex = link->ifindex;
 	memcpy(p->stats->ifname, link->name, sizeof(p->stats->ifname));
 	sl_store(&p->left, false);
-	sl_broker_vlan_leave(p->lower, p->vlan_nr, false);
-}
-
-static bool has_vlan_number(void)
-{
-	return vlans_free || nvlans < SL_MAX_VLANS;
 }
 
 /* Logs the refusal, as a warning only the first time. */
@@ -292,27 +285,16 @@ static void stays(const struct sl_link *link, int err, const char *why)
 	       link->name, why, strerrorname_np(-err));
 }
 
-static uint32_t vlan_number(void)
-{
-	uint32_t nr;
-
-	if (!vlans_free)
-		return nvlans++;
-	nr = (uint32_t)__builtin_ctzll(vlans_free);
-	vlans_free &= vlans_free - 1;
-	return nr;
-}
-
 void sl_port_vlan_over(const struct sl_port *p)
 {
 	if (!p->vlan_nr || !sl_lock(&lock))
 		return;
 	sl_store(&sl_in_vlan[p->vlan_nr], 0);
-	vlans_free |= 1ull << p->vlan_nr;
+	sl_broker_vlan_put(p->lower, p->vlan_nr);
 	sl_unlock(&lock);
 }
 
-static struct sl_port *new_vlan(const struct sl_link *link, struct sl_port *base)
+static struct sl_port *new_vlan(const struct sl_link *link, struct sl_port *base, uint32_t nr)
 {
 	struct sl_port *p = port_alloc();
 	struct sl_port as = {
@@ -321,31 +303,43 @@ static struct sl_port *new_vlan(const struct sl_link *link, struct sl_port *base
 		.tags = base->tags,
 		.lower = base->lower,
 		.vlan = base->vlan << 16 | link->vlan_tag,
+		.vlan_nr = nr,
 	};
 
-	if (!p)
+	if (!p) {
+		sl_broker_vlan_put(base->lower, nr);
 		return NULL;
-	as.vlan_nr = vlan_number();
+	}
+	have_vlans = true;
 	name_vlan(&as, link);
 	add_port(p, &as);
 	return p;
 }
 
-/* Lock held. */
+/* The number of the VLAN device is that of its tag: a port that is used again keeps its own. Lock
+ * held. */
 static struct sl_port *open_vlan(const struct sl_link *link, struct sl_port *base)
 {
 	const char *why = vlan_obstacle(link, base);
 	struct sl_port *p = NULL;
+	uint32_t tag;
+	int nr;
 
-	if (base && !why)
-		p = find_vlan(base, base->vlan << 16 | link->vlan_tag);
-	if (p)
-		revive_vlan(p, link);
-	else if (base && !why && has_vlan_number())
-		p = new_vlan(link, base);
-	if (!p) {
+	if (!base || why) {
 		/* The device below may be available later. */
-		stays(link, base ? -EOPNOTSUPP : -EBUSY, why ? why : "there are too many devices");
+		stays(link, base ? -EOPNOTSUPP : -EBUSY, why);
+		return NULL;
+	}
+	tag = base->vlan << 16 | link->vlan_tag;
+	nr = sl_broker_vlan_get(base->lower, link->ifindex, tag, &why);
+	if (nr > 0)
+		p = find_vlan(base, tag);
+	if (p && p->vlan_nr == (uint32_t)nr)
+		revive_vlan(p, link);
+	else if (nr > 0)
+		p = new_vlan(link, base, (uint32_t)nr);
+	if (!p) {
+		stays(link, nr > 0 ? -EOPNOTSUPP : nr, why ? why : "there are too many devices");
 		return NULL;
 	}
 	follow_vlan(p);
@@ -477,7 +471,7 @@ void sl_port_check_tags(struct sl_port *p)
 {
 	if (!sl_lock(&lock))
 		return;
-	if (nvlans > 1)
+	if (have_vlans)
 		p->tags = sl_broker_port_has_tags(p->lower);
 	sl_unlock(&lock);
 }
@@ -498,6 +492,5 @@ void sl_port_child(void)
 	memset(&lock, 0, sizeof(lock));
 	sl_refused_reset();
 	nports = 0;
-	nvlans = 1;
-	vlans_free = 0;
+	have_vlans = false;
 }

@@ -456,7 +456,7 @@ daemon_up() { # host [policy lines]
 	chmod 777 "$TMP"
 	printf '%s\n' "${2:-allow user *}" >"$TMP/sluiced.$h.conf"
 	"$h" env "ASAN_OPTIONS=detect_leaks=0:$ASAN_LOG" "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:$ASAN_LOG" \
-		"${DAEMON_BY[@]}" "$BUILD/sluiced" --socket "$TMP/sluiced.$h" --policy "$TMP/sluiced.$h.conf" 2>>"$TMP/sluice.d$h.log" &
+		"${DAEMON_BY[@]}" "${SLUICED:-$BUILD/sluiced}" --socket "$TMP/sluiced.$h" --policy "$TMP/sluiced.$h.conf" 2>>"$TMP/sluice.d$h.log" &
 	eval "DAEMON_$h=$!"
 	wait_until 10 test -S "$TMP/sluiced.$h" || { cat "$TMP/sluice.d$h.log"; die "the daemon of $h does not start"; }
 }
@@ -485,7 +485,7 @@ vlan_stand_in() { # as vlan_up; not over a guest's NICs (tests/vm), whose kernel
 	peer=t$3.$("$1" ip -o link show "$2" | cut -d: -f1)
 	ip -n "$NS$1" link add "$2.$3" address "$mac" type veth peer name "$peer" &&
 		ip -n "$NS$1" link set "$peer" addrgenmode none up && "$1" "$dir/device" "$dir/tags.bpf.o" "$2" "$peer" "$3" || return
-	STAND_IN=1 PRELOAD=$dir/libsluice-preload.so
+	STAND_IN=1 PRELOAD=$dir/libsluice-preload.so SLUICED=$dir/sluiced
 }
 vlan_qos() { # host, VLAN device, FROM:TO...: its egress-qos-map, with 0 for TO in entries that go
 	local h=$1 dev=$2 dir=$BUILD/tests/vlan lower=${2%.*}

@@ -31,6 +31,7 @@
 #include "memory.h"
 #include "session.h"
 #include "sluiced.h"
+#include "vlan.h"
 
 /* Sessions --------------------------------------------------------------------------------------
  */
@@ -67,6 +68,7 @@ static void fill_session(struct sl_session *s, const struct sl_session_kept *k)
 	s->cred = k->cred;
 	s->ngids = k->ngids;
 	s->limits = k->limits;
+	s->vlans = k->vlans;
 	s->conns.gone.layout = k->layout;
 	memcpy(s->gid, k->gid, sizeof(s->gid));
 	memcpy(s->program, k->program, sizeof(s->program));
@@ -200,7 +202,7 @@ static bool adopt_claim(void *arg, const struct sl_claim_req *req)
 
 	uint32_t rule = 0;
 
-	if (!s || !s->memory || sl_divide_get(s, req, &rule, NULL))
+	if (!s || !s->memory || !sl_vlan_is_sound(s, req) || sl_divide_get(s, req, &rule, NULL))
 		return false;
 	if (!sl_held_put(&s->held, req, false, rule)) {
 		(void)sl_watch_add(s, req, &seen_before);
@@ -332,6 +334,7 @@ int sl_adopt(void)
 	}
 	sl_divide_end();
 	close_unused();
+	sl_vlans_adopted();
 	sl_keep_taken();
 	sl_info("sluiced", "took over from the daemon before: %u connections", sluiced.nsessions);
 	return 0;

@@ -33,6 +33,7 @@
 #include "policy.h"
 #include "session.h"
 #include "sluiced.h"
+#include "vlan.h"
 
 /* A queue pair may outlive its process for so long: in a child that has not run its handler of
  * fork(), or exec(), yet. */
@@ -234,6 +235,7 @@ void sl_port_put(struct sl_session *s, struct sl_session_port *p)
 
 	for (unsigned i = 0; i < SL_SESSION_LANES; i++)
 		lane_put(s, p, i);
+	sl_vlans_drop(s, ifindex);
 	sl_port_release(ifindex, s->memory->umem);
 	*p = (struct sl_session_port){0};
 	sl_keep_session(s);
@@ -283,22 +285,6 @@ int sl_on_port_tags(struct sl_session *s, struct sl_lease_msg *m, const char **w
 	return p ? 0 : -ENODEV;
 }
 
-/* VLAN devices are numbered by the process that claims: only one can. */
-int sl_on_vlan_leave(struct sl_session *s, struct sl_lease_msg *m, const char **why)
-{
-	struct sl_lease_vlan v = m->body.vlan;
-	struct sl_session_port *p = v.ifindex ? sl_session_port(s, v.ifindex) : NULL;
-	const struct sl_device *d = p ? sl_device_find(v.ifindex) : NULL;
-
-	if (!d || v.nr >= SL_MAX_VLANS)
-		return -EINVAL;
-	if (d->users > 1)
-		return -EBUSY;
-	sl_embedded_vlan_leave(v.ifindex, v.nr, v.leave);
-	sl_keep_device(v.ifindex);
-	return 0;
-}
-
 /* Only for its own device, and only when no other session has connections there. */
 int sl_on_unguard(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 {
@@ -334,8 +320,8 @@ int sl_on_neigh(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 	struct sl_addr addr;
 
 	memcpy(addr.b, n->addr, sizeof(addr.b));
-	if (!n->ifindex || !sl_session_port(s, n->ifindex) || sl_addr_is_any(&addr) ||
-	    sl_addr_is_multicast(&addr))
+	if (!n->ifindex || (!sl_session_port(s, n->ifindex) && !sl_vlan_is_of(s, n->ifindex)) ||
+	    sl_addr_is_any(&addr) || sl_addr_is_multicast(&addr))
 		return -EINVAL;
 	return sl_neigh_tell(n->ifindex, &addr);
 }

@@ -201,6 +201,7 @@ static void fill_session(const struct sl_session *s, struct sl_session_kept *k)
 		.cred = s->cred,
 		.ngids = s->ngids,
 		.limits = s->limits,
+		.vlans = s->vlans,
 		.layout = s->conns.gone.layout,
 		.conn = sl_vault_add(&out, s->fd),
 		.pidfd = sl_vault_add(&out, s->pidfd),

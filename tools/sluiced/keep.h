@@ -7,7 +7,7 @@
 #include "session.h"
 
 /* Raise it when a record's meaning changes; sizes are compared in any case. */
-#define SL_KEEP_VERSION 7
+#define SL_KEEP_VERSION 8
 
 struct sl_keep_meta {
 	uint32_t lease, steer, share, keep;
@@ -25,6 +25,7 @@ struct sl_session_kept {
 	uint32_t gid[64], ngids;
 	char program[16], group[32];
 	struct sl_limits limits;
+	uint64_t vlans;
 	struct sl_conns_layout layout;
 	struct {
 		uint32_t ifindex, nqueues;

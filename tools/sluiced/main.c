@@ -47,6 +47,7 @@
 #include "session.h"
 #include "sluice.h"
 #include "sluiced.h"
+#include "vlan.h"
 #include "watchdog.h"
 
 #define POLICY_PATH "/etc/sluice/sluiced.conf"
@@ -352,6 +353,7 @@ static void on_event(const struct epoll_event *ev)
 static void check_ports(void)
 {
 	sl_devices_check();
+	sl_vlans_check();
 	if (sluiced.memory_users) {
 		sl_broken_look();
 		(void)sl_broker_reap();

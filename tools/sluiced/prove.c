@@ -22,6 +22,7 @@
 #include "claims.h"
 #include "deliver.h"
 #include "session.h"
+#include "vlan.h"
 
 #define STATE(s)  (1u << (s))
 #define ANY_STATE (~0u)
@@ -180,14 +181,18 @@ static int check_place(int fd, const struct sl_claim_req *req, const struct sl_d
 		       const char **why)
 {
 	struct sl_addr local = sl_addr_of(req->key.local);
+	uint32_t device = sl_vlan_device_of(req);
 
-	if (own->ifindex && own->ifindex != req->ifindex && !req->key.vlan) {
+	if (!device) {
+		sl_why(why, "the VLAN device is gone");
+		return -ENODEV;
+	}
+	if (own->ifindex && own->ifindex != device) {
 		sl_why(why, "the socket is bound to another device");
 		return -EPERM;
 	}
 	if (sl_addr_is_multicast(&local)) {
-		if (req->key.proto == IPPROTO_UDP &&
-		    (req->key.vlan || is_member(fd, &local, req->ifindex)))
+		if (req->key.proto == IPPROTO_UDP && is_member(fd, &local, device))
 			return 0;
 		sl_why(why, "the socket is no member of the group on that device");
 		return -EPERM;
@@ -230,15 +235,14 @@ static bool has_proved_with(const struct sl_session *s, const struct sl_diag_soc
 /* Flows ------------------------------------------------------------------------------------------
  */
 
-static struct sl_diag_flow flow_of_claim(const struct sl_claim_req *req,
-					 const struct sl_diag_sock *own)
+static struct sl_diag_flow flow_of_claim(const struct sl_claim_req *req)
 {
 	return (struct sl_diag_flow){
 		.local = sl_addr_of(req->key.local),
 		.remote = sl_addr_of(req->key.remote),
 		.local_port = req->key.local_port,
 		.remote_port = req->key.remote_port,
-		.ifindex = req->key.vlan ? own->ifindex : req->ifindex,
+		.ifindex = sl_vlan_device_of(req),
 		.proto = req->key.proto,
 	};
 }
@@ -275,7 +279,7 @@ static bool may_have_tcp(const struct sl_session *s, const struct sl_proof *p,
 static int prove_flow(const struct sl_session *s, int fd, const struct sl_claim_req *req,
 		      struct sl_proof *p, const char **why)
 {
-	struct sl_diag_flow f = flow_of_claim(req, &p->own);
+	struct sl_diag_flow f = flow_of_claim(req);
 	struct sl_diag_sock found;
 	int err = find_owner(&f, &found);
 
@@ -419,7 +423,7 @@ struct sl_deliver_claim sl_deliver_claim_of(const struct sl_claim_req *req)
 		.local = sl_addr_of(req->key.local),
 		.remote = sl_addr_of(req->key.remote),
 		.remote_port = req->key.remote_port,
-		.ifindex = req->key.vlan ? 0 : req->ifindex,
+		.ifindex = sl_vlan_device_of(req),
 		.proto = req->key.proto,
 	};
 

@@ -28,6 +28,7 @@
 #include "memory.h"
 #include "policy.h"
 #include "sluiced.h"
+#include "vlan.h"
 #include "watchdog.h"
 
 #define REAP_CLAIMS 256           /* a turn of the loop: below a millisecond */
@@ -492,6 +493,7 @@ static enum taken take_back(struct sl_session *s)
 	if (!dead || !sl_umem_bury(s))
 		return LATER;
 	sl_held_free(&s->held);
+	sl_vlans_drop(s, 0);
 	sl_linger_begin(s);
 	for (unsigned i = 0; i < SL_SESSION_PORTS; i++)
 		if (s->port[i].ifindex)

@@ -62,6 +62,7 @@ struct sl_session {
 	uint64_t since_ns;
 	char program[16], group[32];
 	struct sl_limits limits;
+	uint64_t vlans; /* bit set of its numbers of VLAN devices (vlan.c) */
 	struct sl_session_port port[SL_SESSION_PORTS];
 	uint32_t nlanes;
 	struct sl_held_table held;

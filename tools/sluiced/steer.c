@@ -21,6 +21,7 @@
 #include "memory.h"
 #include "proof.h"
 #include "session.h"
+#include "vlan.h"
 
 #define VLAN_BITS  SL_CLAIM_VLAN(SL_MAX_VLANS - 1)
 #define PID_UNSEEN 0x80000000u /* a process of another pid namespace is told apart by its lease */
@@ -60,9 +61,6 @@ static int to_req(struct sl_session *s, const struct sl_lease_claim *c, struct s
 	    !c->key.local_port || c->claim.flags & ~(SL_CLAIM_STAMP | SL_CLAIM_PASS | VLAN_BITS) ||
 	    c->flags & ~(SL_LEASE_SPREAD | SL_LEASE_REPLACE))
 		return -EINVAL;
-	/* VLAN devices are numbered by each process for itself. */
-	if (c->claim.flags & VLAN_BITS)
-		return -EOPNOTSUPP;
 	return c->claim.flags & SL_CLAIM_PASS || owns_lane(p, c->claim.lane) ? 0 : -EINVAL;
 }
 
@@ -138,6 +136,8 @@ int sl_on_claim(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 	struct sl_proof proof;
 	int err = to_req(s, &m->body.claim, &req);
 
+	if (!err && !sl_vlan_is_sound(s, &req))
+		err = -EINVAL;
 	if (!err && !sl_restore_covers(s, &req))
 		err = sl_proof_check(m->fd[0], &req.key, why);
 	if (!err && s->held.n >= s->limits.flows) {
@@ -158,6 +158,8 @@ int sl_on_claim_update(struct sl_session *s, struct sl_lease_msg *m, const char 
 
 	if (!err && !h)
 		err = -ENOENT;
+	if (!err && !sl_vlan_is_sound(s, &req))
+		err = -EINVAL;
 	if (!err && (h->req.claim.flags ^ req.claim.flags) & SL_CLAIM_PASS)
 		err = -EINVAL;
 	return err ? err : claim_flow(s, &req, h->everywhere, why);

@@ -109,6 +109,7 @@ struct device_kept {
 	uint32_t kind, mode, prog_id, hints, main_id;
 	uint8_t beside, guard_tried, lent_once;
 	uint64_t vlans_left;
+	struct sl_device_vlan vlan[SL_MAX_VLANS];
 	struct sl_ring_sizes rings;
 	uint32_t nparts;
 	struct {
@@ -160,6 +161,7 @@ void sl_device_keep(const struct sl_device *d, struct sl_vault_msg *m)
 		.nparts = d->nparts,
 		.nic = d->nic,
 	};
+	memcpy(k->vlan, d->vlan, sizeof(k->vlan));
 	for (uint32_t i = 0; i < d->nparts; i++) {
 		const struct sl_part *p = &d->part[i];
 
@@ -251,6 +253,7 @@ static struct sl_device *device_of(struct sl_vault_msg *m)
 	d->attach.guard_tried = k->guard_tried;
 	d->lent_once = k->lent_once;
 	d->vlans_left = k->vlans_left;
+	memcpy(d->vlan, k->vlan, sizeof(d->vlan));
 	d->rings = k->rings;
 	d->nparts = k->nparts;
 	d->nic = k->nic;

@@ -426,22 +426,6 @@ bool sl_embedded_port_has_tags(uint32_t ifindex)
 	return tags;
 }
 
-void sl_embedded_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave)
-{
-	struct sl_broker_guard g;
-	struct sl_device *p;
-
-	sl_broker_enter(&g);
-	p = sl_device_find(ifindex);
-	if (p && nr < SL_MAX_VLANS) {
-		uint64_t bit = 1ull << nr;
-
-		p->vlans_left = leave ? p->vlans_left | bit : p->vlans_left & ~bit;
-		sl_maps_set_config(p);
-	}
-	sl_broker_leave(&g);
-}
-
 void sl_embedded_port_unguard(uint32_t ifindex)
 {
 	struct sl_broker_guard g;

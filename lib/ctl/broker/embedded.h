@@ -16,6 +16,12 @@ int sl_embedded_port_open(uint32_t ifindex, uint32_t umem, uint32_t groups,
 void sl_embedded_port_close(uint32_t ifindex, uint32_t umem);
 enum sl_port_end sl_embedded_port_end(uint32_t ifindex);
 bool sl_embedded_port_has_tags(uint32_t ifindex);
+/* Returns the number of the VLAN device with that tag over the device `ifindex`, and gives it one
+ * if it has none: no other VLAN device of this process, or of the daemon, has the same. Ends
+ * sl_embedded_vlan_leave(). vlan: the VLAN device's ifindex. -ENODEV; -ENOSPC: all are in use. */
+int sl_embedded_vlan_get(uint32_t ifindex, uint32_t vlan, uint32_t tag, const char **why);
+/* Frees the number. No claim may carry it. */
+void sl_embedded_vlan_put(uint32_t ifindex, uint32_t nr);
 void sl_embedded_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave);
 void sl_embedded_port_unguard(uint32_t ifindex);
 /* sl_broker_link_seen(), but returns the number of the device that the new one replaces, 0: none.

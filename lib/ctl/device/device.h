@@ -115,6 +115,12 @@ struct sl_nic {
 	uint8_t spread[SL_NIC_SPREADS]; /* the queue table before our change */
 };
 
+/* A numbered VLAN device over a port. */
+struct sl_device_vlan {
+	uint32_t tag;     /* as in struct sl_flow_key; 0: the number is free */
+	uint32_t ifindex; /* of the VLAN device when it was numbered last */
+};
+
 struct sl_device {
 	struct sl_device *next;
 	struct sl_port_info info;
@@ -124,7 +130,8 @@ struct sl_device {
 	struct sl_attach attach;
 	uint64_t link_ns;    /* until then a missing link is due to our attaching; 0: it had none */
 	uint64_t vlans_left; /* see struct sl_port_config */
-	uint32_t nparts;     /* 1, or more: device/part.c */
+	struct sl_device_vlan vlan[SL_MAX_VLANS]; /* by number; no two ports use the same number */
+	uint32_t nparts;                          /* 1, or more: device/part.c */
 	struct sl_part part[SL_MAX_PARTS];
 	struct sl_nic nic;
 	bool lent_once;             /* its queues are bound with the first lane (umem/ring.c) */

@@ -67,6 +67,14 @@ enum sl_port_end sl_broker_port_end(uint32_t ifindex, uint32_t flags);
 /* True: SL_PORT_TAGS still holds for the device. (ethtool -K <device> rxvlan changes it.) */
 bool sl_broker_port_has_tags(uint32_t ifindex);
 
+/* Returns the number (SL_CLAIM_VLAN) of the VLAN device `vlan`, which has that tag (as in struct
+ * sl_flow_key) over the device `ifindex`. It is the same at each call until sl_broker_vlan_put(),
+ * and unique in this process; a daemon gives all its processes the same. Ends
+ * sl_broker_vlan_leave(). -EPERM: the daemon's policy does not give the VLAN device; -EOPNOTSUPP:
+ * it cannot be offloaded; -ENOSPC: all numbers are in use; -ENODEV. */
+int sl_broker_vlan_get(uint32_t ifindex, uint32_t vlan, uint32_t tag, const char **why);
+/* Frees the number when no claim of this process carries it any more. */
+void sl_broker_vlan_put(uint32_t ifindex, uint32_t nr);
 /* leave: packets of the VLAN device with that number (SL_CLAIM_VLAN) on the device pass to the
  * kernel, whatever is claimed; else they come to us again. */
 void sl_broker_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave);

@@ -41,6 +41,8 @@ int sl_lease_port_open(uint32_t ifindex, struct sl_port_info *out, const char **
 void sl_lease_port_close(uint32_t ifindex, const struct sl_rule *rules);
 enum sl_port_end sl_lease_port_end(uint32_t ifindex, uint32_t flags);
 bool sl_lease_port_has_tags(uint32_t ifindex);
+int sl_lease_vlan_get(uint32_t ifindex, uint32_t vlan, uint32_t tag, const char **why);
+void sl_lease_vlan_put(uint32_t ifindex, uint32_t nr);
 void sl_lease_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave);
 void sl_lease_port_unguard(uint32_t ifindex);
 unsigned sl_lease_port_strays(uint32_t ifindex, unsigned skip, struct sl_stray_told *out,

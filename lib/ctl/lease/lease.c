@@ -127,6 +127,27 @@ bool sl_lease_port_has_tags(uint32_t ifindex)
 	return !sl_lease_ask_port(&m, SL_LEASE_PORT_TAGS, ifindex, 0, NULL) && m.body.tags_ok.tags;
 }
 
+int sl_lease_vlan_get(uint32_t ifindex, uint32_t vlan, uint32_t tag, const char **why)
+{
+	struct sl_lease_msg m = {0};
+	int err;
+
+	m.body.vlan_get = (struct sl_lease_vlan_get){.ifindex = ifindex, .vlan = vlan, .tag = tag};
+	err = sl_lease_request(&m, SL_LEASE_VLAN_GET, why);
+	if (err)
+		return err;
+	return m.body.vlan_ok.nr && m.body.vlan_ok.nr < SL_MAX_VLANS ? (int)m.body.vlan_ok.nr
+								     : -EPROTO;
+}
+
+void sl_lease_vlan_put(uint32_t ifindex, uint32_t nr)
+{
+	struct sl_lease_msg m = {0};
+
+	m.body.vlan = (struct sl_lease_vlan){.ifindex = ifindex, .nr = nr};
+	(void)sl_lease_request(&m, SL_LEASE_VLAN_PUT, NULL);
+}
+
 void sl_lease_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave)
 {
 	struct sl_lease_msg m = {0};

@@ -18,7 +18,7 @@
 #include "steer.h"
 
 #define SL_LEASE_MAGIC   0x4c534c53 /* "SLSL" */
-#define SL_LEASE_VERSION 12
+#define SL_LEASE_VERSION 13
 #define SL_LEASE_PATH    "/run/sluice/sluiced.sock"
 
 /* The view of a device's policy that PORT_OPEN gives: copies of the maps `rules` and `paces`. */
@@ -82,8 +82,15 @@ struct sl_lease_port_ok {
 struct sl_lease_tags_ok {
 	uint32_t tags;
 };
-struct sl_lease_vlan {
+struct sl_lease_vlan { /* VLAN_LEAVE, and without leave VLAN_PUT; ifindex: of the device below */
 	uint32_t ifindex, nr, leave;
+};
+struct sl_lease_vlan_get {
+	uint32_t ifindex, vlan; /* the device below, and the VLAN device */
+	uint32_t tag;           /* as the process sees it; the daemon looks for itself */
+};
+struct sl_lease_vlan_ok {
+	uint32_t nr;
 };
 struct sl_lease_alive_ok {
 	uint32_t alive;

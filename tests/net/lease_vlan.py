@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# A client of sluiced that makes up VLAN devices, tags and numbers.
+# Usage: lease_vlan.py SOCKET OWN-ADDRESS IFINDEX VLAN-5 VLAN-6 FORBIDDEN-VLAN-7   (ifindexes; other processes use the first two)
+# Exit status 0 when the daemon refused what it must refuse, and gave what it may.
+import array, os, socket, struct, sys
+
+from leaselib import MAGIC, OPS, VERSION
+
+HELLO, UMEM, PORT_OPEN, LANE_OPEN, CLAIM, UPDATE, UNCLAIM, NEIGH, VLAN_GET, VLAN_PUT, VLAN_LEAVE = map(OPS.get, (
+    "HELLO", "UMEM", "PORT_OPEN", "LANE_OPEN", "CLAIM", "CLAIM_UPDATE", "UNCLAIM", "NEIGH", "VLAN_GET", "VLAN_PUT", "VLAN_LEAVE"))
+PASS = 4
+path, own = sys.argv[1:3]
+low, five, six, seven = map(int, sys.argv[3:7])
+failed = 0
+
+
+class Session:
+    def __init__(self):
+        self.s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.s.connect(path)
+        self.s.settimeout(10)
+        ns = os.open("/proc/self/ns/net", os.O_RDONLY)
+        self.must(HELLO, bytes(48), [ns])
+        os.close(ns)
+
+    def ask(self, op, body=b"", fds=()):
+        """The daemon's error, or the body of a good answer."""
+        anc = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+        self.s.sendmsg([struct.pack("=IHHIi", MAGIC, VERSION, op, 7, 0) + body], anc)
+        data, anc, _, _ = self.s.recvmsg(65536, 65536)
+        for _, _, got in anc:
+            for fd in array.array("i", got[: len(got) // 4 * 4]):
+                os.close(fd)
+        err = struct.unpack_from("=IHHIi", data)[4]
+        return err if err else data[16:]
+
+    def must(self, *args):
+        ret = self.ask(*args)
+        if isinstance(ret, int):
+            sys.exit(f"request {args[0]}: {os.strerror(-ret)}")
+        return ret
+
+    def get(self, lower, vlan, tag):
+        return self.ask(VLAN_GET, struct.pack("=III", lower, vlan, tag))
+
+    def vlan(self, op, lower, nr, leave=0):
+        return self.ask(op, struct.pack("=III", lower, nr, leave))
+
+
+def claim(port, tag, nr, flags=0):
+    key = bytes(10) + b"\xff\xff" + socket.inet_aton(own) + bytes(16)
+    key += struct.pack("=HHBBBBI", port, 0, socket.IPPROTO_UDP, 0, 0, 0, tag)
+    return struct.pack("=II", low, 0) + key + struct.pack("=IIIII", lane, 1, 1, flags | nr << 26, 0)
+
+
+def check(what, good, ret):
+    global failed
+    failed += not good
+    print("ok:" if good else "FAILED:", what, os.strerror(-ret) if isinstance(ret, int) else ret)
+
+
+def refused(what, ret):
+    check(what, isinstance(ret, int) and ret < 0, ret)
+
+
+def given(what, ret):
+    check(what, isinstance(ret, bytes), ret)
+    return struct.unpack_from("=I", ret)[0] if isinstance(ret, bytes) and ret else 0
+
+
+s = Session()
+refused("a number before the device", s.get(low, five, 5))
+s.must(UMEM)
+s.must(PORT_OPEN, struct.pack("=II", low, 0))
+lane = struct.unpack_from("=I", s.must(LANE_OPEN, struct.pack("=II", low, 0)))[0]
+mine = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+mine.bind((own, 0))
+port, fds = mine.getsockname()[1], [mine.fileno()]
+
+# Made-up devices and tags.
+for what, args in (("no device", (low, 0, 5)), ("a device that is not there", (low, 99999, 5)),
+                   ("a number beyond all", (low, 2**32 - 1, 5)), ("the device itself", (low, low, 5)),
+                   ("the loopback device", (low, 1, 5)), ("another device below", (1, five, 5)),
+                   ("a VLAN device as the device below", (five, six, 6)), ("no device below", (0, five, 5)),
+                   ("another device's tag", (low, five, 6)), ("no tag", (low, five, 0)),
+                   ("two tags", (low, five, 5 << 16 | 5)), ("a tag of 802.1ad", (low, five, 0x8005)),
+                   ("a device that the policy does not give", (low, seven, 7))):
+    refused("to number " + what, s.get(*args))
+
+# Claims and requests with numbers that the session does not have: other sessions have 1 and 2.
+for what, tag, nr, flags in (("a tag without its number", 5, 0, 0), ("a tag with another's number", 5, 1, 0),
+                             ("a number without a tag", 0, 1, 0), ("a made-up number", 5, 63, 0),
+                             ("a tag that nobody has", 9, 9, 0), ("two tags", 5 << 16 | 5, 1, 0),
+                             ("a flow that passes", 5, 0, PASS), ("a flow that passes, numbered", 5, 1, PASS)):
+    refused("to claim " + what, s.ask(CLAIM, claim(port, tag, nr, flags), fds))
+for nr in 0, 1, 2, 3, 63, 64, 65, 2**32 - 1:
+    refused(f"to leave {nr}", s.vlan(VLAN_LEAVE, low, nr, 1))
+    refused(f"to end the leave of {nr}", s.vlan(VLAN_LEAVE, low, nr, 0))
+    refused(f"to free {nr}", s.vlan(VLAN_PUT, low, nr))
+refused("a neighbour of it", s.ask(NEIGH, struct.pack("=I", five) + bytes(10) + b"\xff\xff" + socket.inet_aton(own)))
+
+# What it may have, beside others.
+nr = given("to number a shared device", s.get(low, five, 5))
+check("once more it is the same", given("again", s.get(low, five, 5)) == nr, nr)
+refused("to leave what others have", s.vlan(VLAN_LEAVE, low, nr, 1))
+refused("to claim another tag by it", s.ask(CLAIM, claim(port, 6, nr), fds))
+refused("to claim no tag by it", s.ask(CLAIM, claim(port, 0, nr), fds))
+other = given("to number the other device", s.get(low, six, 6))
+check("it is another number", other and other != nr, other)
+refused("to claim by the numbers changed", s.ask(CLAIM, claim(port, 6, nr), fds))
+bound = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+bound.setsockopt(socket.SOL_SOCKET, 62, six)  # SO_BINDTOIFINDEX
+bound.bind((own, 0))
+refused("to claim for a socket that is bound to the other device",
+        s.ask(CLAIM, claim(bound.getsockname()[1], 5, nr), [bound.fileno()]))
+given("to claim", s.ask(CLAIM, claim(port, 5, nr), fds))
+refused("to change the claim's number", s.ask(UPDATE, claim(port, 5, other)))
+refused("to free a number with a claim", s.vlan(VLAN_PUT, low, nr))
+given("to give the claim up", s.ask(UNCLAIM, claim(port, 5, nr)))
+given("to free the number", s.vlan(VLAN_PUT, low, nr))
+refused("to free it twice", s.vlan(VLAN_PUT, low, nr))
+refused("to claim by it then", s.ask(CLAIM, claim(port, 5, nr), fds))
+print("ok: the end" if not failed else f"{failed} failed")
+sys.exit(failed != 0)
