@@ -19,7 +19,6 @@ ip -n "${NS}b" link set "$LOW_B.7" up
 POLICY="allow user * device $LOW_B,$LOW_B.5,$LOW_B.6"
 daemon_ends
 daemon_starts "$POLICY"
-DEV_B=$LOW_B # (the maps are those of the device below)
 logged() { cat "$TMP"/sluice.*.log 2>/dev/null | grep -q -e "$1"; }
 go_on() { # what: asserts that each process answers, past the kernel
 	local n f

@@ -31,7 +31,7 @@ leases() { # prints how many there are: a line each, under a heading
 	echo $((${#lines[@]} > 0 ? ${#lines[@]} - 1 : 0))
 }
 leases_are() { [ "$(leases)" = "$1" ]; }
-has_claim() { bpftool map dump pinned "/sys/fs/bpf/sluice/$DEV_B/endpoints" 2>/dev/null | grep -q "\"local_port\": $1"; }
+has_claim() { bpftool map dump pinned "/sys/fs/bpf/sluice/$LOW_B/endpoints" 2>/dev/null | grep -q "\"local_port\": $1"; }
 
 # Has b's daemon run over a NIC that takes rules for flows; the file STATE is the NIC's memory (tests/net/steering_nic.c).
 # shellcheck disable=SC2034 # daemon_up's

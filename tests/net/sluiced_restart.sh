@@ -62,7 +62,7 @@ done
 all_go_on "at first"
 wait_until 20 grows "$TMP/new-in" 1 5 && wait_until 20 grows "$TMP/new-out" 1 5 || fail "no new connections"
 offload_begin
-prog=$(bpftool net show dev "$DEV_B" 2>/dev/null | grep -o 'id [0-9]*' | head -n 1)
+prog=$(bpftool net show dev "$LOW_B" 2>/dev/null | grep -o 'id [0-9]*' | head -n 1)
 fds=$(ls "/proc/$(daemon_pid)/fd" | wc -l)
 vault_fds=$(ls "/proc/$(vault_pid)/fd" | wc -l)
 V=$(vault_pid)
@@ -154,7 +154,7 @@ ok "the right one goes on" wait_until 20 grows "$TMP/udp2" 2 $((n + 200))
 D=$(daemon_pid)
 kill -STOP "$D"
 kill -9 "$(vault_pid)" "$D"
-ok "daemon and vault killed, the device is released" wait_until 20 not test -e "/sys/fs/bpf/sluice/$DEV_B"
+ok "daemon and vault killed, the device is released" wait_until 20 not test -e "/sys/fs/bpf/sluice/$LOW_B"
 n=$(field "$TMP/udp2" 2)
 ok "the programs go on by the kernel" wait_until 20 grows "$TMP/udp2" 2 $((n + 200))
 daemon_up b "allow user *"
