@@ -47,8 +47,8 @@ class Session:
         return self.ask(op, struct.pack("=III", lower, nr, leave))
 
 
-def claim(port, tag, nr, flags=0):
-    key = bytes(10) + b"\xff\xff" + socket.inet_aton(own) + bytes(16)
+def claim(port, tag, nr, flags=0, addr=own):
+    key = bytes(10) + b"\xff\xff" + socket.inet_aton(addr) + bytes(16)
     key += struct.pack("=HHBBBBI", port, 0, socket.IPPROTO_UDP, 0, 0, 0, tag)
     return struct.pack("=II", low, 0) + key + struct.pack("=IIIII", lane, 1, 1, flags | nr << 26, 0)
 
@@ -113,6 +113,13 @@ bound.setsockopt(socket.SOL_SOCKET, 62, six)  # SO_BINDTOIFINDEX
 bound.bind((own, 0))
 refused("to claim for a socket that is bound to the other device",
         s.ask(CLAIM, claim(bound.getsockname()[1], 5, nr), [bound.fileno()]))
+group = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+group.bind(("239.7.7.7", 0))
+group.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton("239.7.7.7") + struct.pack("=Ii", 0, five))
+there = group.getsockname()[1]
+refused("to claim a group on the other device", s.ask(CLAIM, claim(there, 6, other, 0, "239.7.7.7"), [group.fileno()]))
+given("to claim a group", s.ask(CLAIM, claim(there, 5, nr, 0, "239.7.7.7"), [group.fileno()]))
+given("to give the group up", s.ask(UNCLAIM, claim(there, 5, nr, 0, "239.7.7.7")))
 given("to claim", s.ask(CLAIM, claim(port, 5, nr), fds))
 refused("to change the claim's number", s.ask(UPDATE, claim(port, 5, other)))
 refused("to free a number with a claim", s.vlan(VLAN_PUT, low, nr))
