@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""lease_user.py SOCKET VERSION STATUS: clients of sluiced that begin as root. Each changes its user, group or process after
+"""lease_user.py SOCKET VERSION: clients of sluiced that begin as root. Each changes its user, group or process after
 its greeting, then asks for packet memory; those of SMALL ask what is lent to nobody. Prints the answer to each."""
 import array
 import ctypes
