@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fds.h"
+#include "base/lock.h"
 #include "base/sys.h"
 
 static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
@@ -26,23 +28,59 @@ static const char *own_path(char *text)
 	return path;
 }
 
-static int open_own(void)
-{
-	char text[2048], name[sizeof(text) + 32];
-	const char *path;
-	int fd = -1;
+/* Open as long as the process is this one: each descriptor that is opened takes a number which the
+ * program may just be about to get. */
+static struct {
+	int proc, dir; /* /proc/self/cgroup and the group that it named; -1: none */
+	long pid;
+	char path[256]; /* the group's; a longer path is opened each time */
+} own = {-1, -1, 0, ""};
 
-	if (sl_read_text("/proc/self/cgroup", text, sizeof(text)) <= 0)
-		return -1;
-	path = own_path(text);
-	for (unsigned i = 0; path && i < sl_array_len(mounts) && fd < 0; i++) {
+static void close_own(int *fd)
+{
+	if (*fd >= 0)
+		sl_sys_close(*fd);
+	*fd = -1;
+}
+
+static void open_group(const char *path)
+{
+	char name[2048 + 32];
+
+	close_own(&own.dir);
+	for (unsigned i = 0; i < sl_array_len(mounts) && own.dir < 0; i++) {
 		snprintf(name, sizeof(name), "%s%s/cgroup.procs", mounts[i], path);
 		if (sl_sys(SYS_faccessat, AT_FDCWD, name, 0))
 			continue; /* not of version 2 */
 		*strrchr(name, '/') = 0;
-		fd = sl_sysi(SYS_openat, AT_FDCWD, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+		own.dir = sl_fd_guard(sl_fd_keep(sl_sysi(SYS_openat, AT_FDCWD, name,
+							 O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)));
 	}
-	return fd;
+	snprintf(own.path, sizeof(own.path), "%s", path);
+}
+
+/* The process's group. -1: it has none that the kernel tells. */
+static int find_own(void)
+{
+	long pid = sl_sys(SYS_getpid), n;
+	char text[2048];
+	const char *path;
+
+	if (pid != own.pid) { /* a forked child has closed its parent's */
+		own.proc = sl_fd_guard(sl_fd_keep(
+			sl_sysi(SYS_openat, AT_FDCWD, "/proc/self/cgroup", O_RDONLY | O_CLOEXEC)));
+		own.dir = -1;
+		own.pid = pid;
+		own.path[0] = 0;
+	}
+	n = own.proc < 0 ? -1 : sl_sys(SYS_pread64, own.proc, text, sizeof(text) - 1, 0L);
+	text[sl_max(n, 0L)] = 0;
+	path = own_path(text);
+	if (!path)
+		close_own(&own.dir);
+	else if (strcmp(path, own.path))
+		open_group(path);
+	return own.dir;
 }
 
 static uint32_t count(int fd, uint32_t type)
@@ -59,13 +97,15 @@ static uint32_t count(int fd, uint32_t type)
 
 bool sl_cgroup_has_programs(void)
 {
-	int fd = open_own();
+	static struct sl_lock lock;
 	bool any = false;
+	int fd;
 
-	if (fd < 0)
+	if (!sl_trylock(&lock)) /* (no wait: a fork may have copied it held) */
 		return false;
-	for (unsigned i = 0; i < sl_array_len(types) && !any; i++)
+	fd = find_own();
+	for (unsigned i = 0; fd >= 0 && i < sl_array_len(types) && !any; i++)
 		any = count(fd, types[i]) > 0;
-	(void)sl_sys_close(fd);
+	sl_unlock(&lock);
 	return any;
 }

@@ -69,7 +69,7 @@ void sl_only_look(void)
 
 	if (now < sl_load(&next_ns) || sl_load(&reason))
 		return;
-	sl_store(&next_ns, now + LOOK_NS);
+	sl_store(&next_ns, now + LOOK_NS); /* (two threads may look at once) */
 	SL_ROOMY(look_at_group);
 }
 
