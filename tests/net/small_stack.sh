@@ -8,7 +8,7 @@ bg a "$BIN/small_stack" peer "$A4"
 wait_tcp a 7000
 wait_udp a 7000
 SL_ENV+=(SLUICE_TRACELEVEL=5 "SLUICE_LOG_FILE=$TMP/log")
-for MODE in ${MODES/both/}; do # (the peer is not preloaded)
+for MODE in kernel one; do # (the peer is not preloaded)
 	differ small pb timeout 60 "$BIN/small_stack" small "$A4"
 	differ painted pb timeout 60 "$BIN/small_stack" painted "$A4" 6144
 	[ -z "${SHOW_DEPTHS:-}" ] || sort -t: -k2 -n "$TMP/differ.err" | tail -n 40

@@ -204,10 +204,12 @@ static void test_polling_costs_no_more_than_the_burst(void **state)
 	assert_int_equal(waits(second, 9, now += MS), 2 * MS);
 	for (int i = 0; i < 1000; i++) /* requests that end the polling */
 		polled = sl_spin_credit_ns(lane, (uint32_t)(4 + i), now += MS);
-	assert_int_equal(polled, 100 * MS);
-	assert_int_equal(waits(lane, 1003, now), 100 * MS);
+	assert_int_equal(polled, 10 * MS);
+	assert_int_equal(waits(lane, 1003, now), 10 * MS);
 	assert_int_equal(waits(lane, 1003, now), 0);
 	assert_int_equal(waits(lane, 1003 + (1u << 31), now += 9 * MS), 9 * MS);
+	(void)sl_spin_credit_ns(lane, 7, now += 9 * MS);
+	assert_int_equal(waits(lane, 7, now + 11 * MS), 0); /* too late */
 }
 
 int main(void)

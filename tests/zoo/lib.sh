@@ -67,6 +67,8 @@ zoo() { # name, port, tcp or udp
 	! declare -F rate >/dev/null || export -f rate
 	[ -z "${LEASED:-}" ] || chmod -R a+rwX "$TMP" # (by the daemon programs are nobody's)
 	for MODE in $MODES; do
+		SAID=$(said server) # (what the server says)
+		export SAID
 		server >"$(said server)" 2>&1
 		SERVER=$BG
 		if ! wait_until 60 is_there "$PORT" "$kind"; then

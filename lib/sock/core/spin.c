@@ -21,8 +21,9 @@
  *
  * A program that gets no packets must not take a core, however short its time-outs are, and polling
  * after a burst must cost no more than the burst. So a thread polls on *credit*: each packet is
- * worth EARN_NS of polling at most, and polling in vain uses the credit up; then the thread sleeps
- * at once. Requests that come every millisecond or faster find the thread awake.
+ * worth EARN_NS of polling at most, and polling in vain uses the credit up; then, and when no
+ * packet has come for CREDIT_NS, the thread sleeps at once. Requests that come every millisecond or
+ * faster find the thread awake.
  *
  * It does not share a crowded core by yields, though that was as fast. What a yield means to the
  * scheduler differs: Linux 6.18 takes the rest of the slice for used, and with many in a row loses
@@ -50,8 +51,8 @@
 #define ASK_NS        5000ull      /* a spin of this length yields once, to see if others wait */
 #define ASK_AGAIN_NS  1000000ull   /* until the next yield, if no thread waited */
 
-#define EARN_NS   1000000ull   /* of polling that a packet makes worth while, at most */
-#define CREDIT_NS 100000000ull /* most that a thread polls in vain */
+#define EARN_NS   1000000ull  /* of polling that a packet makes worth while, at most */
+#define CREDIT_NS 10000000ull /* most that a thread polls in vain */
 #define CREDIT_OF 8
 
 #define LOAD_NS    4000000ull     /* between looks whether the machine has a core for all */
@@ -79,8 +80,8 @@ uint64_t sl_spin_credit_ns(uintptr_t of, uint32_t loads, uint64_t now_ns)
 	unsigned i = (unsigned)(of / SL_CACHELINE) % CREDIT_OF;
 	uint32_t most = sl_min(loads - credit.loads[i], (uint32_t)(CREDIT_NS / EARN_NS));
 
-	if (credit.of[i] == of && !most)
-		return credit.left_ns;
+	if (credit.of[i] == of && !most) /* (what is left is worth nothing long after the burst) */
+		return now_ns - credit.seen_ns > CREDIT_NS ? 0 : credit.left_ns;
 	if (credit.of[i] == of)
 		credit.left_ns += sl_min(now_ns - credit.seen_ns, most * EARN_NS);
 	credit.left_ns = sl_min(credit.left_ns, CREDIT_NS);
