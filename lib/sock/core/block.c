@@ -22,6 +22,8 @@
 #define SEND_SPIN_NS 50000
 /* A sleeping sender tries again this often: its device may have failed without an event. */
 #define SEND_LOOK_NS 10000000
+/* So does a thread without a bell: the keeper may take its packet off the device. */
+#define NO_BELL_NS 1000000
 
 struct waiter {
 	struct sl_watch watch;
@@ -103,7 +105,7 @@ static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
 		.bell = sl_bell_get(),
 		.lane = sl_load_acquire(&s->sk->lane),
 	};
-	uint64_t most_ns = UINT64_MAX;
+	uint64_t most_ns = w.bell->fd < 0 ? NO_BELL_NS : UINT64_MAX;
 	struct timespec ts;
 	unsigned n = 0;
 	ssize_t r;
@@ -112,7 +114,7 @@ static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
 	count_sleepers(w.sk, 1);
 	w.follows = sl_lane_is_led(w.lane, &s->loads);
 	if (s->sends)
-		most_ns = SEND_LOOK_NS;
+		most_ns = sl_min(most_ns, (uint64_t)SEND_LOOK_NS);
 	if (w.follows)
 		most_ns = sl_min(most_ns, sl_lane_follow(w.lane));
 	else
