@@ -95,7 +95,7 @@ static uint32_t count(int fd, uint32_t type)
 									      : attr.query.prog_cnt;
 }
 
-bool sl_cgroup_has_programs(void)
+bool sl_cgroup_has_programs(bool again)
 {
 	static struct sl_lock lock;
 	bool any = false;
@@ -106,6 +106,11 @@ bool sl_cgroup_has_programs(void)
 	fd = find_own();
 	for (unsigned i = 0; fd >= 0 && i < sl_array_len(types) && !any; i++)
 		any = count(fd, types[i]) > 0;
+	if (!again) {
+		close_own(&own.dir);
+		close_own(&own.proc);
+		own.pid = 0;
+	}
 	sl_unlock(&lock);
 	return any;
 }

@@ -7,9 +7,9 @@
 
 /* True: connect(2) or sendmsg(2) of this process runs such a program, attached to its control group
  * or to one above it. What the kernel does not tell (that takes CAP_NET_ADMIN, and the file
- * system of control groups) counts as none. Asks the kernel each time: 8 system calls. Any
- * thread. */
-bool sl_cgroup_has_programs(void);
+ * system of control groups) counts as none. Asks the kernel each time: 8 system calls. again: this
+ * process will ask again, and keeps two descriptors for that. Any thread. */
+bool sl_cgroup_has_programs(bool again);
 
 /* Why the sockets of such a process stay with the kernel. */
 #define SL_CGROUP_DECIDES                                                                          \

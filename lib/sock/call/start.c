@@ -302,7 +302,7 @@ static void start_first(void)
 		sl_store_release(&sl_up_state, -EPERM);
 		return;
 	}
-	if (sl_cgroup_has_programs()) {
+	if (sl_cgroup_has_programs(false)) {
 		sl_warn("sluice", "everything stays with the kernel: " SL_CGROUP_DECIDES);
 		sl_store_release(&sl_up_state, -EPERM);
 		return;
