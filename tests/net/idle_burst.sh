@@ -17,7 +17,7 @@ for MODE in kernel one; do
 		[ "$MODE" != kernel ] || continue
 		for name in after often; do
 			ms=$(value "$MODE.$how" $name) kernel=$(value kernel.$how $name)
-			ok "$how, $name: $ms ms of a core, the kernel $kernel" test "${ms:-9999}" -le $((kernel * 4 + 20))
+			ok "$how, $name: $ms ms of a core, the kernel $kernel" test "${ms:-9999}" -le $((kernel * 4 + 40))
 		done
 		n=$(value "$MODE.$how" switches)
 		ok "$how: the keeper woke $n times in two seconds" test "${n:-999}" -le 12

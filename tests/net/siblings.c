@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* siblings ADDRESS PORT ATTACK: a server makes sockets and forks children, of which one becomes the
- * user nobody, is taken over, and attacks all packet sockets of the UNIX family that it has. Then
+/* siblings ADDRESS PORT ATTACK: a server makes sockets and forks children, of which one becomes
+ * another user, is taken over, and attacks all packet sockets of the UNIX family that it has. Then
  * each of the others uses a socket that it has inherited:
  *
  * PORT + 0   UDP, a child forked before the attack
@@ -35,6 +35,10 @@
 #include <unistd.h>
 
 #include "../raw.h"
+
+/* A user of its own: descriptors in flight count for all of a user, and other tests run as nobody.
+ */
+#define OTHER 65531
 
 #define UDP_ALL 5
 
@@ -123,7 +127,7 @@ static void attack(const char *how)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (geteuid() == 0 && strcmp(how, "same"))
-		must(!setgroups(0, NULL) && !setgid(65534) && !setuid(65534), "setuid");
+		must(!setgroups(0, NULL) && !setgid(OTHER) && !setuid(OTHER), "setuid");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	count();
 	printf("an attacker with %d ways\n", nways);
