@@ -20,9 +20,11 @@ for MODE in kernel one; do
 			"$ROUNDS" >"$TMP/$MODE.$how" || fail "$how: the peer: $?"
 		stop "$server"
 		[ "$MODE" != kernel ] || continue
+		spare=3000
+		[ $how = sleep ] || spare=15000 # (the library's thread shares the cores with a program that computes)
 		for kind in hole fin window nagle; do
 			us=$(median "$MODE.$how" $kind) kernel=$(median kernel.$how $kind)
-			ok "$how, $kind: $us us, the kernel $kernel us" test "${us:-999999}" -le $((kernel * 3 + 3000)) ||
+			ok "$how, $kind: $us us, the kernel $kernel us" test "${us:-999999}" -le $((kernel * 3 + spare)) ||
 				cat "$TMP/$MODE.$how"
 		done
 	done
