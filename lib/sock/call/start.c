@@ -172,8 +172,10 @@ static int bring_up(bool again)
 		return -EMFILE;
 	sl_keeper_prepare(); /* before all else that has descriptors */
 	ret = bring_up_rest(again);
-	if (ret >= 0)
+	if (ret >= 0) {
+		(void)sl_cgroup_has_programs(true); /* (its descriptors take no number later) */
 		return ret;
+	}
 	close_keeper();
 	sl_tconn_undo();
 	sl_net_close();
