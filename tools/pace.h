@@ -38,7 +38,5 @@ int sl_pace_map_unset(const char *device, const struct sl_pace_rule *r);
 int sl_pace_map_clear(const char *device);
 /* Prints the entries. Returns how many, or -errno. */
 int sl_pace_map_print(const char *device);
-/* The names of the offloaded devices; at most max. */
-unsigned sl_pace_map_devices(char names[][64], unsigned max);
 
 #endif

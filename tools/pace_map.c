@@ -1,41 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sluice pace: rates of destinations in the pinned maps of offloaded devices. */
 #include <bpf/bpf.h>
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "ctl/rules/pace_rule.h"
-#include "ctl/steer/pin.h"
 #include "pace.h"
-
-static int open_paces(const char *device)
-{
-	char path[160], name[SL_PIN_NAME];
-	int fd;
-
-	sl_pin_name(name, device, 0);
-	snprintf(path, sizeof(path), SL_PIN_ROOT "/%.40s/paces",
-		 strchr(device, ':') ? device : name);
-	fd = bpf_obj_get(path);
-	return fd < 0 ? -errno : fd;
-}
-
-unsigned sl_pace_map_devices(char names[][64], unsigned max)
-{
-	DIR *d = opendir(SL_PIN_ROOT);
-	struct dirent *e;
-	unsigned n = 0;
-
-	while (d && n < max && (e = readdir(d)))
-		if (e->d_name[0] != '.')
-			snprintf(names[n++], 64, "%.63s", e->d_name);
-	if (d)
-		closedir(d);
-	return n;
-}
+#include "tools.h"
 
 /* The place of the entry for the same destinations, or of a free one if there is none.
  * SL_MAX_PACES: all are used. */
@@ -65,7 +38,7 @@ static int write_entry(int fd, __u32 at, const struct sl_pace_rule *r)
 
 int sl_pace_map_set(const char *device, const struct sl_pace_rule *r)
 {
-	int fd = open_paces(device), err;
+	int fd = sl_pins_open(device, "paces"), err;
 	bool found;
 	__u32 at;
 
@@ -80,7 +53,7 @@ int sl_pace_map_set(const char *device, const struct sl_pace_rule *r)
 int sl_pace_map_unset(const char *device, const struct sl_pace_rule *r)
 {
 	static const struct sl_pace_rule none;
-	int fd = open_paces(device), err;
+	int fd = sl_pins_open(device, "paces"), err;
 	bool found;
 	__u32 at;
 
@@ -95,7 +68,7 @@ int sl_pace_map_unset(const char *device, const struct sl_pace_rule *r)
 int sl_pace_map_clear(const char *device)
 {
 	static const struct sl_pace_rule none;
-	int fd = open_paces(device), err = 0;
+	int fd = sl_pins_open(device, "paces"), err = 0;
 
 	if (fd < 0)
 		return fd;
@@ -109,7 +82,7 @@ int sl_pace_map_print(const char *device)
 {
 	char text[SL_PACE_TEXT_MAX];
 	struct sl_pace_rule e;
-	int fd = open_paces(device), n = 0;
+	int fd = sl_pins_open(device, "paces"), n = 0;
 
 	if (fd < 0)
 		return fd;

@@ -130,7 +130,7 @@ static int unset_flow(const struct options *o, const struct sl_pace_rule *r)
 static unsigned devices_of(const struct options *o, char names[][64], unsigned max)
 {
 	if (!o->device)
-		return sl_pace_map_devices(names, max);
+		return sl_pins_list(names, max);
 	snprintf(names[0], 64, "%.63s", o->device);
 	return 1;
 }

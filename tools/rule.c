@@ -2,7 +2,6 @@
 /* sluice rule: lists, tests and changes rules, in a file or in the pinned maps of running programs.
  */
 #include <bpf/bpf.h>
-#include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -51,40 +50,12 @@ static int usage_error(void)
 	return 2;
 }
 
-/* Opens the pinned map of a device, by its name or the name of its pins' directory; or -errno. */
-static int open_map(const char *device)
-{
-	char path[128], name[SL_PIN_NAME];
-	int fd;
-
-	sl_pin_name(name, device, 0);
-	snprintf(path, sizeof(path), SL_PIN_ROOT "/%.40s/rules",
-		 strchr(device, ':') ? device : name);
-	fd = bpf_obj_get(path);
-	return fd < 0 ? -errno : fd;
-}
-
 static int read_map(int fd)
 {
 	for (__u32 i = 0; i <= SL_MAX_RULES; i++)
 		if (bpf_map_lookup_elem(fd, &i, &rules[i]))
 			return -errno;
 	return 0;
-}
-
-/* Lists the devices with pins. Returns how many. */
-static unsigned pinned(char names[][64], unsigned max)
-{
-	DIR *d = opendir(SL_PIN_ROOT);
-	struct dirent *e;
-	unsigned n = 0;
-
-	while (d && n < max && (e = readdir(d)))
-		if (e->d_name[0] != '.')
-			snprintf(names[n++], 64, "%.63s", e->d_name);
-	if (d)
-		closedir(d);
-	return n;
 }
 
 static void print_rule(unsigned number, const struct sl_rule *r)
@@ -160,7 +131,7 @@ static int load_file(const char *file)
 
 static int load_device(const char *device)
 {
-	int fd = open_map(device), err;
+	int fd = sl_pins_open(device, "rules"), err;
 
 	if (fd < 0) {
 		fprintf(stderr, "sluice rule: %s: %s\n", device,
@@ -182,7 +153,7 @@ static int for_each_source(const struct options *o, int (*fn)(void *arg), void *
 	int worst = 0;
 
 	if (!o->file && !o->device)
-		n = pinned(names, 64);
+		n = sl_pins_list(names, 64);
 	else if (o->device)
 		snprintf(names[n++], 64, "%.63s", o->device);
 	if (!n) {
@@ -313,14 +284,14 @@ static int change_rules(const struct options *o, unsigned at, const struct sl_ru
 	if (o->device)
 		snprintf(names[n++], 64, "%.63s", o->device);
 	else
-		n = pinned(names, 64);
+		n = sl_pins_list(names, 64);
 	if (!n) {
 		fprintf(stderr,
 			"sluice rule: no offloaded device has pinned maps below " SL_PIN_ROOT "\n");
 		return 1;
 	}
 	for (unsigned i = 0; i < n; i++) {
-		int fd = open_map(names[i]), err = fd;
+		int fd = sl_pins_open(names[i], "rules"), err = fd;
 
 		if (fd >= 0) {
 			err = read_map(fd);
@@ -398,7 +369,7 @@ static int cmd_save(const struct options *o, int argc, char **argv)
 
 	if (argc != 1)
 		return usage_error();
-	if (!o->device && !o->file && pinned(names, 2) > 1)
+	if (!o->device && !o->file && sl_pins_list(names, 2) > 1)
 		return wrong_rule_usage("several devices are offloaded: save wants --device");
 	quiet = true;
 	return for_each_source(o, save, argv[0]);

@@ -61,6 +61,12 @@ const char *sl_tool_dir(char *buf, size_t len);
 /* Path of libsluice-preload.so: beside the tool, in ../lib, or below the prefix. 0 or -ENOENT. */
 int sl_tool_preload_path(char *buf, size_t len);
 
+/* pins.c: opens a pinned map ("rules") of an offloaded device, which is named as the device is or
+ * as its directory of pins. The descriptor or -errno. */
+int sl_pins_open(const char *device, const char *map);
+/* The directories of pins, one for each offloaded device; at most max. Returns how many. */
+unsigned sl_pins_list(char names[][64], unsigned max);
+
 /* True: a bpffs is mounted on /sys/fs/bpf. */
 bool sl_bpffs_mounted(void);
 /* True: this process is in another mount namespace than init (ip netns exec, a container's
