@@ -8,6 +8,15 @@
 /* Bits of a packet's name below the number of its table. */
 #define SL_HELD_BITS 44
 
+/* struct sl_packets (sluice_extra.h) with one packet. */
+struct sl_list_of_one {
+	size_t count;
+	void *id;
+	size_t niov;
+	struct iovec iov[SL_RX_BUFS];
+} __attribute__((packed));
+#define SL_LIST_BYTES(niov) (offsetof(struct sl_list_of_one, iov) + (niov) * sizeof(struct iovec))
+
 /* extra.c: the socket's part, made at first use. NULL: no memory, or a signal handler in the midst
  * of a call. No lane held. */
 struct sl_extra *sl_extra_get(struct sl_sock *sk);

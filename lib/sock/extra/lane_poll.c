@@ -227,14 +227,6 @@ static void report_once(struct poll *p, struct member *m, uint64_t events)
 	report(p, m, events);
 }
 
-struct list {
-	size_t count;
-	void *id;
-	size_t niov;
-	struct iovec iov[SL_RX_BUFS];
-} __attribute__((packed));
-#define ONE_PIECE (offsetof(struct list, iov) + sizeof(struct iovec))
-
 static void put_src(struct sl_completion *c, struct sockaddr_storage *src)
 {
 	memcpy(&c->src, src, sizeof(c->src));
@@ -248,11 +240,11 @@ static bool serve_packet(struct poll *p, struct member *m)
 	socklen_t len = sizeof(src);
 	int flags = SL_ZCOPY_FORCE | MSG_DONTWAIT;
 	struct sl_completion *c;
-	struct list l;
+	struct sl_list_of_one l;
 	ssize_t n;
 
 	sl_zcopy_hw_ns = 0;
-	n = sl_recv_zcopy(m->fd, &l, udp ? sizeof(l) : ONE_PIECE, &flags,
+	n = sl_recv_zcopy(m->fd, &l, udp ? sizeof(l) : SL_LIST_BYTES(1), &flags,
 			  udp ? (struct sockaddr *)&src : NULL, udp ? &len : NULL);
 	if (sl_likely(flags & SL_ZCOPY)) {
 		struct iovec iov[SL_RX_BUFS];

@@ -32,15 +32,6 @@ __thread uint64_t sl_zcopy_hw_ns;
 /* Flags that a receive without copy serves itself. */
 #define OUR_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CMSG_CLOEXEC | MSG_TRUNC)
 
-/* struct sl_packets with one packet. */
-struct list {
-	size_t count;
-	void *id;
-	size_t niov;
-	struct iovec iov[SL_RX_BUFS];
-} __attribute__((packed));
-#define LIST_BYTES(niov) (offsetof(struct list, iov) + (niov) * sizeof(struct iovec))
-
 static int put_name(const struct zcopy *z, const struct sl_dgram *d)
 {
 	struct sockaddr_in6 sa;
@@ -57,7 +48,7 @@ static int put_name(const struct zcopy *z, const struct sl_dgram *d)
 	return 0;
 }
 
-static SL_APART void list_pieces(const struct sl_dgram *d, struct list *l)
+static SL_APART void list_pieces(const struct sl_dgram *d, struct sl_list_of_one *l)
 {
 	struct sl_piece piece[SL_RX_BUFS];
 
@@ -71,20 +62,20 @@ static ssize_t take(struct zcopy *z, struct sl_udp *u)
 {
 	const struct sl_dgram *d = sl_udp_peek(u);
 	ssize_t n = d->len;
-	struct list l;
+	struct sl_list_of_one l;
 
 	l.count = l.niov = 1;
 	l.iov[0] = (struct iovec){sl_unconst(sl_dgram_data(d)), d->len};
 	if (sl_unlikely(d->nmore))
 		list_pieces(d, &l);
-	if (sl_unlikely(z->len < LIST_BYTES(l.niov)))
+	if (sl_unlikely(z->len < SL_LIST_BYTES(l.niov)))
 		return -ENOBUFS;
 	if (z->from && put_name(z, d))
 		return -EFAULT;
 	l.id = (void *)(uintptr_t)sl_kept_add(z->x, d->frame, d->nmore, d->truesize);
 	if (sl_unlikely(!l.id))
 		return -ENOMEM;
-	if (sl_guard_copy(z->buf, &l, LIST_BYTES(l.niov))) {
+	if (sl_guard_copy(z->buf, &l, SL_LIST_BYTES(l.niov))) {
 		sl_kept_del(z->x, sl_kept_find(z->x, (uint64_t)(uintptr_t)l.id));
 		return -EFAULT;
 	}
