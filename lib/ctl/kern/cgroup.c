@@ -95,22 +95,28 @@ static uint32_t count(int fd, uint32_t type)
 									      : attr.query.prog_cnt;
 }
 
-bool sl_cgroup_has_programs(bool again)
+static struct sl_lock lock; /* tried, never waited for: a fork may have copied it held */
+
+bool sl_cgroup_has_programs(void)
 {
-	static struct sl_lock lock;
 	bool any = false;
 	int fd;
 
-	if (!sl_trylock(&lock)) /* (no wait: a fork may have copied it held) */
+	if (!sl_trylock(&lock))
 		return false;
 	fd = find_own();
 	for (unsigned i = 0; fd >= 0 && i < sl_array_len(types) && !any; i++)
 		any = count(fd, types[i]) > 0;
-	if (!again) {
-		close_own(&own.dir);
-		close_own(&own.proc);
-		own.pid = 0;
-	}
 	sl_unlock(&lock);
 	return any;
+}
+
+void sl_cgroup_forget(void)
+{
+	if (!sl_trylock(&lock))
+		return;
+	close_own(&own.dir);
+	close_own(&own.proc);
+	own.pid = 0;
+	sl_unlock(&lock);
 }

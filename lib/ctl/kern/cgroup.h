@@ -7,9 +7,10 @@
 
 /* True: connect(2) or sendmsg(2) of this process runs such a program, attached to its control group
  * or to one above it. What the kernel does not tell (that takes CAP_NET_ADMIN, and the file
- * system of control groups) counts as none. Asks the kernel each time: 8 system calls. again: this
- * process will ask again, and keeps two descriptors for that. Any thread. */
-bool sl_cgroup_has_programs(bool again);
+ * system of control groups) counts as none. Asks the kernel each time, by two descriptors that stay
+ * open until sl_cgroup_forget(): 8 system calls. Any thread. */
+bool sl_cgroup_has_programs(void);
+void sl_cgroup_forget(void); /* any thread */
 
 /* Why the sockets of such a process stay with the kernel. */
 #define SL_CGROUP_DECIDES                                                                          \

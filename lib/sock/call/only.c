@@ -58,7 +58,7 @@ void sl_kernel_only(const char *why)
 /* The kernel runs these programs in calls that an offloaded socket does not make. */
 static void look_at_group(void)
 {
-	if (sl_cgroup_has_programs(true))
+	if (sl_cgroup_has_programs())
 		sl_kernel_only(SL_CGROUP_DECIDES);
 }
 

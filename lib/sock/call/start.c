@@ -172,10 +172,8 @@ static int bring_up(bool again)
 		return -EMFILE;
 	sl_keeper_prepare(); /* before all else that has descriptors */
 	ret = bring_up_rest(again);
-	if (ret >= 0) {
-		(void)sl_cgroup_has_programs(true); /* (its descriptors take no number later) */
+	if (ret >= 0)
 		return ret;
-	}
 	close_keeper();
 	sl_tconn_undo();
 	sl_net_close();
@@ -304,18 +302,21 @@ static void start_first(void)
 		sl_store_release(&sl_up_state, -EPERM);
 		return;
 	}
-	if (sl_cgroup_has_programs(false)) {
+	if (sl_cgroup_has_programs()) {
 		sl_warn("sluice", "everything stays with the kernel: " SL_CGROUP_DECIDES);
+		sl_cgroup_forget();
 		sl_store_release(&sl_up_state, -EPERM);
 		return;
 	}
 	sl_stats_open();
 	ret = bring_up(false);
-	if (ret < 0)
+	if (ret < 0) {
 		sl_warn("sluice", "everything stays with the kernel: %s%s", strerrorname_np(-ret),
 			remedy(ret));
-	else
+		sl_cgroup_forget();
+	} else {
 		atexit(sl_shut_down);
+	}
 	sl_store_release(&sl_up_state, ret);
 }
 
@@ -328,7 +329,9 @@ static void start_again(void)
 	sl_stats_open();
 	renewals += sl_up_state == -ESTALE;
 	ret = bring_up(true);
-	if (ret < 0)
+	if (ret >= 0)
+		(void)sl_cgroup_has_programs(); /* (its descriptors take no number later) */
+	else
 		sl_info("sluice", "what this %s makes stays with the kernel: %s",
 			sl_up_state == -ESTALE ? "process, another user now,"
 					       : "child of a process",
