@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What a BPF program of the process's control group forbids in connect(2) is forbidden to offloaded sockets, too, also
-# when it is attached later.
+# A BPF program of the process's control group forbids a connect(2) to offloaded sockets, too, also when it is attached
+# later.
 . "$(dirname "$0")/lib.sh"
 need socat
 [ "$(uname -m)" = x86_64 ] || skip "the number of bpf(2) is that of x86-64"

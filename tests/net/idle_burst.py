@@ -12,16 +12,9 @@ import socket
 import sys
 import time
 
+from own_core import alone
+
 BURST = 3
-
-
-def alone():
-    """Nobody else's thread keeps this one from polling."""
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    try:
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
-    except OSError as e:
-        print("not alone:", e)
 
 
 def switches():

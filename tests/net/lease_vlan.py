@@ -99,7 +99,7 @@ for nr in 0, 1, 2, 3, 63, 64, 65, 2**32 - 1:
     refused(f"to free {nr}", s.vlan(VLAN_PUT, low, nr))
 refused("a neighbour of it", s.ask(NEIGH, struct.pack("=I", five) + bytes(10) + b"\xff\xff" + socket.inet_aton(own)))
 
-# What it may have, beside others.
+# The daemon gives it numbers of devices that others use, too.
 nr = given("to number a shared device", s.get(low, five, 5))
 check("once more it is the same", given("again", s.get(low, five, 5)) == nr, nr)
 refused("to leave what others have", s.vlan(VLAN_LEAVE, low, nr, 1))

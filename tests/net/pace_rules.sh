@@ -80,7 +80,7 @@ stop "$SENDER"
 gone() { not grep -q "$DEV_A" <(ls /sys/fs/bpf/sluice 2>/dev/null); }
 ok "with the program the map goes" wait_until 10 gone
 
-# What the kernel says of a veth.
+# The kernel sets no rate for a queue of a veth, and has no queue 77 there.
 in_sysfs() { a unshare -m sh -c 'mount -t sysfs none /sys && "$@"' sh "$@" 2>&1; } # (sysfs is of the namespace that mounts it)
 ok "a veth limits no queue" grep -q 'cannot limit a queue: set the rate of a destination' <(in_sysfs "$TOOL" pace set -d "$DEV_A" -q 0 300)
 ok "no such queue" grep -q 'lists the queues' <(in_sysfs "$TOOL" pace set -d "$DEV_A" -q 77 300)

@@ -9,13 +9,7 @@ import sys
 import threading
 import time
 
-
-def alone():
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    try:
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
-    except OSError as e:
-        print("not alone:", e)
+from own_core import alone
 
 
 def ticking(seconds):

@@ -4,8 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 need haproxy curl python3 wrk
 net_up
-mkdir "$TMP/www"
-for n in 1 1000 100000 3000000; do head -c "$n" /dev/urandom >"$TMP/www/$n"; done
+files 1 1000 100000 3000000
 cat >"$TMP/conf" <<-END
 	global
 	    stats socket $TMP/stats.sock level admin expose-fd listeners
@@ -29,8 +28,7 @@ cat >"$TMP/conf" <<-END
 	    bind $B4:8082
 	    server live $A4:8081
 END
-bg a python3 -m http.server --bind "$A4" --directory "$TMP/www" 8081 2>/dev/null
-wait_tcp a 8081
+web_behind
 server() { bg pb haproxy -W -f "$TMP/conf" -p "$TMP/pid"; }
 talk() {
 	local n

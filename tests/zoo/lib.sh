@@ -15,6 +15,27 @@ IDLE_MS=2000
 IDLE_SPARE_US=10000
 declare -A IDLE_OF RATE_OF
 
+# Makes files of these sizes in $TMP/www, each named by its size.
+files() { # bytes...
+	local n
+	mkdir -p "$TMP/www"
+	for n in "$@"; do head -c "$n" /dev/urandom >"$TMP/www/$n"; done
+}
+# Serves $TMP/www on port 8081 of host a, for a server that stands before another.
+web_behind() {
+	bg a python3 -m http.server --bind "$A4" --directory "$TMP/www" 8081 2>/dev/null
+	wait_tcp a 8081
+}
+# Makes $TMP/test.zone, and $TMP/queries for dnsperf.
+dns_zone() {
+	{
+		printf '$ORIGIN test.\n@ 3600 SOA ns hostmaster 1 3600 600 86400 300\n@ 3600 NS ns\nns 3600 A %s\n' "$B4"
+		for i in $(seq 200); do echo "host$i 3600 A 192.0.2.$i"; done
+		printf 'long 3600 TXT %s %s %s\n' "$(printf 'x%.0s' {1..250})" "$(printf 'y%.0s' {1..250})" "$(printf 'z%.0s' {1..250})"
+	} >"$TMP/test.zone"
+	for i in $(seq 100); do echo "host$i.test A"; done >"$TMP/queries"
+}
+
 # Prints the CPU time of all programs on host b, in microseconds.
 cpu_of_b() {
 	local p files=()

@@ -4,8 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 need lighttpd curl wrk
 net_up
-mkdir "$TMP/www"
-for n in 0 1 1000 100000 3000000; do head -c "$n" /dev/urandom >"$TMP/www/$n"; done
+files 0 1 1000 100000 3000000
 cat >"$TMP/conf" <<-END
 	server.document-root = "$TMP/www"
 	server.port = 8080

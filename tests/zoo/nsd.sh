@@ -4,12 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 need nsd dig dnsperf
 net_up
-{
-	printf '$ORIGIN test.\n@ 3600 SOA ns hostmaster 1 3600 600 86400 300\n@ 3600 NS ns\nns 3600 A %s\n' "$B4"
-	for i in $(seq 200); do echo "host$i 3600 A 192.0.2.$i"; done
-	printf 'long 3600 TXT %s %s %s\n' "$(printf 'x%.0s' {1..250})" "$(printf 'y%.0s' {1..250})" "$(printf 'z%.0s' {1..250})"
-} >"$TMP/test.zone"
-for i in $(seq 100); do echo "host$i.test A"; done >"$TMP/queries"
+dns_zone
 cat >"$TMP/conf" <<-END
 	server:
 	    server-count: 2

@@ -4,10 +4,8 @@
 . "$(dirname "$0")/lib.sh"
 need squid curl python3
 net_up
-mkdir "$TMP/www"
-for n in 1 1000 100000 3000000; do head -c "$n" /dev/urandom >"$TMP/www/$n"; done
-bg a python3 -m http.server --bind "$A4" --directory "$TMP/www" 8081 2>/dev/null
-wait_tcp a 8081
+files 1 1000 100000 3000000
+web_behind
 chmod 777 "$TMP"
 cat >"$TMP/conf" <<-END
 	http_port $B4:3128

@@ -4,12 +4,10 @@
 . "$(dirname "$0")/lib.sh"
 need stunnel4 curl openssl python3
 net_up
-mkdir "$TMP/www"
-for n in 1 1000 100000 3000000; do head -c "$n" /dev/urandom >"$TMP/www/$n"; done
+files 1 1000 100000 3000000
 openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=zoo -days 2 -keyout "$TMP/key" -out "$TMP/cert" 2>/dev/null
 cat "$TMP/key" "$TMP/cert" >"$TMP/pem"
-bg a python3 -m http.server --bind "$A4" --directory "$TMP/www" 8081 2>/dev/null
-wait_tcp a 8081
+web_behind
 printf 'foreground = yes\npid =\n[web]\naccept = %s:8443\nconnect = %s:8081\ncert = %s\n' "$B4" "$A4" "$TMP/pem" >"$TMP/conf"
 server() { bg pb stunnel4 "$TMP/conf"; }
 talk() {

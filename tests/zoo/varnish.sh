@@ -4,10 +4,9 @@
 . "$(dirname "$0")/lib.sh"
 need varnishd curl python3
 net_up
-mkdir "$TMP/www" "$TMP/v"
-for n in 1 1000 100000 3000000; do head -c "$n" /dev/urandom >"$TMP/www/$n"; done
-bg a python3 -m http.server --bind "$A4" --directory "$TMP/www" 8081 2>/dev/null
-wait_tcp a 8081
+mkdir "$TMP/v"
+files 1 1000 100000 3000000
+web_behind
 server() {
 	rm -rf "$TMP/v/"*
 	bg pb varnishd -F -j none -n "$TMP/v" -a "$B4:8080" -b "$A4:8081" -s malloc,64m -T none
