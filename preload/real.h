@@ -93,7 +93,7 @@ int io_uring_register(unsigned fd, unsigned op, const void *arg, unsigned n);
 #include "sluice.h"
 #include "sluice_extra.h"
 
-/* Of this library alone. */
+/* Not a symbol of the program: this library alone sees it. */
 #define SL_OWN __attribute__((visibility("hidden")))
 
 enum sl_call {

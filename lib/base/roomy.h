@@ -17,7 +17,8 @@
 
 #include "base/base.h"
 
-/* What has been touched of it stays resident; the deepest function of the library takes 70 KB. */
+/* The pages of a stack that were touched stay resident. The deepest function of the library takes
+ * 70 KB. */
 #define SL_ROOMY_BYTES (256 << 10)
 
 /* SL_ROOMY(fn, args...): fn(args...), on a stack of the library. At most six arguments, all of them

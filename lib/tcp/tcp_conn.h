@@ -236,7 +236,8 @@ void sl_tcp_option_changed(struct sl_tcp *c);
 int sl_tcp_set_congestion(struct sl_tcp *c, const char *name);
 /* The name of c's congestion control, a constant string. */
 const char *sl_tcp_congestion(const struct sl_tcp *c);
-/* What TCP_CC_INFO says of it; returns the bytes of *info that are filled, 0: it says nothing. */
+/* Fills *info as TCP_CC_INFO gives it. Returns the bytes that are filled; 0: the algorithm has
+ * none. */
 uint32_t sl_tcp_cc_info(const struct sl_tcp *c, union tcp_cc_info *info);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the steering programs cost the kernel's verifier, and whether older kernels take their
+/* The cost of the steering programs for the kernel's verifier, and whether older kernels take their
  * stack. */
 #include "rig.h"
 

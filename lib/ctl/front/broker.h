@@ -154,7 +154,7 @@ void sl_broker_unbox(uint32_t listener);
 
 /* Policy: writes the n rules into every open port's `rules` (and those opened later). */
 int sl_broker_rules_set(const struct sl_rule *rules, unsigned n);
-/* The same for rates of destinations and `paces`. */
+/* Writes the n rates of destinations into every open port's `paces` (and those opened later). */
 int sl_broker_paces_set(const struct sl_pace_rule *paces, unsigned n);
 
 /* In the child after fork: forgets everything without touching the parent's state; closes the

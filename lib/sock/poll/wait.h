@@ -85,7 +85,7 @@ int sl_wait_begin(struct sl_wait *w, const struct timespec *timeout, const sigse
 int sl_wait_run(struct sl_wait *w);
 /* Puts the signal mask back. */
 void sl_wait_end(struct sl_wait *w);
-/* The same for a call that waits by other calls. */
+/* sl_wait_begin() and sl_wait_end() for a call that waits by other calls: time and mask alone. */
 int sl_wait_time_begin(struct sl_wait_time *t, const struct timespec *timeout,
 		       const sigset_t *sigmask);
 void sl_wait_time_end(struct sl_wait_time *t);

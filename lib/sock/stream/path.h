@@ -28,7 +28,7 @@ struct sl_dst *sl_tconn_find_dst(struct sl_lane *lane, const struct sl_tcp_key *
 				 uint32_t mark, uint8_t tos);
 /* The leg to send by; NULL: there is no way out now. */
 struct sl_leg *sl_tconn_leg_of(const struct sl_dst *d);
-/* What a socket's options say of its packets. */
+/* Fields of a connection's packets that its socket's options set. */
 struct sl_tconn_look {
 	uint8_t prio, tos, ttl; /* as in struct sl_sock; ttl 0: the route's */
 	bool df;
