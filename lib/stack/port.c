@@ -441,6 +441,11 @@ struct sl_port *sl_port_open(uint32_t ifindex)
 	return p;
 }
 
+bool sl_port_is_taken(uint32_t ifindex)
+{
+	return !sl_port_find(ifindex) && sl_broker_port_is_taken(sl_port_lower(ifindex));
+}
+
 /* Policy --------------------------------------------------------------------------------------- */
 
 enum sl_rule_action sl_port_decide(const struct sl_port *port, uint32_t role,

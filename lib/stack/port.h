@@ -40,6 +40,8 @@ struct sl_port {
 /* Opens the device for offload, or returns its open port. NULL: not possible (logged once for each
  * device and reason). Slow; any thread, no lane held. */
 struct sl_port *sl_port_open(uint32_t ifindex);
+/* True: the device is not open here, and another process has it. Any thread. */
+bool sl_port_is_taken(uint32_t ifindex);
 /* Called when a signal handler needs a device that is not open: another thread will open it. */
 extern void (*sl_port_put_off)(void);
 /* Tells the port that its device changed. A VLAN device may be down, gone, or no longer one that

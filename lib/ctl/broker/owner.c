@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
@@ -28,6 +29,7 @@
 
 #define BACKLOG    1024
 #define LIVE_TRIES 5   /* of 10 ms: a process that was just killed lives that long */
+#define EXITING    4ul /* in a process's flags: it has begun to exit (linux/sched.h: PF_EXITING) */
 #define TAKE_TRIES 300 /* of 10 ms: how long a dying owner's cleaning may take */
 
 static socklen_t owner_name(uint32_t ifindex, struct sockaddr_un *sun)
@@ -98,6 +100,25 @@ static bool is_dying(pid_t pid)
 	return dead;
 }
 
+/* False: the process lives, and no death is on its way, so waiting for the device would be in vain.
+ * A process that is killed has SIGKILL pending from kill() on, and flags that say so once it exits.
+ * True also where /proc shows nothing of the process. */
+static bool may_be_ending(pid_t pid)
+{
+	char path[48], text[2048], *at;
+	unsigned long flags = 0, pending = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (sl_read_text(path, text, sizeof(text)) <= 0 || !(at = strrchr(text, ')')) ||
+	    sscanf(at, ") %*c %*d %*d %*d %*d %*d %lu", &flags) != 1)
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	if (sl_read_text(path, text, sizeof(text)) <= 0 || !(at = strstr(text, "\nSigPnd:")) ||
+	    sscanf(at, "\nSigPnd: %lx", &pending) != 1)
+		return true;
+	return flags & EXITING || pending & 1ul << (SIGKILL - 1);
+}
+
 /* True: a user who may not have the device has the name. A user that cannot be seen counts as an
  * owner. */
 static bool is_foreign(const struct sockaddr_un *sun, socklen_t len, uint32_t *uid)
@@ -105,6 +126,16 @@ static bool is_foreign(const struct sockaddr_un *sun, socklen_t len, uint32_t *u
 	int err = sl_unix_name_uid(sun, len, uid);
 
 	return !err && *uid && *uid != (uint32_t)sl_sys(SYS_geteuid);
+}
+
+bool sl_owner_is_taken(uint32_t ifindex)
+{
+	struct sockaddr_un sun;
+	socklen_t len = owner_name(ifindex, &sun);
+	uint32_t uid;
+	pid_t pid = owner_ask(&sun, len);
+
+	return pid && !is_dying(pid) && !is_foreign(&sun, len, &uid);
 }
 
 /* Takes root's lock, because a stranger has the name. */
@@ -183,7 +214,7 @@ int sl_owner_take(uint32_t ifindex, const char *ifname, int *owner_fd, const cha
 			return fd;
 		}
 		pid = owner_ask(&sun, len);
-		if (pid && !is_dying(pid) && i >= LIVE_TRIES)
+		if (pid && !is_dying(pid) && (i >= LIVE_TRIES || !may_be_ending(pid)))
 			break;
 		sl_sys(SYS_nanosleep, &pause, NULL);
 	}

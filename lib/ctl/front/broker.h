@@ -34,6 +34,9 @@ int sl_broker_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *o
  * for queues that the kernel has not given back yet. -EBUSY: another process
  * has the device; -EOPNOTSUPP: no XDP, not Ethernet, or not with these settings; -EPERM. */
 int sl_broker_port_open(uint32_t ifindex, bool wait, struct sl_port_info *out, const char **why);
+/* True: another process has the device, so opening it would be in vain. Much cheaper than the
+ * attempt. False by the daemon, which lends its devices to many. */
+bool sl_broker_port_is_taken(uint32_t ifindex);
 /* Ends one use of the port; the last one detaches and unpins. rules: as opened. */
 void sl_broker_port_close(uint32_t ifindex, const struct sl_rule *rules);
 

@@ -12,6 +12,7 @@
 #include "base/sys.h"
 #include "ctl/broker/embedded.h"
 #include "ctl/broker/inject.h"
+#include "ctl/broker/owner.h"
 #include "ctl/broker/reaper.h"
 #include "ctl/claim/claim.h"
 #include "ctl/claim/lane.h"

@@ -98,7 +98,7 @@ static bool fits_port(const struct take *x)
 	return mss + hdr <= sl_port_rx_mtu(x->port);
 }
 
-static int find_way(struct take *x)
+static int find_route(struct take *x, struct sl_route *route)
 {
 	struct sl_route_key rk = {
 		.dst = x->key.remote,
@@ -106,7 +106,6 @@ static int find_way(struct take *x)
 		.oif = x->oif,
 		.mark = x->sk->mark,
 	};
-	struct sl_route route;
 	int err = get_names(x);
 
 	if (err)
@@ -116,11 +115,40 @@ static int find_way(struct take *x)
 	rk.oif = x->oif;
 	rk.tos = sl_sock_tos(x->sk, &x->key.remote);
 	sl_route_key_ports(&rk, IPPROTO_TCP, x->key.lport, x->key.rport);
-	if (sl_route_get(&rk, &route) < 0 || route.kind != SL_ROUTE_DEVICE)
-		return -EREMOTE;
+	return sl_route_get(&rk, route) < 0 || route->kind != SL_ROUTE_DEVICE ? -EREMOTE : 0;
+}
+
+/* slow is held, so that this process does not pass the socket on meanwhile. */
+int sl_sock_is_sole(const struct sl_sock *sk)
+{
+	int n = sk->given ? sl_broker_holders(sk->fd) : INT_MAX;
+
+	return n < 0 ? n : n <= (int)sk->nfds ? 0 : -EBUSY;
+}
+
+static int find_way(struct take *x, bool given)
+{
+	struct sl_route route;
+	int err = find_route(x, &route);
+	bool taken;
+
+	if (err)
+		return err;
+	/* Whether other processes hold the socket is known at the price of loading a BPF program,
+	 * so the cheap question comes first. (A parent that has the device passes sockets to its
+	 * workers.) */
+	taken = sl_port_is_taken(route.ifindex);
+	if (given && !taken)
+		err = sl_sock_is_sole(x->sk);
+	if (err)
+		return err;
 	x->port = sl_port_open(route.ifindex);
 	if (!x->port || !sl_load(&x->port->stats->alive) || !is_ours_by_rule(x))
 		return -EREMOTE;
+	if (given && taken) /* (its owner has just ended) */
+		err = sl_sock_is_sole(x->sk);
+	if (err)
+		return err;
 	if (!fits_port(x))
 		return -EMSGSIZE;
 	if (!sl_sock_take_lane(x->sk, route.ifindex) || !sl_lane_tcp(x->sk->lane))
@@ -432,9 +460,9 @@ static int take_claimed(struct take *x)
 	return 0;
 }
 
-static int take(struct take *x)
+static int take(struct take *x, bool given)
 {
-	int err = find_way(x);
+	int err = find_way(x, given);
 
 	if (!err)
 		err = prepare(x);
@@ -455,14 +483,6 @@ static int take(struct take *x)
 /* Calls -----------------------------------------------------------------------------------------
  */
 
-/* slow is held, so that this process does not pass the socket on meanwhile. */
-int sl_sock_is_sole(const struct sl_sock *sk)
-{
-	int n = sk->given ? sl_broker_holders(sk->fd) : INT_MAX;
-
-	return n < 0 ? n : n <= (int)sk->nfds ? 0 : -EBUSY;
-}
-
 static int take_over(struct sl_sock *sk, bool given)
 {
 	struct take x = {.sk = sk};
@@ -477,10 +497,9 @@ static int take_over(struct sl_sock *sk, bool given)
 		sl_tcp_opt_adopt(sk);
 		err = __atomic_load_n(&sk->in_kernel, __ATOMIC_SEQ_CST) ? -EBUSY
 		      : sl_heirs_gone(sk)                               ? -EBUSY
-		      : given                                           ? sl_sock_is_sole(sk)
 									: 0;
 		if (!err)
-			err = take(&x);
+			err = take(&x, given);
 		if (!err && given)
 			sk->forks = sl_load(&sl_forks); /* no other process has it */
 		__atomic_store_n(&sk->taking, false, __ATOMIC_RELEASE);
