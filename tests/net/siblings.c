@@ -11,8 +11,8 @@
  *
  * Each answers "mine" to what comes. ATTACK: shut (each of these sockets is shut down), fill
  * (packets without end, also while the others use theirs), garble (rubbish with descriptors),
- * close (the attacker ends). "same": as shut, but the attacker stays the user that it was, and the
- * other attacker, a child's child, ends. "end" by UDP on PORT + 5 ends all.
+ * close (the attacker ends). "same": as shut, but the attackers stay the user that they were. "end"
+ * by UDP on PORT + 5 ends all.
  *
  * siblings ADDRESS PORT N: forks N children that live, and a last one that tells how many packet
  * sockets of the UNIX family it has; then all end, and the server tells how many more than before
@@ -192,7 +192,7 @@ static void family(const char *how, int go)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	start(udp[3], go);
 	if (fork() == 0)
-		attack(strcmp(how, "same") ? how : "close");
+		attack(how);
 	must(read(go, &byte, 1) == 1, "read");
 	serve(udp[2]);
 }

@@ -10,6 +10,7 @@
 #include "ctl/kern/filter.h"
 #include "sluice.h"
 #include "sock/core/life.h"
+#include "sock/core/mail.h"
 #include "sock/core/sock.h"
 #include "sock/move/move.h"
 #include "sock/poll/epoll.h"
@@ -104,4 +105,5 @@ void sl_confine(const struct sock_fprog *filter)
 		leave_numbers();
 	}
 	sl_inherit_confine();
+	sl_mail_confine();
 }

@@ -14,15 +14,19 @@
  * child writes it.
  *
  * Each child has a mailbox of its own (mailboxes.c): one that shuts it down, or fills it, cuts off
- * itself. The common mailbox is for children that the library did not see being made, and for those
- * beyond the bound. */
+ * itself. A child that forks asks its ancestors for mailboxes for its own child, which then has no
+ * way of its parent's, and no way at all to an ancestor that has nothing of its sockets. The common
+ * mailbox is for children that the library did not see being made, and for those beyond the bound.
+ */
 #include "sock/core/mail.h"
 
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <string.h>
+#include <sys/un.h>
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "base/log.h"
 #include "base/rights.h"
 #include "base/sys.h"
@@ -36,8 +40,11 @@
 #define PARENT_NS   1000000000ull /* most that a child waits for its parent's hand-back */
 #define SLICE_NS    10000000ull   /* so often it looks whether the parent is there still */
 #define LOOK_NS     500000
-#define REST_NS     1000000 /* after this the keeper reads on, when a child writes on and on */
-#define LETTERS_MAX 64      /* a round */
+#define REST_NS     1000000      /* after this the keeper reads on, when a child writes on and on */
+#define LETTERS_MAX 64           /* a round */
+#define ASK_NS      200000000ull /* most that a child waits for a mailbox, which it can do without */
+#define SILENT_NS   1000000000ull /* after that it does not ask for so long */
+#define WILL_BYTES  512
 
 _Static_assert(sizeof(struct sl_letter) == 32, "a letter has no holes");
 
@@ -49,11 +56,14 @@ static uint64_t rests_until_ns;       /* the keeper's; 0: it reads when there ar
 static struct postbox {
 	int fd;
 	const uint32_t *board;
-	uint32_t place; /* of the mailbox, in the process that reads it */
-	bool shared;    /* other processes may have it */
+	uint32_t place;           /* of the mailbox, in the process that reads it */
+	bool shared;              /* other processes may have it */
+	uint64_t silent_until_ns; /* no answer came in time */
 } up[SL_GENERATIONS];
 static uint8_t nup;
-static struct postbox unborn = {.fd = -1}; /* the next child's, while the process forks */
+static bool confined; /* a filter may kill this process for the calls that get a mailbox */
+/* The next child's, while the process forks: in place of up, and the one to this process. */
+static struct postbox instead[SL_GENERATIONS], unborn = {.fd = -1};
 
 /* A child's --------------------------------------------------------------------------------------
  */
@@ -124,7 +134,10 @@ static uint64_t cookie_of(int fd)
 
 static struct postbox own_box(void)
 {
-	return (struct postbox){sl_load(&mail[1]), board.shown, SL_BOARD_COMMON, true};
+	return (struct postbox){.fd = sl_load(&mail[1]),
+				.board = board.shown,
+				.place = SL_BOARD_COMMON,
+				.shared = true};
 }
 
 /* A letter about a connection carries a socket: the parent may send another file for the connection
@@ -209,24 +222,109 @@ static int make_pair(int fd[2])
 		       fd);
 }
 
-/* The mailbox keeps its number, since another thread may be about to write to it. A parent that
- * refuses the new one has closed it, and the child keeps the shared one. */
-static void part(struct postbox *b)
+/* The keeper's answer: the place of a mailbox, by that mailbox itself. It does not come if the
+ * keeper refuses the mailbox. */
+static bool is_taken(int end, uint32_t *place)
+{
+	struct timespec left = {.tv_nsec = ASK_NS};
+	struct pollfd p = {.fd = end, .events = POLLIN | POLLRDHUP};
+
+	return sl_sys_ppoll(&p, 1, &left) > 0 &&
+	       sl_sys_recvfrom(end, place, sizeof(*place), MSG_DONTWAIT, NULL, NULL) ==
+		       sizeof(*place);
+}
+
+/* Asks the process that reads b for one more mailbox. Returns the end to write to, or -1. */
+static int ask(struct postbox *b, uint32_t *place)
 {
 	const struct sl_letter l = {
 		.magic = SL_LETTER_MAGIC,
 		.use = SL_USE_BOX,
 		.ticket = new_ticket(),
 	};
+	uint64_t now = sl_now_ns();
 	int end[2];
+	bool taken;
+
+	if (now < b->silent_until_ns || make_pair(end))
+		return -1;
+	taken = post(&l, end[0], b->fd, now + ASK_NS);
+	sl_sys_close(end[0]);
+	if (taken && is_taken(end[1], place))
+		return end[1];
+	if (!reader_is_gone(end[1]))
+		b->silent_until_ns = sl_now_ns() + SILENT_NS;
+	sl_sys_close(end[1]);
+	return -1;
+}
+
+/* The mailbox keeps its number, since another thread may be about to write to it. */
+static void move_in(struct postbox *b, int end, uint32_t place)
+{
+	if (sl_sys(SYS_dup3, end, b->fd, O_CLOEXEC) >= 0) {
+		b->place = place;
+		b->shared = false;
+	}
+	sl_sys_close(end);
+}
+
+static void part(struct postbox *b)
+{
+	uint32_t place;
+	int end = ask(b, &place);
+
+	if (end >= 0)
+		move_in(b, end, place);
+}
+
+/* Of a mailbox whose reader has ended only the will is of use (heirs.c): a pair with a copy of it,
+ * so that no process can take it from another. Returns the end to read from, or -1. */
+static int copy_will(int from)
+{
+	int fd[SL_RIGHTS_MAX], end[2];
+	char will[WILL_BYTES];
+	struct sl_rights r = {.fd = fd, .max = SL_RIGHTS_MAX};
+	long n = -EPIPE;
 
 	if (make_pair(end))
-		return;
-	tell(&l, end[0], b, -1);
+		return -1;
+	/* The first error may only say that the reader has ended. */
+	for (unsigned i = 0; i < 2 && n < 0 && n != -EAGAIN; i++)
+		n = sl_rights_recv(from, will, sizeof(will), MSG_DONTWAIT | MSG_PEEK, &r);
+	if (n > 0 && !r.truncated)
+		(void)sl_rights_send(end[0], will, (size_t)n, fd, r.n, MSG_DONTWAIT);
+	while (r.n)
+		sl_sys_close(fd[--r.n]);
 	sl_sys_close(end[0]);
-	if (!reader_is_gone(end[1]) && sl_sys(SYS_dup3, end[1], b->fd, O_CLOEXEC) >= 0)
-		b->shared = false;
-	sl_sys_close(end[1]);
+	return end[1];
+}
+
+static bool is_passed_from(struct sl_sock *sk, void *arg)
+{
+	return sl_load(&sk->passed) == *(const uint8_t *)arg + 1;
+}
+
+/* What a child of this process gets in place of up[i]. */
+static struct postbox for_child(uint8_t i)
+{
+	struct postbox b = up[i];
+	int end;
+
+	if (b.fd < 0 || !sl_sock_find(is_passed_from, &i))
+		return (struct postbox){.fd = -1};
+	if (confined)
+		end = -1;
+	else if (reader_is_gone(b.fd))
+		end = copy_will(b.fd);
+	else
+		end = ask(&up[i], &b.place);
+	if (end < 0) {
+		up[i].shared = b.shared = true;
+		return b;
+	}
+	b.fd = sl_fd_keep(end);
+	b.shared = false;
+	return b;
 }
 
 bool sl_mail_is_shared(void)
@@ -257,15 +355,28 @@ static struct sl_sock *meant(const struct sl_letter *l)
 	return l->cookie && cookie_of(sl_load(&sk->fd)) == l->cookie ? sk : NULL;
 }
 
-/* True: a descriptor by which the keeper may answer, as no other program can make a send on it
- * wait. */
+/* True: a descriptor by which the keeper may answer: no other program can make a send on it wait,
+ * and no server with a name takes the answer for a request of this process. */
 static bool is_end_of_pair(int fd)
 {
 	int domain = 0, type = 0;
-	socklen_t len = sizeof(int);
+	socklen_t len = sizeof(int), name_len = sizeof(struct sockaddr_un);
+	struct sockaddr_un peer;
 
 	return !sl_sys_getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) && domain == AF_UNIX &&
-	       !sl_sys_getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) && type == SOCK_SEQPACKET;
+	       !sl_sys_getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) && type == SOCK_SEQPACKET &&
+	       !sl_sys_getpeername(fd, (void *)&peer, &name_len) &&
+	       name_len == sizeof(peer.sun_family);
+}
+
+static bool adopt(int end, uint32_t from)
+{
+	uint32_t place;
+
+	if (end < 0 || !sl_mailbox_adopt(end, from, &place))
+		return false;
+	(void)sl_sys_sendto(end, &place, sizeof(place), MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
+	return true;
 }
 
 bool sl_mail_on_letter(const void *letter, long bytes, int end, uint32_t from)
@@ -288,7 +399,7 @@ bool sl_mail_on_letter(const void *letter, long bytes, int end, uint32_t from)
 	} else if (l.use == SL_USE_LEFT) {
 		ops->left();
 	} else if (l.use == SL_USE_BOX) {
-		taken = end >= 0 && sl_mailbox_adopt(end, from);
+		taken = adopt(end, from);
 	} else {
 		sk = meant(&l);
 		if (sk)
@@ -475,11 +586,15 @@ uint8_t sl_keeper_generation(void)
 	return nup;
 }
 
-/* (A child that forks has its mailboxes in common with that child.) */
+void sl_mail_confine(void)
+{
+	confined = true;
+}
+
 void sl_mail_fork_begin(void)
 {
 	for (uint8_t i = 0; i < nup; i++)
-		up[i].shared = true;
+		instead[i] = for_child(i);
 	if (mail[0] < 0)
 		return;
 	unborn.fd = sl_mailbox_make(&unborn.place);
@@ -488,12 +603,20 @@ void sl_mail_fork_begin(void)
 
 void sl_mail_fork_end(void)
 {
+	for (uint8_t i = 0; i < nup; i++)
+		if (instead[i].fd >= 0 && instead[i].fd != up[i].fd)
+			sl_sys_close(instead[i].fd);
 	unborn.fd = -1;
 }
 
 /* Keeps the end by which the child sends letters, and the board, where answers appear. */
 void sl_mail_child(void)
 {
+	for (uint8_t i = 0; i < nup; i++) {
+		if (up[i].fd >= 0 && up[i].fd != instead[i].fd)
+			sl_sys_close(up[i].fd);
+		up[i] = instead[i];
+	}
 	sl_mailboxes_child(unborn.fd);
 	if (unborn.fd >= 0) {
 		up[nup++] = unborn;

@@ -57,8 +57,9 @@ uint64_t sl_mail_due_ns(uint64_t now_ns, bool quiet);
  * it. */
 bool sl_mail_on_letter(const void *letter, long bytes, int end, uint32_t from);
 
-/* Around a fork, in the process that forks, with the lock of forks held: a mailbox for the child.
- */
+/* Around a fork, in the process that forks, with the lock of forks held: mailboxes for the child,
+ * the one in this process and those in its ancestors. Asking an ancestor waits for its keeper, at
+ * most a fifth of a second. */
 void sl_mail_fork_begin(void);
 void sl_mail_fork_end(void);
 void sl_mail_child(void); /* after fork, in the child */
@@ -66,6 +67,9 @@ void sl_mail_child(void); /* after fork, in the child */
  * common with other processes. True of sl_mail_is_shared(): it has such. */
 bool sl_mail_is_shared(void);
 void sl_mail_part(void);
+/* A filter of system calls comes that may kill this process for what it does in a fork: its
+ * children share its mailboxes from now on. */
+void sl_mail_confine(void);
 
 /* In a child: asks the parent to hand the socket back, and waits for the answer for a while. */
 void sl_keeper_tell_parent(struct sl_sock *sk);

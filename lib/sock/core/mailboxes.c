@@ -12,9 +12,9 @@
  * in one round.
  *
  * A mailbox is a descriptor, so there is a bound: a part of the program's limit (RLIMIT_NOFILE).
- * Children beyond share the common mailbox (mail.c), which the log says once. A child's children
- * have its mailbox; one that becomes another user first gets a mailbox of its own by a letter
- * (sl_mail_part()), and a family has a bound so that it takes no sibling's place.
+ * Children beyond share the common mailbox (mail.c), which the log says once. A child that forks
+ * asks by a letter for a mailbox for its own child. These are of the child's family, which has a
+ * bound so that it leaves places for its siblings: a few, and more while many places are free.
  *
  * Closing a socket closes descriptors that lie in it unread, which can take as long as their maker
  * likes. So the keeper closes a mailbox itself only when it has seen the end of it: a packet of no
@@ -38,6 +38,7 @@
 #define BOXES_MAX  SL_BOARD_COMMON
 #define PART       16 /* of the numbers that the program may have */
 #define FAMILY_MAX 8  /* mailboxes by letters, for each child */
+#define FAMILY_OF  8  /* and this part of the places that are free */
 #define COMMON_MAX 64 /* the same for the children that share the common mailbox */
 #define REST_NS    1000000
 #define EVENTS     8 /* a round */
@@ -87,7 +88,7 @@ static void drop(uint32_t i, bool empty)
 
 static void look(uint32_t i)
 {
-	switch (read_some(box[i].fd - 1, box[i].from)) {
+	switch (read_some(box[i].fd - 1, i)) {
 	case SL_MAIL_EMPTY:
 		break;
 	case SL_MAIL_MORE:
@@ -283,19 +284,32 @@ int sl_mailbox_make(uint32_t *place)
 	return fd[1];
 }
 
-bool sl_mailbox_adopt(int end, uint32_t place)
+/* The most mailboxes that a family may have by letters, if `used` places are in use. */
+static uint32_t family_max(uint32_t family, uint32_t used)
 {
-	const uint32_t most = place == SL_BOARD_COMMON ? COMMON_MAX : FAMILY_MAX;
-	uint32_t kin = 0, n = sl_load(&nbelow);
+	const uint32_t most = family == SL_BOARD_COMMON ? COMMON_MAX : FAMILY_MAX;
+
+	return used < max ? sl_max(most, (max - used) / FAMILY_OF) : most;
+}
+
+bool sl_mailbox_adopt(int end, uint32_t from, uint32_t *place)
+{
+	const uint32_t family = from < SL_BOARD_COMMON ? box[from].from : SL_BOARD_COMMON;
+	uint32_t kin = 0, used = 0, n = sl_load(&nbelow);
 	const int one = 1;
 	int i;
 
-	for (uint32_t k = 0; k < n; k++)
-		kin += sl_load_acquire(&box[k].fd) > 0 && box[k].adopted && box[k].from == place;
-	if (kin >= most || epfd < 0 || (i = take_place()) < 0)
+	for (uint32_t k = 0; k < n; k++) {
+		if (sl_load_acquire(&box[k].fd) <= 0)
+			continue;
+		used++;
+		kin += box[k].adopted && box[k].from == family;
+	}
+	if (epfd < 0 || kin >= family_max(family, used) || (i = take_place()) < 0)
 		return false;
 	sl_sys_setsockopt(end, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one));
-	fill((uint32_t)i, end, -1, place, true);
+	*place = (uint32_t)i;
+	fill(*place, end, -1, family, true);
 	return true;
 }
 

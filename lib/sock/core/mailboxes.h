@@ -24,10 +24,10 @@ void sl_mailboxes_close(void);
  * mailbox. The keeper closes the end in the parent soon, and the mailbox when no process has the
  * end any more. */
 int sl_mailbox_make(uint32_t *place);
-/* Adds the other end of a pair that a descendant has made, and takes the descriptor. place: the
- * mailbox by which it came, whose family has a bound. False: it is not taken. Only the keeper calls
- * it. */
-bool sl_mailbox_adopt(int end, uint32_t place);
+/* Adds the other end of a pair that a descendant has made, takes the descriptor, and sets *place.
+ * from: the place of the mailbox by which it came, whose family has a bound. False: it is not
+ * taken. Only the keeper calls it. */
+bool sl_mailbox_adopt(int end, uint32_t from, uint32_t *place);
 /* Calls fn with the descriptor of each mailbox; no fork may happen meanwhile. */
 void sl_mailboxes_each(void (*fn)(int fd, void *arg), void *arg);
 
