@@ -5,7 +5,8 @@
  * SO_LINGER waits for its peer, a file of FUSE for its server. So that neither the keeper nor a
  * thread of the program is held up, a thread of its own closes them; it runs only while there are
  * such descriptors. When it hangs and ROOM descriptors wait, the callers stop reading the socket
- * that brings them. */
+ * that brings them. One packet can bring more than that, and each child has a socket: these wait,
+ * too, so that none stays open for good. */
 #include "sock/core/stranger.h"
 
 #include <errno.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #include "base/fds.h"
+#include "base/heap.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/roomy.h"
@@ -24,11 +26,29 @@
 #define PAUSES   20000
 
 static struct sl_lock lock; /* protects what follows; a leaf */
-static int waiting[ROOM];
-static uint32_t nwaiting;
+static int first[ROOM], *waiting = first;
+static uint32_t nwaiting, room = ROOM;
 static int current = -1; /* the thread closes it now */
 static bool closing;     /* the thread is there */
 static uint32_t tid;     /* the kernel's number of the last one */
+
+/* False: there is no memory. The lock is held. */
+static bool has_place(void)
+{
+	int *more;
+
+	if (nwaiting < room)
+		return true;
+	more = sl_malloc(2 * room * sizeof(*more));
+	if (!more)
+		return false;
+	memcpy(more, waiting, nwaiting * sizeof(*more));
+	if (waiting != first)
+		sl_free(waiting);
+	waiting = more;
+	room *= 2;
+	return true;
+}
 
 /* -1: none is left, and the thread ends. */
 static int next(void)
@@ -100,14 +120,14 @@ int sl_stranger_take(int fd)
 
 bool sl_stranger_close(int fd)
 {
-	bool begin, room;
+	bool begin, few;
 
 	fd = sl_stranger_take(fd);
 	if (!sl_lock(&lock))
 		return false; /* (a signal handler in the midst of it) */
-	if (nwaiting < ROOM)
+	if (has_place())
 		waiting[nwaiting++] = fd;
-	room = nwaiting < ROOM;
+	few = nwaiting < ROOM;
 	begin = !closing;
 	closing = true;
 	sl_unlock(&lock);
@@ -116,7 +136,7 @@ bool sl_stranger_close(int fd)
 		closing = false; /* the next call tries again */
 		sl_unlock(&lock);
 	}
-	return room;
+	return few;
 }
 
 static bool stranger_is_there(void)
