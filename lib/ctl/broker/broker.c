@@ -219,17 +219,19 @@ static void say_open(const struct sl_device *p)
 }
 
 /* True: each open lane still has its private device. Somebody may delete one; its packets pass to
- * the kernel then. */
+ * the kernel then. (The lanes of a process that has ended are not in the map while the daemon
+ * buries it: that ends the device for no other process.) */
 static bool has_pairs(const struct sl_device *p)
 {
 	if (!(p->info.flags & SL_PORT_PACKET))
 		return true;
 	for (uint32_t lane = 0; lane < p->info.max_lanes; lane++) {
+		uint64_t open = p->lane_open[lane / 64] & ~p->lane_mute[lane / 64];
 		uint32_t key = lane * p->info.nqueues, dev;
 
-		if (!p->lane_open[lane / 64])
+		if (!open)
 			lane |= 63; /* none of these 64 is open */
-		else if (p->lane_open[lane / 64] >> lane % 64 & 1 &&
+		else if (open >> lane % 64 & 1 &&
 			 bpf_map_lookup_elem(p->attach.map_fd[SL_MAP_LANES], &key, &dev))
 			return false;
 	}

@@ -161,6 +161,7 @@ static bool lane_mark(struct sl_device *port, uint32_t lane, bool open)
 	bool was = *word & bit;
 
 	*word = open ? *word | bit : *word & ~bit;
+	port->lane_mute[lane / 64] &= ~bit;
 	return was;
 }
 
@@ -293,6 +294,8 @@ void sl_lane_mute(uint32_t ifindex, uint32_t lane)
 {
 	struct sl_device *port = sl_device_find(ifindex);
 
+	if (port && lane < port->info.max_lanes)
+		port->lane_mute[lane / 64] |= 1ull << (lane % 64);
 	for (uint32_t q = 0; port && q < port->info.nqueues; q++) {
 		uint32_t xsk = lane * port->info.nqueues + q;
 

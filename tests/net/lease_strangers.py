@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""lease_strangers.py serve ADDRESS PORT: a server of UDP and TCP on one port, which echoes.
+lease_strangers.py use ADDRESS PORT FILE: uses it without end, and keeps in FILE how often it was answered and how often not.
+lease_strangers.py attack SOCKET ADDRESS PORT IFINDEX PID UID PEER: as root. Copies the descriptors of the server (PID), becomes
+another user (UID), and sends the daemon each request of lease.def with the server's names, numbers and descriptors: as
+a member of the server's group that has the device, too; as a process of another group; by the connection of another
+process. Prints a line for each."""
+import array
+import ctypes
+import errno
+import os
+import select
+import socket
+import struct
+import sys
+import time
+
+from leaselib import MAGIC, OPS, VERSION
+
+OK = 0
+PASS, REPLACE = 4, 2
+INJECT_MAX = 9224
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def serve(host, port):
+    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp.bind((host, port))
+    tcp = socket.create_server((host, port))
+    socks = [udp, tcp]
+    while True:
+        for s in select.select(socks, [], [])[0]:
+            if s is tcp:
+                socks.append(s.accept()[0])
+            elif s is udp:
+                data, peer = s.recvfrom(2000)
+                s.sendto(data, peer)
+            else:
+                s.sendall(s.recv(2000))
+
+
+def use(host, port, path):
+    tcp = socket.create_connection((host, port), timeout=5)
+    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp.settimeout(5)
+    udp.connect((host, port))
+    n, lost = 0, 0
+    while True:
+        n += 1
+        for s in udp, tcp:
+            try:
+                s.send(b"%08d" % n)
+                lost += s.recv(8) != b"%08d" % n
+            except OSError:
+                lost += 1
+        with open(path + ".new", "w") as f:
+            f.write(f"{n} {lost}\n")
+        os.rename(path + ".new", path)
+        time.sleep(0.002)
+
+
+def mapped(addr):
+    return bytes(10) + b"\xff\xff" + socket.inet_aton(addr)
+
+
+class Session:
+    def __init__(self, group):
+        self.s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.s.settimeout(20)
+        self.s.connect(path)
+        self.got = []
+        ns = os.open("/proc/self/ns/net", os.O_RDONLY)
+        self.hello = self.ask("HELLO", group.encode().ljust(48, b"\0"), [ns])
+        os.close(ns)
+
+    def ask(self, op, body=b"", fds=()):
+        """0, the error, or "hung up"; the answer is in self.body and self.got."""
+        anc = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+        try:
+            self.s.sendmsg([struct.pack("=IHHIi", MAGIC, VERSION, OPS[op], 7, 0) + body], anc)
+            data, anc, _, _ = self.s.recvmsg(65536, 65536)
+        except ConnectionError:
+            return "hung up"
+        self.got = [fd for _, _, a in anc for fd in array.array("i", a[: len(a) // 4 * 4])]
+        self.body = data[16:]
+        if not data:
+            return "hung up"
+        err = struct.unpack_from("=IHHIi", data)[4]
+        return struct.unpack_from("=i", self.body)[0] if op == "TAKE" and not err else err
+
+    def join(self):
+        """A lease on the device, with a lane. (The daemon has the last one's frames for a moment still.)"""
+        for op, body in (("UMEM", b""), ("PORT_OPEN", PORT), ("LANE_OPEN", PORT)):
+            end = time.monotonic() + 10
+            while (err := self.ask(op, body)) == -errno.ENOSPC and time.monotonic() < end:
+                time.sleep(0.02)
+            assert err == OK, (op, self.body)
+        return self
+
+
+def copies(pid):
+    """The server's sockets: UDP, listener, connection."""
+    pidfd = libc.syscall(434, pid, 0)  # pidfd_open
+    found = {}
+    for name in sorted(os.listdir(f"/proc/{pid}/fd"), key=int):
+        fd = libc.syscall(438, pidfd, int(name), 0)  # pidfd_getfd
+        if fd < 0:
+            continue
+        try:
+            s = socket.socket(fileno=fd)
+            if s.family == socket.AF_INET and s.type == socket.SOCK_DGRAM and s.getsockname()[1] == port:
+                found["udp"] = s
+            elif s.family == socket.AF_INET and s.type == socket.SOCK_STREAM:
+                found["listener" if s.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) else "conn"] = s
+        except OSError:
+            pass
+    return found
+
+
+def cases(fds):
+    """Request by request: bodies and descriptors that name what is the server's."""
+    udp, listener, conn = (fds[k].fileno() for k in ("udp", "listener", "conn"))
+    peer, rport = fds["peer"]
+
+    def claim(proto, remote=None, flags=0, how=0, lane=0):
+        key = mapped(own) + (mapped(remote[0]) if remote else bytes(16))
+        key += struct.pack("=HHBBBBI", port, remote[1] if remote else 0, proto, 0, 0, 0, 0)
+        return struct.pack("=II", ifindex, how) + key + struct.pack("=IIIII", lane, 1, 1, flags, 0)
+
+    image = mapped(own) + mapped(peer) + struct.pack("=HHI", port, rport, 0)
+    image += struct.pack("=7I", 1000, 2000, 2000, 65535, 65535, 65535, 2000) + struct.pack("=7I", 0, 0, 0, 87040, 131072, 0, 0)
+    image = struct.pack("=I", 1) + image + struct.pack("=HHBBBB", 1460, 1, 1, 7, 7, 0) + struct.pack("=IIHH", 0, 0, 0, 0)
+    packet = struct.pack("!HHHH", 53, port, 8, 0)
+    packet = struct.pack("!BBHHHBBH", 0x45, 0, 28, 0, 0, 64, 17, 0) + socket.inet_aton(peer) + socket.inet_aton(own) + packet
+    packet = struct.pack("=II", len(packet), 0) + packet.ljust(INJECT_MAX, b"\0")
+    own_udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    own_udp.bind((own, 0))
+    keep.append(own_udp)
+    mine = own_udp.fileno()
+    none, any_ = (b"", ()), (PORT, ())
+    lane = struct.pack("=II", ifindex, 1)
+    vlan = struct.pack("=III", ifindex, 1, 1)
+    memfd = os.memfd_create("x")
+    os.write(memfd, bytes(4096))
+    flow = (peer, rport)
+    UDP, TCP = socket.IPPROTO_UDP, socket.IPPROTO_TCP
+    return {
+        # (A second greeting, for a group that only the server's user may join, ends the connection.)
+        "HELLO": [(b"secret".ljust(48, b"\0"), [os.open("/proc/self/ns/net", os.O_RDONLY)])],
+        "UMEM": [none], "PORT_OPEN": [any_], "PORT_CLOSE": [any_], "PORT_ALIVE": [any_], "PORT_TAGS": [any_],
+        "VLAN_LEAVE": [(vlan, ())], "UNGUARD": [any_], "STRAYS": [any_],
+        "LANE_OPEN": [any_], "LANE_BIND": [any_, (lane, ())], "LANE_CLOSE": [(lane, ())],
+        "CLAIM": [(claim(UDP, how=how, flags=flags), [fd]) for how in (0, REPLACE) for flags in (0, PASS) for fd in (udp, mine)]
+        + [(claim(TCP, remote, how=how), [fd]) for how in (0, REPLACE) for remote in (None, flow) for fd in (listener, conn)],
+        "CLAIM_UPDATE": [(claim(UDP), ()), (claim(UDP, lane=1), ()), (claim(TCP), ()), (claim(TCP, flow), ())],
+        "UNCLAIM": [(claim(UDP), ()), (claim(TCP), ()), (claim(TCP, flow), ())],
+        "RESTORE": [(image, [conn, conn]), (image, [listener, memfd])],
+        "RESTORED": [(struct.pack("=I", 1), ())],
+        "TAKE": [(b"", [conn]), (b"", [listener])],
+        "DROP": [(struct.pack("=I", 1), [conn]), (struct.pack("=I", 0), [conn]), (struct.pack("=I", 1), [udp])],
+        "INJECT": [(packet, [mine]), (packet, [conn])],
+        "NEIGH": [(struct.pack("=I", ifindex) + mapped(peer), ())],
+        "CONNS": [(struct.pack("=14I", 64, 64, 0, 8, 9, 0, 16, 32, 34, 40, 48, 52, 56, 1) + bytes(24), [memfd])],
+        "HOLDERS": [(b"", [conn])],
+        "BUFFER": [(struct.pack("=iI", 33, 1 << 30), [conn])],
+        "BOX": [(struct.pack("=I", 0), [mine, listener]), (struct.pack("=I", 0), [listener, listener])],
+        "UNBOX": [(struct.pack("=I", n), ()) for n in range(8)],
+        "VLAN_GET": [(vlan, ())], "VLAN_PUT": [(vlan, ())],
+        "STATUS": [none], "SHOW_PORT": [(struct.pack("=I", 0), ())], "SHOW_LEASE": [(struct.pack("=I", 0), ())],
+        "DRAIN": [none],
+    }
+
+
+# Served: of a member the own device, own lane, own record of connections and what anybody may know; with a copy of a connection the number of its
+# references, the size of its buffers and a filter, which a process that has the descriptor can have by setsockopt(2).
+MEMBER = {"PORT_ALIVE", "PORT_TAGS", "UNGUARD", "STRAYS", "NEIGH", "HOLDERS", "BUFFER", "DROP", "STATUS", "SHOW_PORT", "SHOW_LEASE",
+          "PORT_OPEN", "PORT_CLOSE", "UMEM", "CONNS"}
+OTHER = {"PORT_ALIVE", "HOLDERS", "BUFFER", "DROP", "STATUS", "SHOW_PORT", "SHOW_LEASE", "UMEM", "CONNS"}
+
+
+def attack(who, session, all_cases, served):
+    for op in OPS:
+        if op not in all_cases:
+            print(f"{who}: {op}: no case")
+            continue
+        for i, (body, fds) in enumerate(all_cases[op]):
+            s = session()
+            ret = s.ask(op, body, fds)
+            for fd in s.got:
+                os.close(fd)
+            s.s.close()
+            if ret == OK and op not in served:
+                print(f"{who}: {op} ({i}): served")
+            elif ret != OK and op in ("STATUS", "SHOW_PORT"):
+                print(f"{who}: {op} ({i}): {ret} {s.body}")
+            elif ret != OK and not (ret == "hung up" or ret < 0):
+                print(f"{who}: {op} ({i}): {ret}")
+            else:
+                done.add((who, op))
+
+
+def become(user):
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+    libc.prctl(4, 1)  # PR_SET_DUMPABLE: /proc/self is this user's
+
+
+def owner(way):
+    """Has a lease, lends its connection, and says in the end whether it is served still."""
+    become(uid)
+    s = Session("shared").join()
+    socket.send_fds(way, [b"x"], [s.s.fileno()])
+    way.recv(1)
+    if s.ask("STRAYS", PORT) != OK:
+        print("by another's connection: its own process is served no more", flush=True)
+    way.send(b"x")
+
+
+def by_connection_of_another(all_cases):
+    """A process of another user has the connection of a process: nothing is served, the lease goes on."""
+    here, there = socket.socketpair()
+    if os.fork() == 0:
+        owner(there)
+        os._exit(0)
+    there.close()
+    s = Session.__new__(Session)
+    s.s = socket.socket(fileno=socket.recv_fds(here, 1, 1)[1][0])
+    s.s.settimeout(20)
+    if os.fork() == 0:
+        become(uid + 1)
+        print_done(s, all_cases)
+        os._exit(0)
+    if os.wait()[1]:
+        print("by another's connection: not done")
+    here.send(b"x")
+    here.recv(1)
+
+
+def print_done(s, all_cases):
+    for op in OPS:
+        for i, (body, fds) in enumerate(all_cases.get(op, ())):
+            ret = s.ask(op, body, fds)
+            if ret != -errno.EPERM:
+                print(f"by another's connection: {op} ({i}): {ret}", flush=True)
+
+
+if sys.argv[1] == "serve":
+    serve(sys.argv[2], int(sys.argv[3]))
+elif sys.argv[1] == "use":
+    use(sys.argv[2], int(sys.argv[3]), sys.argv[4])
+path, own, port, ifindex, pid, uid = sys.argv[2], sys.argv[3], *map(int, sys.argv[4:8])
+PORT = struct.pack("=II", ifindex, 0)
+keep, done = [], set()
+have = copies(pid)
+have["peer"] = (sys.argv[8], int(sys.argv[9]))
+all_cases = cases(have)
+by_connection_of_another(all_cases)
+become(uid)
+attack("a member", lambda: Session("shared").join(), all_cases, MEMBER)
+attack("another group's", lambda: Session(""), all_cases, OTHER)
+print("refused to", "secret" if Session("secret").hello != OK else "nobody")
+print("cases", sum(("a member", op) in done and ("another group's", op) in done for op in OPS), "of", len(OPS))
