@@ -9,7 +9,9 @@
  * so the answer is that of ip_route_input() with all rules and settings. IPv6 has no such check.
  *
  * Without rp_filter only the host's own addresses can be refused, and the mirror knows these. So
- * the kernel is asked only about them, and a flood of invented sources costs no system call. */
+ * the kernel is asked only about them, and a flood of invented sources costs no system call. With
+ * rp_filter such a flood costs one for each span of sources that the kernel routes alike (span.c).
+ */
 #include "net/martian.h"
 
 #include <stdio.h>
@@ -156,17 +158,33 @@ static void remember_ends(struct sl_in *in, uint32_t gen)
 	in->ends = s->ends;
 }
 
+/* The entry of a source. *known: it is valid; else it is to be written anew. */
+static struct sl_source *source_get(struct sl_sources *s, uint32_t addr, uint32_t dev,
+				    uint32_t second, bool *known)
+{
+	uint32_t set = set_of(s, addr, dev);
+	struct sl_source *at = source_find(s, set, addr, dev);
+
+	*known = at && at->gen == sl_load(&sl_route_gen) && second < at->good >> 1;
+	return at ? at : source_evict(s, set);
+}
+
 static bool is_good4(struct sl_in *in, const struct sl_addr *src, const struct sl_addr *dst)
 {
-	uint32_t second = (uint32_t)(sl_now_ns() / 1000000000), addr = src->w[3],
-		 dev = in->ifindex << 1 | sl_addr_is_multicast(dst), set;
+	uint64_t now_ns = sl_now_ns();
+	uint32_t second = (uint32_t)(now_ns / 1000000000), gen = sl_load(&sl_route_gen),
+		 dev = in->ifindex << 1 | sl_addr_is_multicast(dst);
 	struct sl_sources *s = in->sources;
+	struct sl_addr first = *src;
 	struct sl_source *at;
+	bool known;
 
-	set = set_of(s, addr, dev);
-	at = source_find(s, set, addr, dev);
-	if (!at || at->gen != sl_load(&sl_route_gen) || second >= at->good >> 1)
-		return judge_source(in, at ? at : source_evict(s, set), src, dst, second);
+	at = source_get(s, src->w[3], dev, second, &known);
+	if (!known && has_filter(s, in->ifindex, second, gen) &&
+	    sl_span_use(&s->asks, now_ns, &first))
+		at = source_get(s, first.w[3], dev, second, &known);
+	if (!known)
+		return judge_source(in, at, &first, dst, second);
 	if (at->good & 1 && at->good >> 1 > second + SHORT_S)
 		remember_ends(in, at->gen);
 	return at->good & 1;

@@ -4,6 +4,7 @@
 #define SL_MARTIAN_H
 
 #include "base/hash.h"
+#include "net/span.h"
 
 struct sl_in;
 
@@ -24,6 +25,7 @@ struct sl_sources {
 	uint32_t ends_gen;
 	uint32_t ends_ifindex;
 	struct sl_hash_key key;
+	struct sl_span_asks asks;
 	/* Whether the kernel validates sources on a device (rp_filter); read once a second. */
 	struct {
 		uint32_t ifindex, second, gen;

@@ -2,6 +2,7 @@
 /* The mirrors of the kernel's tables, in the order in which rtnl.c calls them. */
 #include "base/base.h"
 #include "net/rtnl.h"
+#include "net/span.h"
 
 static unsigned neigh_on_msg(const struct nlmsghdr *nlh)
 {
@@ -31,6 +32,7 @@ static const struct sl_mirror mirrors[] = {
 		.child = sl_neigh_child,
 	},
 	{.child = sl_route_child},
+	{.work = sl_spans_work, .child = sl_spans_child},
 };
 
 void sl_mirrors_register(void)

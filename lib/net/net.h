@@ -120,6 +120,7 @@ typedef void (*sl_leg_finder)(void *lane, struct sl_dst *dst);
 struct sl_dst_cache {
 	struct sl_dst dst[SL_DST_SETS][SL_DST_WAYS];
 	uint8_t next[SL_DST_SETS]; /* which way to evict next */
+	struct sl_span_asks asks;       /* about peers that have proved nothing yet */
 	uint32_t naged;            /* old answers that the keeper must ask for again */
 	struct sl_route_key aged[SL_DST_AGED];
 };
@@ -129,6 +130,11 @@ struct sl_dst_cache {
  * misses may overwrite the result, so callers remember serial and compare the key. Lane held. */
 struct sl_dst *sl_dst_get(struct sl_dst_cache *c, const struct sl_route_key *key, void *lane,
 			  sl_leg_finder find, uint64_t now_ns);
+
+/* The same for a SYN's source. When there are many, it may be the destination of another address
+ * that the kernel routes alike (span.h), with that one's key. */
+struct sl_dst *sl_dst_get_alike(struct sl_dst_cache *c, const struct sl_route_key *key, void *lane,
+				sl_leg_finder find, uint64_t now_ns);
 
 /* Removes up to max keys from the list of old answers, for the keeper, which asks again without
  * holding the lane. Returns how many. Lane held. */

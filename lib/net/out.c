@@ -150,6 +150,29 @@ struct sl_dst *sl_dst_get(struct sl_dst_cache *c, const struct sl_route_key *key
 	return d;
 }
 
+/* True: the answer about d is right for each address of its span. A neighbour is its own next hop.
+ */
+static bool is_for_span(const struct sl_dst *d)
+{
+	return !d->route.is_own && !(d->leg && sl_addr_eq(&d->route.nexthop, &d->key.dst));
+}
+
+struct sl_dst *sl_dst_get_alike(struct sl_dst_cache *c, const struct sl_route_key *key, void *lane,
+				sl_leg_finder find, uint64_t now_ns)
+{
+	struct sl_dst *d = find_dst(c, key, key_hash(key) % SL_DST_SETS);
+	struct sl_route_key first = *key;
+
+	if (d && sl_dst_fresh(d, now_ns))
+		return d;
+	if (sl_span_use(&c->asks, now_ns, &first.dst)) {
+		d = sl_dst_get(c, &first, lane, find, now_ns);
+		if (is_for_span(d))
+			return d;
+	}
+	return sl_dst_get(c, key, lane, find, now_ns);
+}
+
 unsigned sl_dst_take_aged(struct sl_dst_cache *c, struct sl_route_key *keys, unsigned max)
 {
 	uint32_t n = sl_min(c->naged, (uint32_t)max);

@@ -93,6 +93,22 @@ static int cached_error(const struct nlattr *a)
 	return (int)ci->rta_error > 0 ? -(int)ci->rta_error : (int)ci->rta_error;
 }
 
+/* True: the answer is an exception, which other destinations of the same route do not have. IPv4 has
+ * RTM_F_CLONED in each answer, IPv6 a lifetime in routes that a router advertises. */
+static bool is_exception(const struct rtmsg *rtm, const struct nlattr *cacheinfo)
+{
+	const struct rta_cacheinfo *ci;
+
+	if (rtm->rtm_family == AF_INET6)
+		return rtm->rtm_flags & RTM_F_CLONED;
+	if (rtm->rtm_flags & RTCF_REDIRECTED)
+		return true;
+	if (!cacheinfo || mnl_attr_get_payload_len(cacheinfo) < sizeof(*ci))
+		return false;
+	ci = mnl_attr_get_payload(cacheinfo);
+	return ci->rta_expires != 0;
+}
+
 static enum sl_route_kind kind_of(const struct rtmsg *rtm)
 {
 	switch (rtm->rtm_type) {
@@ -123,6 +139,7 @@ int sl_route_parse(const struct nlmsghdr *nlh, const struct sl_route_key *key, s
 		return -EBADMSG;
 	out->kind = kind_of(rtm);
 	out->ifindex = sl_rtnl_u32(tb[RTA_OIF], 0);
+	out->is_own = is_exception(rtm, tb[RTA_CACHEINFO]);
 	parse_metrics(tb[RTA_METRICS], out);
 	parse_nexthop(tb, family, &key->dst, out);
 	if (!sl_rtnl_addr(tb[RTA_PREFSRC], family, &out->src))

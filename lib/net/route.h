@@ -65,6 +65,7 @@ struct sl_route {
 	uint8_t hoplimit;       /* the route's, else the machine's or device's */
 	uint8_t init_cwnd;      /* RTAX_INITCWND, 0: default */
 	uint16_t adv_mss;       /* RTAX_ADVMSS, 0: as the MTU allows */
+	bool is_own; /* an exception for this destination alone: a redirect, a path MTU */
 	char congestion[16];    /* RTAX_CC_ALGO, "": the route names none */
 	struct sl_addr src;     /* source address the kernel would choose */
 	struct sl_addr nexthop; /* gateway, or the destination itself */

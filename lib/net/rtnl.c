@@ -283,6 +283,16 @@ static int chan_send(struct chan *ch, struct nlmsghdr *nlh)
 	return n < 0 ? (int)n : 0;
 }
 
+/* Leaves a long dump unread: another socket takes the channel's place. */
+static int chan_again(struct chan *ch)
+{
+	int old = ch->fd, err = chan_open(ch);
+
+	if (!err)
+		(void)sl_sys_close(old);
+	return err;
+}
+
 static int chan_ask(struct chan *ch, struct nlmsghdr *nlh, sl_rtnl_fn fn, void *arg)
 {
 	struct answer an = {
@@ -298,6 +308,8 @@ static int chan_ask(struct chan *ch, struct nlmsghdr *nlh, sl_rtnl_fn fn, void *
 	while (n >= 0) {
 		n = recv_kernel(ch->fd, ch->buf, 0);
 		if (n > 0 && answer_buf(&an, ch->buf, (size_t)n, nlh->nlmsg_seq))
+			break;
+		if (an.dump && an.result == -E2BIG && !chan_again(ch))
 			break;
 	}
 	sl_unlock(&ch->lock);
@@ -335,10 +347,9 @@ int sl_rtnl_dump(uint16_t type, int family, sl_rtnl_fn fn, void *arg)
 		uint16_t type;
 		uint8_t bytes;
 	} heads[] = {
-		{RTM_GETLINK, sizeof(struct ifinfomsg)},
-		{RTM_GETADDR, sizeof(struct ifaddrmsg)},
-		{RTM_GETNEIGH, sizeof(struct ndmsg)},
-		{RTM_GETRULE, sizeof(struct fib_rule_hdr)},
+		{RTM_GETLINK, sizeof(struct ifinfomsg)}, {RTM_GETADDR, sizeof(struct ifaddrmsg)},
+		{RTM_GETNEIGH, sizeof(struct ndmsg)},    {RTM_GETRULE, sizeof(struct fib_rule_hdr)},
+		{RTM_GETROUTE, sizeof(struct rtmsg)},
 	};
 	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8))) = {0};
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);

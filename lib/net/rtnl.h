@@ -18,7 +18,7 @@
 #include "net/route.h"
 
 /* Gets each message of an answer. The message's bounds are checked, its payload is not. Returns 0
- * to continue; -errno ends the question with that result. */
+ * to continue; -errno ends the question with that result, -E2BIG at once. */
 typedef int (*sl_rtnl_fn)(const struct nlmsghdr *nlh, void *arg);
 
 /* Room for any request made here. */

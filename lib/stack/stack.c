@@ -234,13 +234,29 @@ static void find_leg(void *arg, struct sl_dst *dst)
 	}
 }
 
+/* The keeper asks again for an old answer. */
+static void wake_for_aged(const struct sl_lane *lane, uint32_t waiting)
+{
+	if (sl_unlikely(!waiting && lane->dst->naged))
+		sl_rtnl_wake();
+}
+
 struct sl_dst *sl_lane_dst(struct sl_lane *lane, const struct sl_route_key *key, uint64_t now_ns)
 {
 	uint32_t waiting = lane->dst->naged;
 	struct sl_dst *d = sl_dst_get(lane->dst, key, lane, find_leg, now_ns);
 
-	if (sl_unlikely(!waiting && lane->dst->naged))
-		sl_rtnl_wake();
+	wake_for_aged(lane, waiting);
+	return d;
+}
+
+struct sl_dst *sl_lane_dst_alike(struct sl_lane *lane, const struct sl_route_key *key,
+				 uint64_t now_ns)
+{
+	uint32_t waiting = lane->dst->naged;
+	struct sl_dst *d = sl_dst_get_alike(lane->dst, key, lane, find_leg, now_ns);
+
+	wake_for_aged(lane, waiting);
 	return d;
 }
 

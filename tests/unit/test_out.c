@@ -4,6 +4,7 @@
 #include "base/heap.h"
 #include "packet.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 uint32_t sl_route_gen = 1;
@@ -46,6 +47,18 @@ void sl_neigh_use(struct sl_neigh *n)
 	probes++;
 }
 
+static bool span_known;
+static const char *span_begin;
+static unsigned spans_asked;
+
+bool sl_span_use(struct sl_span_asks *asks, uint64_t now_ns, struct sl_addr *a)
+{
+	spans_asked++;
+	if (span_known)
+		*a = addr(span_begin);
+	return span_known;
+}
+
 static void find_leg(void *lane, struct sl_dst *d)
 {
 	assert_ptr_equal(lane, &leg_object);
@@ -82,6 +95,9 @@ static int setup(void **state)
 	neigh = (struct sl_neigh){.seq = 2, .mac = {2, 0, 0, 0, 0, 7}, .valid = true};
 	neigh_answer = &neigh;
 	leg_answer = &leg_object;
+	span_known = false;
+	span_begin = "11.0.0.0";
+	spans_asked = 0;
 	return 0;
 }
 
@@ -368,6 +384,49 @@ static void test_eviction(void **state)
 	assert_true(n - evicted > SL_DST_SETS * SL_DST_WAYS * 9 / 10);
 }
 
+static struct sl_dst *get_alike(unsigned i)
+{
+	struct sl_route_key key = {.dst = sl_addr_v4(htonl(0x0b000100 + i))};
+
+	return sl_dst_get_alike(cache, &key, &leg_object, find_leg, NOW);
+}
+
+/* Sources of SYNs behind one gateway: one question for all, and one place in the cache. */
+static void test_alike_behind_a_gateway(void **state)
+{
+	struct sl_addr first = addr("11.0.0.0");
+	struct sl_dst *own = get("11.0.1.7", NOW);
+
+	span_known = true;
+	answer.nexthop = addr("10.0.0.1");
+	routes_asked = 0;
+	assert_ptr_equal(get_alike(7), own); /* an answer about itself is better */
+	assert_int_equal(spans_asked, 0);
+	for (unsigned i = 100; i < 3000; i++)
+		assert_true(sl_addr_eq(&get_alike(i)->key.dst, &first));
+	assert_int_equal(routes_asked, 1);
+	assert_ptr_equal(get("11.0.1.7", NOW), own);
+}
+
+/* Without a known span, on the link, or where the kernel has an exception each is asked about. */
+static void test_alike_asked_alone(void **state)
+{
+	struct sl_addr itself = sl_addr_v4(htonl(0x0b000100 + 5));
+
+	assert_true(sl_addr_eq(&get_alike(5)->key.dst, &itself));
+	assert_int_equal(routes_asked, 1);
+	span_known = true;
+	for (int i = 0; i < 2; i++) {
+		sl_route_gen++;
+		answer.is_own = i;
+		answer.nexthop = addr(i ? "10.0.0.1" : "0.0.0.0"); /* (0.0.0.0: the destination) */
+		assert_true(sl_addr_eq(&get_alike(5)->key.dst, &itself));
+	}
+	sl_route_gen++;
+	answer = (struct sl_route){.kind = SL_ROUTE_UNREACHABLE, .error = -EHOSTUNREACH};
+	assert_int_equal(get_alike(5)->route.kind, SL_ROUTE_UNREACHABLE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -385,6 +444,8 @@ int main(void)
 		cmocka_unit_test_setup(test_leg_goes_with_the_route, setup),
 		cmocka_unit_test_setup(test_multicast_addresses, setup),
 		cmocka_unit_test_setup(test_eviction, setup),
+		cmocka_unit_test_setup(test_alike_behind_a_gateway, setup),
+		cmocka_unit_test_setup(test_alike_asked_alone, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -148,6 +148,34 @@ static void test_encapsulated_and_multipath_are_the_kernels(void **state)
 	assert_int_equal(route.kind, SL_ROUTE_OTHER);
 }
 
+/* Exceptions are for one destination: a redirect, a path MTU that ends, an entry of IPv6's cache.
+ */
+static void test_exceptions(void **state)
+{
+	struct rta_cacheinfo ci = {.rta_expires = 0};
+	struct nlmsghdr *nlh = answer(AF_INET, RTN_UNICAST, RTM_F_CLONED, 7);
+
+	(void)state;
+	mnl_attr_put(nlh, RTA_CACHEINFO, sizeof(ci), &ci);
+	assert_int_equal(parse(nlh, "10.0.0.2", NULL), 0);
+	assert_false(route.is_own);
+	nlh = answer(AF_INET, RTN_UNICAST, RTM_F_CLONED, 7);
+	ci.rta_expires = 500;
+	mnl_attr_put(nlh, RTA_CACHEINFO, sizeof(ci), &ci);
+	assert_int_equal(parse(nlh, "10.0.0.2", NULL), 0);
+	assert_true(route.is_own);
+	nlh = answer(AF_INET, RTN_UNICAST, RTM_F_CLONED | RTCF_REDIRECTED, 7);
+	assert_int_equal(parse(nlh, "10.0.0.2", NULL), 0);
+	assert_true(route.is_own);
+	nlh = answer(AF_INET6, RTN_UNICAST, 0, 7);
+	mnl_attr_put(nlh, RTA_CACHEINFO, sizeof(ci), &ci); /* of a router's advertisement */
+	assert_int_equal(parse(nlh, "fd00::2", NULL), 0);
+	assert_false(route.is_own);
+	nlh = answer(AF_INET6, RTN_UNICAST, RTM_F_CLONED, 7);
+	assert_int_equal(parse(nlh, "fd00::2", NULL), 0);
+	assert_true(route.is_own);
+}
+
 static void test_bad_messages(void **state)
 {
 	struct nlmsghdr *nlh = answer(AF_INET6, RTN_UNICAST, 0, 3);
@@ -217,6 +245,7 @@ int main(void)
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_ipv6_error_inside_a_route),
 		cmocka_unit_test(test_encapsulated_and_multipath_are_the_kernels),
+		cmocka_unit_test(test_exceptions),
 		cmocka_unit_test(test_bad_messages),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_not_open),

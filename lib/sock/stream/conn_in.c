@@ -98,7 +98,7 @@ static bool conn_input(void *obj, struct sl_in *in)
 static bool has_no_way(struct sl_lane *lane, const struct sl_sock *sk, const struct sl_tcp_key *key,
 		       const struct sl_in *in)
 {
-	const struct sl_dst *d = sl_tconn_find_dst(
+	const struct sl_dst *d = sl_tconn_find_back(
 		lane, key, sl_tconn_child_oif(sk, sl_conn_scope(key, in)), sk->mark, 0);
 
 	return !d->leg && (d->route.kind == SL_ROUTE_DEVICE || d->route.kind == SL_ROUTE_OTHER);

@@ -170,9 +170,9 @@ static struct sl_dst *dst_without(struct sl_lane *lane, const struct sl_sock *sk
 				  const struct sl_tcp_key *key, uint32_t scope)
 {
 	if (!sk)
-		return sl_tconn_find_dst(lane, key, scope, 0, 0);
-	return sl_tconn_find_dst(lane, key, sl_tconn_child_oif(sk, scope), sk->mark,
-				 sl_sock_tos(sk, &key->remote));
+		return sl_tconn_find_back(lane, key, scope, 0, 0);
+	return sl_tconn_find_back(lane, key, sl_tconn_child_oif(sk, scope), sk->mark,
+				  sl_sock_tos(sk, &key->remote));
 }
 
 /* A listener's reply has its options, but may never be fragmented (ip_build_and_send_pkt()). */

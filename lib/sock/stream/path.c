@@ -8,24 +8,43 @@
 #include "net/ipconf.h"
 #include "stack/paces.h"
 
-struct sl_dst *sl_tconn_find_dst(struct sl_lane *lane, const struct sl_tcp_key *k, uint32_t oif,
-				 uint32_t mark, uint8_t tos)
+static void make_key(struct sl_route_key *key, const struct sl_tcp_key *k, uint32_t oif,
+		     uint32_t mark, uint8_t tos)
 {
-	struct sl_route_key key = {
+	*key = (struct sl_route_key){
 		.dst = k->remote,
 		.src = k->local,
 		.oif = oif,
 		.mark = mark,
 		.tos = tos,
 	};
-	struct sl_dst *d;
+	sl_route_key_ports(key, IPPROTO_TCP, k->lport, k->rport);
+}
 
-	sl_route_key_ports(&key, IPPROTO_TCP, k->lport, k->rport);
-	d = sl_lane_dst(lane, &key, sl_host_now_ns(lane->tcp));
-
+/* The kernel resolves the neighbour meanwhile. */
+static struct sl_dst *with_neigh(struct sl_dst *d)
+{
 	if (sl_unlikely(d->leg && !d->mac_ok && d->neigh))
-		sl_neigh_use(d->neigh); /* the kernel resolves it meanwhile */
+		sl_neigh_use(d->neigh);
 	return d;
+}
+
+struct sl_dst *sl_tconn_find_dst(struct sl_lane *lane, const struct sl_tcp_key *k, uint32_t oif,
+				 uint32_t mark, uint8_t tos)
+{
+	struct sl_route_key key;
+
+	make_key(&key, k, oif, mark, tos);
+	return with_neigh(sl_lane_dst(lane, &key, sl_host_now_ns(lane->tcp)));
+}
+
+struct sl_dst *sl_tconn_find_back(struct sl_lane *lane, const struct sl_tcp_key *k, uint32_t oif,
+				  uint32_t mark, uint8_t tos)
+{
+	struct sl_route_key key;
+
+	make_key(&key, k, oif, mark, tos);
+	return with_neigh(sl_lane_dst_alike(lane, &key, sl_host_now_ns(lane->tcp)));
 }
 
 void sl_tconn_make_headers(struct sl_tcp_hdr *hdr, const struct sl_dst *d,
