@@ -18,18 +18,11 @@ static const struct {
 	const char *before, *after;
 } places[] = {{RUN "/", ""}, {"/run/user/", "/sluice"}, {"/dev/shm/sluice-", ""}};
 
-int sl_stats_dir_open(char *path, size_t size)
+int sl_user_dir_open(char *path, size_t size)
 {
-	const char *dir = sl_settings.stats_shmem_dir;
 	unsigned uid = (unsigned)sl_sys(SYS_geteuid);
 	int fd = -ENOENT;
 
-	if (strcmp(dir, SL_STATS_AUTO) != 0) {
-		snprintf(path, size, "%s", dir);
-		return dir[0] ? (int)sl_sys(SYS_openat, AT_FDCWD, dir,
-					    O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
-			      : -ENOENT;
-	}
 	if (uid == 0)
 		sl_sys(SYS_mkdirat, AT_FDCWD, RUN, 0755);
 	for (unsigned i = 0; i < sl_array_len(places) && fd < 0; i++) {
@@ -37,6 +30,19 @@ int sl_stats_dir_open(char *path, size_t size)
 		fd = sl_own_dir(path);
 	}
 	return fd;
+}
+
+int sl_stats_dir_open(char *path, size_t size)
+{
+	const char *dir = sl_settings.stats_shmem_dir;
+
+	if (strcmp(dir, SL_STATS_AUTO) != 0) {
+		snprintf(path, size, "%s", dir);
+		return dir[0] ? (int)sl_sys(SYS_openat, AT_FDCWD, dir,
+					    O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+			      : -ENOENT;
+	}
+	return sl_user_dir_open(path, size);
 }
 
 /* Calls f for each directory of the place that this process may read: its user's; for root all

@@ -14,6 +14,10 @@
  */
 int sl_stats_dir_open(char *path, size_t size);
 
+/* Opens the directory of this process's user, which no other user may read: the first of the three
+ * above that can be had. Returns as sl_stats_dir_open(). */
+int sl_user_dir_open(char *path, size_t size);
+
 /* Calls f for each directory that may have files of counters: the setting's alone, else those
  * above; for root those of all users. Stops when f says false. For tools: allocates. */
 void sl_stats_dirs(const char *setting, bool (*f)(const char *path, void *arg), void *arg);

@@ -6,10 +6,14 @@
  * timers are due and no thread makes a turn, the keeper runs them (due.c). */
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/heap.h"
+#include "base/stats_dir.h"
 #include "base/sys.h"
+#include "base/trust.h"
 #include "stack/due.h"
 #include "stack/lane_tcp.h"
 #include "stack/leg.h"
@@ -26,13 +30,56 @@
 
 static const struct sl_tcp_ops *tcp_ops;
 static uint8_t secret[16];
+static uint8_t pair_secret[16];
+
+/* Reads the secret out of a file that is this user's alone, or makes it. (If two programs make it
+ * at once, one of them has another than the file.) */
+static void read_secret(int fd, uint8_t out[16])
+{
+	uint8_t text[16];
+	struct stat st;
+
+	if (sl_sys(SYS_fstat, fd, &st) || !S_ISREG(st.st_mode) || st.st_mode & 077 ||
+	    st.st_uid != (uint32_t)sl_sys(SYS_geteuid))
+		return;
+	if (sl_sys(SYS_pread64, fd, text, sizeof(text), 0) == (long)sizeof(text))
+		memcpy(out, text, sizeof(text));
+	else
+		(void)sl_sys(SYS_pwrite64, fd, out, 16, 0);
+}
+
+/* All programs of a user have one secret for initial numbers and time stamps, as all programs by
+ * the kernel have one: so they rise from program to program, and a peer that has the last one's
+ * connection in TIME_WAIT takes the next one's SYN (RFC 6191, RFC 1122 4.2.2.13). Without a place
+ * for it each program has its own, and such a peer has to be sent a reset first. */
+static void share_secret(uint8_t out[16])
+{
+	const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	char path[64];
+	int dir, fd;
+
+	if (sl_is_secure_exec())
+		return;
+	dir = sl_user_dir_open(path, sizeof(path));
+	if (dir < 0)
+		return;
+	fd = (int)sl_sys(SYS_openat, dir, "tcp-secret", flags, 0600);
+	if (fd >= 0) {
+		read_secret(fd, out);
+		sl_sys_close(fd);
+	}
+	sl_sys_close(dir);
+}
 
 int sl_stack_tcp_init(const struct sl_tcp_ops *ops)
 {
 	long n = sl_sys(SYS_getrandom, secret, sizeof(secret), 0);
 
+	if (n == (long)sizeof(secret))
+		n = sl_sys(SYS_getrandom, pair_secret, sizeof(pair_secret), 0);
 	if (n != (long)sizeof(secret))
 		return n < 0 ? (int)n : -EIO;
+	share_secret(pair_secret);
 	tcp_ops = ops;
 	return 0;
 }
@@ -50,6 +97,8 @@ static struct sl_tcp_host *host_new(struct sl_lane *lane)
 		sl_free(h);
 		return NULL;
 	}
+	if (h)
+		memcpy(h->pair_key, pair_secret, sizeof(h->pair_key));
 	return h;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Values that strangers must not guess, made with a keyed hash (SipHash-2-4, Aumasson and
  * Bernstein, 2012): the key of the table's hash, initial sequence numbers (RFC 6528), time stamp
- * offsets (RFC 7323 5.4) and SYN cookies (RFC 4987 3.6). One secret serves all: each hashed text
- * starts with its use. */
+ * offsets (RFC 7323 5.4) and SYN cookies (RFC 4987 3.6). Numbers and offsets have a secret that a
+ * user's programs share, the others one of this process; each hashed text starts with its use. */
 
 #include "tcp/tcp_hash.h"
 #include "tcp/tcp_host.h"
@@ -87,7 +87,8 @@ static uint64_t hash_key(const struct sl_tcp_host *h, enum use use, uint32_t x,
 		uint32_t zero;
 	} in = {use, x, key->local, key->remote, key->lport, key->rport, 0};
 
-	return sl_tcp_siphash(h->key, &in, sizeof(in));
+	return sl_tcp_siphash(use == USE_ISN || use == USE_TS ? h->pair_key : h->key, &in,
+			      sizeof(in));
 }
 
 /* The table's hash: multilinear, strongly universal with a random key, so that a peer cannot

@@ -84,6 +84,7 @@ int sl_tcp_host_init(struct sl_tcp_host *h, const struct sl_tcp_ops *ops, struct
 	h->frames = frames;
 	h->owner = owner;
 	memcpy(h->key, secret, sizeof(h->key));
+	memcpy(h->pair_key, secret, sizeof(h->pair_key));
 	sl_tcp_hash_init(h);
 	sl_list_init(&h->out);
 	sl_list_init(&h->room);

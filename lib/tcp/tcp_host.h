@@ -32,7 +32,7 @@ struct sl_tcp_host {
 	const struct sl_tcp_ops *ops;
 	struct sl_frames *frames;
 	struct sl_wheel wheel;
-	uint64_t now_us;   /* set by the caller before every call */
+	uint64_t now_us; /* set by the caller before every call */
 	struct sl_tcp_trouble
 		*spare_trouble; /* used when there is no memory: values written to it are lost */
 	struct sl_tcp_node **bucket; /* power of two; grows */
@@ -50,7 +50,9 @@ struct sl_tcp_host {
 			     data back, or miss some */
 	struct sl_list trains; /* connections that hold an ACK back: sl_tcp_end_trains() */
 	uint64_t train_us;     /* arrival of the last segment whose ACK was held back */
-	uint8_t key[16];       /* secret: ISN, cookies, time stamp offset (RFC 6528, 7323 5.4) */
+	uint8_t key[16];       /* secret: table, cookies (RFC 4987 3.6) */
+	uint8_t pair_key[16];  /* secret: ISN, time stamp offset (RFC 6528, 7323 5.4). At first key;
+				  the stack sets one that a user's programs have in common */
 	uint64_t table_key[SL_TCP_KEY_WORDS + 1]; /* derived from key: hash of the table */
 	struct sl_tcp_quota challenges;           /* tcp_challenge_ack_limit */
 	struct sl_tcp_quota syns;                 /* max_syn_rate */

@@ -3,7 +3,7 @@
 # A client connects from ports that the server has in TIME_WAIT of another program's connections, at once and not after
 # ticks: the ACK of the old connection is reset, and the SYN goes out again behind the reset.
 . "$(dirname "$0")/lib_tcp.sh"
-need python3
+need python3 awk
 net_up
 PORT=7000 COUNT=${COUNT:-150}
 a_server() {
@@ -25,4 +25,18 @@ for MODE in kernel one both; do
 			test "${slow:-$COUNT}" -le $((kernel + COUNT / 10))
 	done
 done
+# Programs of ours one after the other: numbers and time stamps rise from one to the next, so the server takes each SYN,
+# and a connection has as many segments as one from a new port. (One program in two would rise by chance.)
+segs() { a awk '/^Tcp: [0-9]/ { print $11 }' /proc/net/snmp; }
+MODE=one
+a_server pa
+sum=0 first=0
+for run in 0 1 2 3 4; do
+	was=$(segs)
+	COUNT=60 client pb >/dev/null
+	took=$(($(segs) - was))
+	if [ $run = 0 ]; then first=$took; else sum=$((sum + took)); fi
+done
+stop "$server"
+ok "four more programs from the same ports: $sum segments, the first one $first" test $sum -le $((4 * first + 30))
 done_testing
