@@ -16,6 +16,7 @@
 #include "base/guard.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "net/rtnl.h"
 #include "sock/core/endpoint.h"
 #include "sock/core/errq.h"
 #include "sock/core/life.h"
@@ -45,6 +46,11 @@ struct goal {
 /* Deciding --------------------------------------------------------------------------------------
  */
 
+static uint8_t steps_of(const struct sl_sock *sk)
+{
+	return sk->nonblock ? NEIGH_STEPS_NONBLOCK : NEIGH_STEPS;
+}
+
 /* Looks for the neighbour. A connection may start without it: the SYN, which is lost, has the
  * kernel resolve it, and goes once more when it is known (opening.c), or, where the neighbour may
  * be away with the link, when its timer says so. False: no memory. */
@@ -56,8 +62,18 @@ static bool find_neigh(const struct sl_sock *sk, uint32_t ifindex, const struct 
 	uint32_t seq;
 
 	if (n && !sl_neigh_read(n, mac, &seq) && !sl_port_restarts(g->port))
-		g->neigh_steps = sk->nonblock ? NEIGH_STEPS_NONBLOCK : NEIGH_STEPS;
+		g->neigh_steps = steps_of(sk);
 	return n != NULL;
+}
+
+/* True: the SYN met no neighbour, though find_neigh() did. The keeper has heard meanwhile that the
+ * kernel has forgotten it. */
+static bool has_lost_neigh(const struct sl_tconn *c, const struct goal *g)
+{
+	const struct sl_dst *d = c->path ? c->path->d : NULL;
+
+	return !c->neigh_steps && d && !c->path->leg && d->leg && d->neigh && !d->mac_ok &&
+	       !sl_port_restarts(g->port);
 }
 
 static uint32_t device_for(const struct sl_sock *sk, const struct sl_addr *dst, uint32_t scope)
@@ -151,6 +167,11 @@ static int open_conn(struct sl_sock *sk, struct sl_tconn *c, const struct goal *
 		sl_tcp_fini(&c->tcp);
 	}
 	sl_lane_tcp_done(lane);
+	if (err == 0 && sl_unlikely(has_lost_neigh(c, g))) {
+		c->neigh_steps = steps_of(sk);
+		sl_opening_add();
+		sl_rtnl_wake(); /* it may have resolved it already, and sleep */
+	}
 	if (err == 0)
 		sl_sock_notify(sk, 0);
 	sl_lane_unlock(lane);
