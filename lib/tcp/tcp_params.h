@@ -6,7 +6,7 @@
 #include "base/base.h"
 
 /* The caller reads most of them from /proc/sys/net/ipv4/tcp_*, so that an offloaded program behaves
- * as the machine is configured. */
+ * as the machine is configured. They may change at any time, a word of eight bytes at once. */
 struct sl_tcp_params {
 	uint32_t rmem_min, rmem_default, rmem_max; /* tcp_rmem, bytes */
 	uint32_t wmem_min, wmem_default, wmem_max;
@@ -41,7 +41,7 @@ struct sl_tcp_params {
 	uint32_t challenge_ack_limit; /* per second, for the whole host */
 	uint32_t max_syn_rate;        /* SYNs per second, the rest is dropped; 0: no limit */
 	uint32_t invalid_ratelimit_ms;
-	char congestion[16]; /* "cubic" */
+	_Alignas(8) char congestion[16]; /* "cubic" */
 	/* ip_local_port_range; 0: only the kernel can choose a port number (see
 	 * sock/stream/tcp_port.c) */
 	uint16_t port_min, port_max;

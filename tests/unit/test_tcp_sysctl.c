@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "base/settings.h"
 #include "sock/stream/tcp_sysctl.h"
 
 static char dir[] = "/tmp/sluice-sysctl.XXXXXX";
@@ -128,6 +129,29 @@ static void test_the_machine_has_them(void **state)
 	assert_true(p.wmem_max >= p.wmem_min);
 }
 
+/* What changes later is stored; a directory that cannot be read any more changes nothing. */
+static void test_follow(void **state)
+{
+	(void)state;
+	sl_settings.tcp_cc_algo = -1; /* as the machine */
+	sl_settings.tcp_timestamp_option = 2;
+	sl_settings.window_scaling = -2;
+	file("tcp_rmem", "5000 200000 7000000");
+	file("tcp_congestion_control", "cubic\n");
+	sl_tcp_sysctl_read(&p, dir);
+	assert_int_equal(p.sack, 1);
+	file("tcp_sack", "0\n");
+	file("tcp_congestion_control", "reno\n");
+	file("tcp_rmem", "5000 300000 7000000");
+	for (int i = 0; i < 2; i++) {
+		sl_tcp_sysctl_follow(&p, i ? "/nonexistent" : dir);
+		assert_int_equal(p.sack, 0);
+		assert_int_equal(p.rmem_default, 300000);
+		assert_string_equal(p.congestion, "reno");
+	}
+	remove_all();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -135,6 +159,7 @@ int main(void)
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_nonsense_keeps_the_default),
 		cmocka_unit_test(test_the_machine_has_them),
+		cmocka_unit_test(test_follow),
 	};
 	int failed;
 

@@ -62,7 +62,9 @@
 #define FAST_MORE 2048u
 
 static int epfd = -1;     /* holds the descriptors of sl_keeper_watch_fd() */
-static int stats_fd = -1; /* tells when a process wrote to the file of the counters */
+static int written_fd = -1; /* tells when a process wrote to the file of the counters, or changed a
+			       setting of the machine */
+static int settings_wd = -1; /* its watch of these */
 static pthread_t thread;
 static bool running, ending;
 static uint32_t tid; /* the keeper's thread ID; 0: it does not run yet */
@@ -152,13 +154,26 @@ static void serve_reader(void)
 	run_jobs(SL_JOB_READER, sl_now_ns());
 }
 
-static void on_stats_written(uint32_t events)
+/* What was written: the file of the counters, or a setting of the machine. */
+static void on_written(uint32_t events)
 {
-	char buf[4096];
+	char buf[4096] __attribute__((aligned(8)));
+	bool stats = false, settings = false;
+	long n;
 
-	while (sl_sys_read(stats_fd, buf, sizeof(buf)) > 0)
-		;
-	serve_reader();
+	while ((n = sl_sys_read(written_fd, buf, sizeof(buf))) > 0) {
+		const struct inotify_event *e;
+
+		for (long at = 0; at < n; at += (long)(sizeof(*e) + e->len)) {
+			e = (const struct inotify_event *)(const void *)(buf + at);
+			settings |= e->wd == settings_wd || e->mask & IN_Q_OVERFLOW;
+			stats |= e->wd != settings_wd;
+		}
+	}
+	if (stats)
+		serve_reader();
+	if (settings)
+		run_jobs(SL_JOB_SYSCTL, sl_now_ns());
 }
 
 static void on_net(uint32_t events)
@@ -500,18 +515,20 @@ static void reset(void)
 	tid = 0;
 }
 
-/* Watches the file of the counters for writes by others; our own, by the mapping, make no event.
+/* Watches the file of the counters for writes by others (our own, by the mapping, make no event) and
+ * the machine's settings of this network namespace.
  * Without inotify the keeper looks at the file once a second, as long as something moves. Closing
  * the inotify descriptor takes a grace period of the kernel's (15 ms, hundreds at load). A killed
  * process closes its highest number first, so this one is made first, to be the lowest: processes
  * that watch another descriptor for our death need not wait for it. */
 void sl_keeper_prepare(void)
 {
-	if (!sl_stats_path()[0])
+	written_fd = sl_fd_keep((int)sl_sys(SYS_inotify_init1, IN_CLOEXEC | IN_NONBLOCK));
+	if (written_fd < 0)
 		return;
-	stats_fd = sl_fd_keep((int)sl_sys(SYS_inotify_init1, IN_CLOEXEC | IN_NONBLOCK));
-	if (stats_fd >= 0)
-		sl_sys(SYS_inotify_add_watch, stats_fd, sl_stats_path(), IN_MODIFY);
+	if (sl_stats_path()[0])
+		sl_sys(SYS_inotify_add_watch, written_fd, sl_stats_path(), IN_MODIFY);
+	settings_wd = (int)sl_sys(SYS_inotify_add_watch, written_fd, "/proc/sys/net/ipv4", IN_MODIFY);
 }
 
 static void close_fd(int *fd)
@@ -523,7 +540,7 @@ static void close_fd(int *fd)
 
 static void close_epoll(void)
 {
-	close_fd(&stats_fd);
+	close_fd(&written_fd);
 	close_fd(&epfd);
 	unwatch_all();
 }
@@ -534,8 +551,8 @@ int sl_keeper_open(void)
 	if (epfd < 0)
 		return -EMFILE;
 	sl_keeper_watch_fd(sl_net_fd(), EPOLLIN, on_net);
-	if (stats_fd >= 0)
-		sl_keeper_watch_fd(stats_fd, EPOLLIN, on_stats_written);
+	if (written_fd >= 0)
+		sl_keeper_watch_fd(written_fd, EPOLLIN, on_written);
 	sl_stats_sweep_begin();
 	return 0;
 }

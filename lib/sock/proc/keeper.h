@@ -11,6 +11,7 @@
 #define SL_JOB_WOKEN  (1u << 2) /* each time that it wakes */
 #define SL_JOB_EVENTS (1u << 3) /* after it has served its descriptors */
 #define SL_JOB_READER (1u << 4) /* a process has written a wish to the file of the counters */
+#define SL_JOB_SYSCTL (1u << 5) /* a file in /proc/sys/net/ipv4 was written */
 
 #define SL_JOB_SECOND_NS 1000000000ull
 

@@ -563,6 +563,11 @@ int sl_tconn_init(void)
 	return 0;
 }
 
+void sl_tconn_follow_settings(void)
+{
+	sl_tcp_sysctl_follow(&sl_tcp_params, SL_TCP_SYSCTL_DIR);
+}
+
 void sl_tconn_undo(void)
 {
 	if (slab_fd >= 0)

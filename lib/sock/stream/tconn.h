@@ -162,6 +162,8 @@ bool sl_tconn_end_over(const struct sl_tcp_key *key);
 void sl_tconn_make_way(struct sl_tcp_host *h, const struct sl_tcp_key *key);
 /* True: any connection is in use. */
 bool sl_tconn_in_use(void);
+/* The keeper reads the machine's settings of TCP again. */
+void sl_tconn_follow_settings(void);
 /* Calls fn for each connection in use, with no lock held. */
 void sl_tconn_for_each(void (*fn)(struct sl_tconn *c, void *arg), void *arg);
 int sl_tconn_take_error(struct sl_tconn *c); /* c->error, once. Lane held. */

@@ -120,6 +120,7 @@ static void apply(struct sl_tcp_params *p, const struct entry *e, const char *te
 /* The kernel's choice when we have it, too. */
 static void congestion(struct sl_tcp_params *p, const char *dir)
 {
+	static char said[FILE_BYTES];
 	char buf[FILE_BYTES];
 
 	if (!read_file(dir, "tcp_congestion_control", buf))
@@ -131,6 +132,9 @@ static void congestion(struct sl_tcp_params *p, const char *dir)
 			return;
 		}
 	}
+	if (strcmp(said, buf) == 0)
+		return;
+	memcpy(said, buf, sizeof(said));
 	sl_info("tcp",
 		"net.ipv4.tcp_congestion_control is %s, which is not done in user space: %s "
 		"instead (a program that sets TCP_CONGESTION itself has the kernel's)",
@@ -186,4 +190,24 @@ void sl_tcp_sysctl_read(struct sl_tcp_params *p, const char *dir)
 	/* tcp_ecn: 1 asks and answers, 2 answers. */
 	p->ecn_out = p->ecn == 1;
 	p->ecn_in = p->ecn != 0;
+}
+
+void sl_tcp_sysctl_follow(struct sl_tcp_params *p, const char *dir)
+{
+	typedef uint64_t __attribute__((may_alias)) word;
+	struct sl_tcp_params now = {0};
+	const word *from = (const word *)&now;
+	word *to = (word *)p;
+	char buf[FILE_BYTES];
+
+	_Static_assert(sizeof(now) % sizeof(word) == 0, "whole words");
+	/* A name is in one word, so that no reader sees a half of it. */
+	_Static_assert(offsetof(struct sl_tcp_params, congestion) % sizeof(word) == 0, "aligned");
+	if (!read_file(dir, "tcp_rmem", buf))
+		return;
+	sl_tcp_sysctl_read(&now, dir);
+	sl_tcp_settings_apply(&now);
+	for (unsigned i = 0; i < sizeof(now) / sizeof(word); i++)
+		if (to[i] != from[i])
+			sl_store(&to[i], from[i]);
 }
