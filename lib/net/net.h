@@ -120,7 +120,7 @@ typedef void (*sl_leg_finder)(void *lane, struct sl_dst *dst);
 struct sl_dst_cache {
 	struct sl_dst dst[SL_DST_SETS][SL_DST_WAYS];
 	uint8_t next[SL_DST_SETS]; /* which way to evict next */
-	struct sl_span_asks asks;       /* about peers that have proved nothing yet */
+	struct sl_span_asks asks;  /* about peers that have proved nothing yet */
 	uint32_t naged;            /* old answers that the keeper must ask for again */
 	struct sl_route_key aged[SL_DST_AGED];
 };

@@ -61,9 +61,9 @@
 #define FAST_LESS 4u        /* such looks in a row in vain */
 #define FAST_MORE 2048u
 
-static int epfd = -1;     /* holds the descriptors of sl_keeper_watch_fd() */
-static int written_fd = -1; /* tells when a process wrote to the file of the counters, or changed a
-			       setting of the machine */
+static int epfd = -1;        /* holds the descriptors of sl_keeper_watch_fd() */
+static int written_fd = -1;  /* tells when a process wrote to the file of the counters, or changed a
+				setting of the machine */
 static int settings_wd = -1; /* its watch of these */
 static pthread_t thread;
 static bool running, ending;
@@ -515,12 +515,12 @@ static void reset(void)
 	tid = 0;
 }
 
-/* Watches the file of the counters for writes by others (our own, by the mapping, make no event) and
- * the machine's settings of this network namespace.
- * Without inotify the keeper looks at the file once a second, as long as something moves. Closing
- * the inotify descriptor takes a grace period of the kernel's (15 ms, hundreds at load). A killed
- * process closes its highest number first, so this one is made first, to be the lowest: processes
- * that watch another descriptor for our death need not wait for it. */
+/* Watches the file of the counters for writes by others (our own, by the mapping, make no event)
+ * and the machine's settings of this network namespace. Without inotify the keeper looks at the
+ * file once a second, as long as something moves. Closing the inotify descriptor takes a grace
+ * period of the kernel's (15 ms, hundreds at load). A killed process closes its highest number
+ * first, so this one is made first, to be the lowest: processes that watch another descriptor for
+ * our death need not wait for it. */
 void sl_keeper_prepare(void)
 {
 	written_fd = sl_fd_keep((int)sl_sys(SYS_inotify_init1, IN_CLOEXEC | IN_NONBLOCK));
@@ -528,7 +528,8 @@ void sl_keeper_prepare(void)
 		return;
 	if (sl_stats_path()[0])
 		sl_sys(SYS_inotify_add_watch, written_fd, sl_stats_path(), IN_MODIFY);
-	settings_wd = (int)sl_sys(SYS_inotify_add_watch, written_fd, "/proc/sys/net/ipv4", IN_MODIFY);
+	settings_wd =
+		(int)sl_sys(SYS_inotify_add_watch, written_fd, "/proc/sys/net/ipv4", IN_MODIFY);
 }
 
 static void close_fd(int *fd)

@@ -11,9 +11,9 @@
  * the caller's network namespace). A file that is missing, or has no sense, keeps its default. */
 void sl_tcp_sysctl_read(struct sl_tcp_params *p, const char *dir);
 
-/* Reads all again, with the SLUICE_* settings, and stores what has changed: other threads may read p
- * meanwhile. Leaves all as it is where dir cannot be read (any more: chroot(2), Landlock). One thread
- * at a time. */
+/* Reads all again, with the SLUICE_* settings, and stores what has changed: other threads may read
+ * p meanwhile. Leaves all as it is where dir cannot be read (any more: chroot(2), Landlock). One
+ * thread at a time. */
 void sl_tcp_sysctl_follow(struct sl_tcp_params *p, const char *dir);
 
 /* Overrides the machine's values with those of the SLUICE_* settings. */
