@@ -46,6 +46,10 @@ bool sl_tlisten_to_kernel(struct sl_sock *sk, enum sl_reason reason)
 {
 	struct sl_tlisten *l = sk->lsn;
 
+	if (l->ended) { /* nobody accepts any more */
+		sl_tlisten_stop(sk);
+		return true;
+	}
 	if (!sl_tlisten_drains(l))
 		begin(sk, reason);
 	sl_tlisten_give(sk);

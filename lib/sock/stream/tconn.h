@@ -99,6 +99,7 @@ struct sl_tlisten {
 	 * each may be set in any of the last three. */
 	bool others;            /* other processes get its queue when it leaves */
 	bool part;              /* counted among the processes that serve the listener */
+	bool ended;             /* shutdown(2) has ended it: connections that wait are reset */
 	uint32_t accepted;      /* connections accepted; lane held */
 	uint32_t forked;        /* accepted connections that only children used; atomic */
 	uint32_t seen;          /* `accepted` at the keeper's last look */

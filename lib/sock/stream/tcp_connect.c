@@ -565,6 +565,23 @@ static int shutdown_conn(struct sl_sock *sk, struct sl_lane *lane, int how)
 	return err;
 }
 
+/* The kernel has ended the listener (inet_shutdown(), inet_csk_listen_stop()): so do we, and the
+ * kernel's socket answers from now on. */
+static void end_listener(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+	bool there = false;
+
+	if (sl_sock_lock(sk, &lane)) {
+		there = sk->lsn;
+		if (there)
+			sk->lsn->ended = true;
+		sl_lane_unlock(lane);
+	}
+	if (there)
+		sl_sock_kernel(sk, SL_REASON_RUNTIME);
+}
+
 int sl_tcp_sock_shutdown(struct sl_sock *sk, int fd, int how)
 {
 	struct sl_lane *lane;
@@ -579,8 +596,8 @@ int sl_tcp_sock_shutdown(struct sl_sock *sk, int fd, int how)
 		return err;
 	/* A listener stops listening; what is not connected is shut nevertheless. */
 	err = sl_sysi(SYS_shutdown, fd, how);
-	if (err == 0 && sk->lsn && how != SHUT_WR)
-		sl_sock_kernel(sk, SL_REASON_RUNTIME);
+	if (err == 0 && how != SHUT_WR)
+		end_listener(sk);
 	if (err == -ENOTCONN && sl_sock_lock(sk, &lane)) {
 		sk->shut |= (uint8_t)(how + 1);
 		sl_sock_notify(sk, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLHUP);
