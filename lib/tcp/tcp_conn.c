@@ -12,6 +12,7 @@
 #include "tcp/loss/tcp_rate.h"
 #include "tcp/loss/tcp_rtt.h"
 #include "tcp/tcp_ack.h"
+#include "tcp/tcp_chrono.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_hash.h"
 #include "tcp/tcp_host.h"
@@ -86,6 +87,44 @@ struct sl_tcp_trouble *sl_tcp_trouble_new(struct sl_tcp *c)
 	}
 	t->undo_marker = c->iss;
 	return t;
+}
+
+/* What holds a connection up (tcp_chrono.h). Time is counted in units of 1,024 us, as Linux counts
+ * it in jiffies. --------------------------------------------------------------------------------
+ */
+
+static uint32_t now_units(const struct sl_tcp *c)
+{
+	return (uint32_t)(c->host->now_us >> SL_TCP_UNIT_BITS);
+}
+
+void sl_tcp_chrono_set(struct sl_tcp *c, enum sl_tcp_chrono to)
+{
+	uint32_t now = now_units(c), units = now - c->chrono_at;
+
+	if (c->chrono != SL_CHRONO_IDLE)
+		c->busy += units;
+	if (sl_unlikely(c->chrono == SL_CHRONO_RWND))
+		sl_tcp_trouble(c)->rwnd_limited += units;
+	else if (sl_unlikely(c->chrono == SL_CHRONO_SNDBUF))
+		sl_tcp_trouble(c)->sndbuf_limited += units;
+	c->chrono_at = now;
+	c->chrono = to & 3;
+}
+
+struct sl_tcp_chrono_times sl_tcp_chrono_times(const struct sl_tcp *c)
+{
+	uint64_t open = c->chrono != SL_CHRONO_IDLE ? now_units(c) - c->chrono_at : 0;
+	uint64_t rwnd = c->trouble ? c->trouble->rwnd_limited : 0;
+	uint64_t sndbuf = c->trouble ? c->trouble->sndbuf_limited : 0;
+
+	rwnd += c->chrono == SL_CHRONO_RWND ? open : 0;
+	sndbuf += c->chrono == SL_CHRONO_SNDBUF ? open : 0;
+	return (struct sl_tcp_chrono_times){
+		.busy_us = (c->busy + open) << SL_TCP_UNIT_BITS,
+		.rwnd_us = rwnd << SL_TCP_UNIT_BITS,
+		.sndbuf_us = sndbuf << SL_TCP_UNIT_BITS,
+	};
 }
 
 void sl_tcp_event(struct sl_tcp *c, uint32_t events)
@@ -231,7 +270,7 @@ void sl_tcp_take_syn_options(struct sl_tcp *c, const struct sl_tcp_seg *syn)
 	c->ts_ok = sl_tcp_params.timestamps && syn->opts & SL_TCPO_TS;
 	if (c->ts_ok) {
 		c->ts_recent = syn->tsval;
-		c->ts_recent_us = c->host->now_us;
+		c->ts_recent_at = sl_tcp_paws_now(c->host);
 	}
 	sl_tcp_mss_changed(c);
 	c->rcv_mss = sl_min(c->mss, (uint16_t)536);

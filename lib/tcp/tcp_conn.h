@@ -16,7 +16,8 @@ union tcp_cc_info;
 
 enum sl_tcp_ca { SL_CA_OPEN, SL_CA_DISORDER, SL_CA_CWR, SL_CA_RECOVERY, SL_CA_LOSS };
 
-#define SL_CC_PRIV 8 /* words of a congestion control's private state */
+#define SL_TCP_UNIT_BITS 10 /* of times with 32 bits that need no more than milliseconds */
+#define SL_CC_PRIV       8  /* words of a congestion control's private state */
 
 struct sl_tcp {
 	struct sl_tcp_node node; /* in the host's table; has the key */
@@ -73,6 +74,9 @@ struct sl_tcp {
 	bool urg_have : 1;  /* urg_byte holds the urgent byte, not yet taken (EPOLLPRI) */
 	bool urg_taken : 1; /* sl_tcp_read_oob() has taken the urgent byte */
 	bool urg_out : 1;
+	bool thin_lto : 1;        /* TCP_THIN_LINEAR_TIMEOUTS */
+	uint8_t chrono : 2;       /* enum sl_tcp_chrono; lib/tcp writes it, and `blocked` */
+	bool blocked : 1;         /* the program had more to write than there was room for */
 	uint32_t cwnd_usage_seq;  /* end of the window that max_in_flight (below) belongs to */
 	struct sl_tcp_opts *opts; /* NULL: all zero; sl_tcp_opt(), sl_tcp_opts() */
 	uint32_t rcvbuf, sndbuf;  /* bytes of charged memory */
@@ -112,7 +116,8 @@ struct sl_tcp {
 	/* time stamps (RFC 7323) */
 	uint32_t ts_recent;
 	uint32_t ts_off;       /* added to our clock for the time stamps we send */
-	uint64_t ts_recent_us; /* when ts_recent was taken */
+	uint32_t ts_recent_at; /* when ts_recent was taken, in units of 2^20 us */
+	uint32_t busy;         /* how long there was something to send, in units of 2^10 us */
 
 	/* RTT (RFC 6298), microseconds */
 	uint32_t srtt_us, rttvar_us, rto_us, min_rtt_us;
@@ -160,7 +165,8 @@ struct sl_tcp {
 	uint32_t
 		rack_delivered; /* value of `delivered` when the piece that arrived last was sent */
 	uint32_t cwnd_used, max_in_flight; /* RFC 7661: is the window used? */
-	uint64_t cwnd_stamp_us;            /* when the window was last fully used */
+	uint32_t cwnd_stamp; /* when the window was last fully used, in units of 2^10 us */
+	uint32_t chrono_at;  /* when `chrono` changed, in these units (tcp_chrono.c) */
 	uint64_t last_sent_us;
 	union {
 		uint64_t cc_priv[SL_CC_PRIV];

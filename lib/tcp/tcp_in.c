@@ -104,7 +104,7 @@ static bool is_paws_violated(const struct sl_tcp *c, const struct sl_tcp_arrival
 	if (!c->ts_ok || !(a->seg->opts & SL_TCPO_TS) || a->seg->flags & SL_TCP_RST)
 		return false;
 	if (!sl_seq_lt(a->seg->tsval, c->ts_recent) ||
-	    c->host->now_us - c->ts_recent_us > SL_TCP_PAWS_IDLE_US)
+	    sl_tcp_paws_now(c->host) - c->ts_recent_at > SL_TCP_PAWS_IDLE)
 		return false;
 	return !is_overtaken_ack(c, a);
 }
@@ -224,10 +224,10 @@ static void take_timestamp(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 	if (!c->ts_ok || !(a->seg->opts & SL_TCPO_TS) || sl_seq_gt(a->seq, c->rcv_wup))
 		return;
 	if (sl_seq_lt(a->seg->tsval, c->ts_recent) &&
-	    c->host->now_us - c->ts_recent_us <= SL_TCP_PAWS_IDLE_US)
+	    sl_tcp_paws_now(c->host) - c->ts_recent_at <= SL_TCP_PAWS_IDLE)
 		return;
 	c->ts_recent = a->seg->tsval;
-	c->ts_recent_us = c->host->now_us;
+	c->ts_recent_at = sl_tcp_paws_now(c->host);
 }
 
 /* How long ago the clock value was sent that the segment echoes. 0: it tells nothing. */

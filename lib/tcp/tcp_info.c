@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tcp/loss/tcp_rate.h"
+#include "tcp/tcp_chrono.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_info.h"
 #include "tcp/tcp_int.h"
@@ -107,6 +108,7 @@ static void rates(const struct sl_tcp *c, struct tcp_info *info)
 
 static void counts(const struct sl_tcp *c, struct tcp_info *info)
 {
+	struct sl_tcp_chrono_times t = sl_tcp_chrono_times(c);
 	bool syn_acked = c->snd_una != c->iss;
 
 	/* Linux' sequence numbers count SYN and FIN, but not the SYN of a SYN-ACK. */
@@ -119,6 +121,9 @@ static void counts(const struct sl_tcp *c, struct tcp_info *info)
 	info->tcpi_data_segs_out = c->data_segs_out;
 	info->tcpi_notsent_bytes = sl_tcp_unsent(c);
 	info->tcpi_delivered = c->delivered + syn_acked;
+	info->tcpi_busy_time = t.busy_us;
+	info->tcpi_rwnd_limited = t.rwnd_us;
+	info->tcpi_sndbuf_limited = t.sndbuf_us;
 }
 
 void sl_tcp_info(const struct sl_tcp *c, struct tcp_info *info)

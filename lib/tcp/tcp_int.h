@@ -11,6 +11,13 @@
 
 /* RFC 7323 5.5: ignore a ts_recent older than this. */
 #define SL_TCP_PAWS_IDLE_US (24ull * 24 * 3600 * 1000000)
+#define SL_TCP_PAWS_BITS    20 /* units of ts_recent_at */
+#define SL_TCP_PAWS_IDLE    ((uint32_t)(SL_TCP_PAWS_IDLE_US >> SL_TCP_PAWS_BITS))
+
+static inline uint32_t sl_tcp_paws_now(const struct sl_tcp_host *h)
+{
+	return (uint32_t)(h->now_us >> SL_TCP_PAWS_BITS);
+}
 
 static inline void tcp_count(struct sl_tcp_host *h, unsigned id, uint32_t n)
 {

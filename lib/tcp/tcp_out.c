@@ -13,6 +13,7 @@
 #include "tcp/loss/tcp_rack.h"
 #include "tcp/loss/tcp_rate.h"
 #include "tcp/tcp_ack.h"
+#include "tcp/tcp_chrono.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_host.h"
 #include "tcp/tcp_int.h"
@@ -367,9 +368,23 @@ static bool prepare_next(struct sl_tcp *c)
 	if (is_bare_fin(s))
 		return true;
 	len = window_takes(c, s);
-	if (!len || is_held_by_nagle(c, s))
+	if (!len) {
+		sl_tcp_chrono_start(c, SL_CHRONO_RWND);
+		return false;
+	}
+	if (sl_unlikely(c->chrono == SL_CHRONO_RWND))
+		sl_tcp_chrono_stop(c, SL_CHRONO_RWND);
+	if (is_held_by_nagle(c, s))
 		return false;
 	return len == s->len || sl_tcp_snd_split(c, c->tx_nxt, (uint16_t)len);
+}
+
+/* True: everything has been sent, the path would take more, and the program has more, but no room
+ * for it (tcp_cwnd_validate() of Linux). */
+static bool is_short_of_data(const struct sl_tcp *c)
+{
+	return c->tx_nxt == c->tx_tail && !sl_cc_is_limited(c) &&
+	       (c->state == SL_TCP_ESTABLISHED || c->state == SL_TCP_CLOSE_WAIT);
 }
 
 static void send_new(struct sl_tcp *c)
@@ -382,6 +397,8 @@ static void send_new(struct sl_tcp *c)
 		if (!prepare_next(c) || is_paced(c) || !sl_tcp_xmit_piece(c, c->tx_nxt, false))
 			return;
 	}
+	if (sl_unlikely(c->blocked) && is_short_of_data(c))
+		sl_tcp_chrono_start(c, SL_CHRONO_SNDBUF);
 }
 
 void sl_tcp_expect(struct sl_tcp *c, bool expects)

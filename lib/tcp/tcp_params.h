@@ -17,6 +17,7 @@ struct sl_tcp_params {
 	uint32_t notsent_lowat;  /* bytes; 0: none */
 	uint32_t fin_timeout_ms; /* orphaned FIN_WAIT2 */
 	uint32_t rto_min_ms, rto_max_ms;
+	bool thin_linear_timeouts;             /* TCP_THIN_LINEAR_TIMEOUTS for all */
 	uint32_t delack_min_ms, delack_max_ms; /* 40, 200 */
 	uint32_t quickack_segs;                /* ACKs sent at once at the start of a connection */
 	bool quickack;                         /* send every ACK at once */

@@ -257,7 +257,7 @@ static void set_options(struct sl_tcp *c, const struct sl_tcp_repair *r)
 	c->ts_off = r->tsval - sl_tcp_now_ms(c->host);
 	c->ts_recent = r->ts_recent;
 	/* The kernel does not tell its own: the next one is taken, whatever it is. */
-	c->ts_recent_us = c->host->now_us - (r->ts_recent ? 0 : SL_TCP_PAWS_IDLE_US + 1);
+	c->ts_recent_at = sl_tcp_paws_now(c->host) - (r->ts_recent ? 0 : SL_TCP_PAWS_IDLE + 1);
 }
 
 int sl_tcp_repair_reserve(struct sl_tcp *c, const struct sl_tcp_key *key)

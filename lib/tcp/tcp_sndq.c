@@ -4,6 +4,7 @@
 #include "base/heap.h"
 #include "tcp/loss/cc.h"
 #include "tcp/loss/tcp_rack.h"
+#include "tcp/tcp_chrono.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_int.h"
 #include "tcp/tcp_queue.h"
@@ -107,6 +108,8 @@ uint32_t sl_tcp_snd_drop(struct sl_tcp *c, uint32_t ack)
 		put_frame(c, s);
 		c->wmem -= sl_tcp_tx_charge(s->len);
 	}
+	if (c->tx_una == c->tx_nxt)
+		sl_tcp_chrono_stop(c, SL_CHRONO_BUSY);
 	return n;
 }
 
@@ -120,6 +123,7 @@ void sl_tcp_snd_free(struct sl_tcp *c)
 	c->tx_nxt = c->tx_una;
 	c->wmem = 0;
 	c->sacked_out = c->lost_out = c->retx_out = 0;
+	sl_tcp_chrono_stop(c, SL_CHRONO_BUSY);
 	sl_tcp_loss_free(c);
 }
 

@@ -10,6 +10,7 @@
 
 #include "tcp/listen/tcp_req.h"
 #include "tcp/loss/tcp_loss.h"
+#include "tcp/loss/tcp_rtt.h"
 #include "tcp/tcp_ack.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_host.h"
@@ -32,6 +33,8 @@
 #define MTU_PROBE_FROM 3u         /* time-outs: tcp_retries1 */
 #define MIN_PATH_MSS   48u
 #define REST_US        1000000u   /* then an empty queue's memory is given back */
+#define THIN_STREAM    4u         /* TCP_THIN_*: fewer segments are out */
+#define THIN_RETRIES   6u         /* TCP_THIN_LINEAR_RETRIES: then the RTO doubles after all */
 #define LATE_US        (1u << 30) /* half of what a deadline may lie ahead */
 
 /* The one timer ------------------------------------------------------------------------------- */
@@ -159,6 +162,27 @@ static uint32_t not_beyond_user_timeout(const struct sl_tcp *c, uint64_t at)
 static void arm_rto(struct sl_tcp *c)
 {
 	c->rto_at = not_beyond_user_timeout(c, c->host->now_us + c->rto_us);
+}
+
+/* A stream that never has four segments in flight hardly ever gets three duplicate ACKs, and has
+ * only its time-out: TCP_THIN_LINEAR_TIMEOUTS (tcp_retransmit_timer() and tcp_stream_is_thin() of
+ * Linux). */
+static bool is_linear(const struct sl_tcp *c)
+{
+	return (c->thin_lto || sl_tcp_params.thin_linear_timeouts) &&
+	       c->state == SL_TCP_ESTABLISHED && sl_tcp_pieces_out(c) < THIN_STREAM &&
+	       c->retries <= THIN_RETRIES;
+}
+
+/* The RTO after one that has passed. */
+static void next_rto(struct sl_tcp *c)
+{
+	if (sl_likely(!is_linear(c))) {
+		back_off(c);
+		return;
+	}
+	c->backoff = 0;
+	sl_tcp_rtt_set_rto(c);
 }
 
 /* How long so many retransmissions take, the first after base (tcp_model_timeout()). */
@@ -433,7 +457,7 @@ static bool on_rto(struct sl_tcp *c)
 	}
 	sl_tcp_loss_on_rto(c);
 	c->retries += c->retries < UINT8_MAX;
-	back_off(c);
+	next_rto(c);
 	arm_rto(c);
 	sl_tcp_want_out(c);
 	return true;

@@ -23,6 +23,7 @@ struct sl_tcp_trouble {
 	uint32_t total_retrans, dsack_dups, reord_seen, rcv_ooopack;
 	uint32_t delivered_ce; /* segments whose ACK echoed a congestion mark */
 	uint32_t reordering;   /* most segments that one was overtaken by; 0: none was */
+	uint32_t rwnd_limited, sndbuf_limited; /* units of 2^10 us (tcp_chrono.c) */
 	uint64_t bytes_retrans;
 	uint16_t total_rto; /* retransmission time-outs */
 };

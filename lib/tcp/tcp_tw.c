@@ -22,7 +22,6 @@ struct tw {
 	uint8_t rcv_wscale;
 	uint32_t snd_nxt, rcv_nxt, rcv_wnd;
 	uint32_t ts_recent, ts_off;
-	uint64_t ts_recent_us;
 	uint64_t answered_us; /* tcp_invalid_ratelimit */
 };
 _Static_assert(offsetof(struct tw, timer) == offsetof(struct sl_tcp, timer), "sl_tcp_node_of");
@@ -73,7 +72,6 @@ static void tw_new(struct sl_tcp *c, bool fin_wait2, uint32_t timeout_ms)
 	w->rcv_wnd = c->rcv_wnd;
 	w->ts_recent = c->ts_recent;
 	w->ts_off = c->ts_off;
-	w->ts_recent_us = c->ts_recent_us;
 	if (c->node.hashed)
 		sl_tcp_table_del(h, &c->node);
 	if (sl_tcp_table_add(h, &w->node) < 0) {
@@ -120,12 +118,10 @@ static bool is_paws_violated(const struct tw *w, const struct sl_tcp_seg *seg)
 	       sl_seq_lt(seg->tsval, w->ts_recent);
 }
 
-static void take_timestamp(struct sl_tcp_host *h, struct tw *w, const struct sl_tcp_seg *seg)
+static void take_timestamp(struct tw *w, const struct sl_tcp_seg *seg)
 {
-	if (w->ts_ok && seg->opts & SL_TCPO_TS) {
+	if (w->ts_ok && seg->opts & SL_TCPO_TS)
 		w->ts_recent = seg->tsval;
-		w->ts_recent_us = h->now_us;
-	}
 }
 
 static bool is_in_window(const struct tw *w, const struct sl_tcp_seg *seg)
@@ -159,7 +155,7 @@ static void fin_wait2_input(struct sl_tcp_host *h, struct tw *w, const struct sl
 	} else if (seg->flags & SL_TCP_FIN && end == w->rcv_nxt + 1) {
 		w->rcv_nxt = end;
 		w->fin_wait2 = false;
-		take_timestamp(h, w, seg);
+		take_timestamp(w, seg);
 		arm(h, w, SL_TCP_TIMEWAIT_MS);
 		w->answered_us = 0;
 		answer(h, w, seg, from);
@@ -209,7 +205,7 @@ bool sl_tcp_tw_input(struct sl_tcp_host *h, struct sl_tcp_node *n, const struct 
 		return false;
 	}
 	if (!is_paws_violated(w, seg) && seg->seq == w->rcv_nxt && !sl_seg_seqlen(seg)) {
-		take_timestamp(h, w, seg); /* an old ACK, nothing to say */
+		take_timestamp(w, seg); /* an old ACK, nothing to say */
 		return false;
 	}
 	/* "The only thing that can arrive in this state is a retransmission of the remote FIN." */

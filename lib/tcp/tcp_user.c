@@ -8,6 +8,7 @@
 #include "base/heap.h"
 #include "tcp/tcp.h"
 #include "tcp/tcp_ack.h"
+#include "tcp/tcp_chrono.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_int.h"
 #include "tcp/tcp_mem.h"
@@ -129,7 +130,7 @@ bool sl_tcp_is_short(struct sl_tcp *c)
 {
 	if (!is_open(c) || c->tx_shut || c->error || c->frozen || sl_tcp_write_room(c))
 		return false;
-	c->want_out = true;
+	c->want_out = c->blocked = true;
 	return true;
 }
 
@@ -138,7 +139,9 @@ void sl_tcp_write_space(struct sl_tcp *c)
 	if (sl_unlikely(c->starved) && sl_tcp_mem_is_starved(c))
 		return;
 	if (c->want_out && sl_tcp_write_room(c)) {
-		c->want_out = false;
+		c->want_out = c->blocked = false;
+		if (sl_unlikely(c->chrono == SL_CHRONO_SNDBUF))
+			sl_tcp_chrono_stop(c, SL_CHRONO_SNDBUF);
 		sl_tcp_event(c, SL_TCP_EV_OUT);
 	}
 }
@@ -171,6 +174,7 @@ struct sl_txseg *sl_tcp_snd_new(struct sl_tcp *c)
 	s = sl_tcp_piece(c, c->tx_tail++);
 	*s = (struct sl_txseg){.frame = SL_NO_FRAME, .seq = c->write_seq};
 	c->wmem += sl_tcp_tx_charge(0);
+	sl_tcp_chrono_start(c, SL_CHRONO_BUSY);
 	return s;
 }
 
@@ -366,7 +370,9 @@ long sl_tcp_write(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t sk
 			break;
 		took += fill(c, s, &u);
 	}
-	if ((u.n && took < WRITE_MOST) || !sl_tcp_write_room(c))
+	if (u.n && took < WRITE_MOST)
+		c->want_out = c->blocked = true;
+	else if (!sl_tcp_write_room(c))
 		c->want_out = true;
 	if (!took)
 		return u.bad ? -EFAULT : 0;

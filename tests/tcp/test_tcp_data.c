@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Scripts: data on an open connection: acknowledging, windows, Nagle, urgent data, path MTU. */
+#include <linux/tcp.h>
+
 #include "scripts.h"
 #include "tcp/tcp_icmp.h"
+#include "tcp/tcp_info.h"
 #include "tcp/tcp_user.h"
 
 /* RFC 5681 4.2, RFC 2018: a hole is told of at once, most recent block first. */
@@ -455,6 +458,68 @@ static void record_ends_a_segment(struct t *t)
 	out(t, "P. 101:151(50) ack 1");
 }
 
+/* Milliseconds of TCP_INFO's busy_time, rwnd_limited and sndbuf_limited, counted in units of 1,024
+ * us. */
+static void times(struct t *t, uint64_t busy, uint64_t rwnd, uint64_t sndbuf)
+{
+	struct tcp_info info;
+
+	sl_tcp_info(&t->c->tcp, &info);
+	check(t,
+	      info.tcpi_busy_time + 4 * MS >= busy * MS && info.tcpi_busy_time <= (busy + 4) * MS);
+	check(t, info.tcpi_rwnd_limited + 4 * MS >= rwnd * MS &&
+			 info.tcpi_rwnd_limited <= (rwnd + 4) * MS);
+	check(t, info.tcpi_sndbuf_limited + 4 * MS >= sndbuf * MS &&
+			 info.tcpi_sndbuf_limited <= (sndbuf + 4) * MS);
+}
+
+/* tcp_chrono_start() of Linux: what a connection with something to send waits for. */
+static void chrono_window(struct t *t)
+{
+	t->h->params.tlp = false;
+	t_open(t);
+	pass(t, 50 * MS);
+	t_kick(t);
+	times(t, 0, 0, 0);
+	t_write(t, 1000);
+	out(t, "P. 1:1001(1000) ack 1");
+	pass(t, 20 * MS);
+	in(t, ". 1:1(0) ack 1001 win 0");
+	pass(t, 30 * MS); /* idle */
+	t_kick(t);
+	times(t, 20, 0, 0);
+	t_write(t, 1000); /* and the window is shut */
+	pass(t, 40 * MS);
+	in(t, ". 1:1(0) ack 1001 win 257");
+	out(t, "P. 1001:2001(1000) ack 1");
+	times(t, 60, 40, 0);
+	pass(t, 10 * MS);
+	in(t, ". 1:1(0) ack 2001 win 257");
+	times(t, 70, 40, 0);
+	pass(t, 100 * MS);
+	t_kick(t);
+	times(t, 70, 40, 0);
+}
+
+/* A send buffer that is smaller than the window. */
+static void chrono_buffer(struct t *t)
+{
+	static uint8_t zero[4000];
+	struct iovec iov = {zero, sizeof(zero)};
+
+	t->h->params.tlp = false;
+	t_open(t);
+	t->c->tcp.sndbuf = 4000;
+	t->c->tcp.sndbuf_locked = true;
+	check(t, sl_tcp_write(&t->c->tcp, &iov, 1, 0, false, false) == 4000);
+	check(t, sl_tcp_write(&t->c->tcp, &iov, 1, 0, false, false) == 0);
+	t_kick(t);
+	skip(t);
+	pass(t, 30 * MS);
+	t_kick(t);
+	times(t, 30, 0, 30);
+}
+
 const struct script scripts[] = {
 	SCRIPT(nodelay_flushes_a_cork),
 	SCRIPT(record_ends_a_segment),
@@ -486,5 +551,7 @@ const struct script scripts[] = {
 	SCRIPT(user_timeout),
 	SCRIPT(pacing),
 	SCRIPT(no_shrink),
+	SCRIPT(chrono_window),
+	SCRIPT(chrono_buffer),
 	{NULL, NULL},
 };

@@ -119,6 +119,38 @@ static void rto(struct t *t)
 	quiet(t, 100 * SIM_SECOND);
 }
 
+/* TCP_THIN_LINEAR_TIMEOUTS: fewer than four segments out, and the first six time-outs are equally
+ * long (tcp_retransmit_timer() of Linux). */
+static void rto_thin(struct t *t)
+{
+	uint32_t rto;
+
+	t->h->params.tlp = false;
+	t_open(t);
+	t->c->tcp.thin_lto = true;
+	t_write(t, 1000);
+	out(t, "P. 1:1001(1000) ack 1");
+	rto = t->c->tcp.rto_us;
+	for (int i = 0; i < 7; i++)
+		out_in(t, rto, "P. 1:1001(1000) ack 1");
+	check(t, t->c->tcp.rto_us == 2 * rto);
+	out_in(t, 2 * rto, "P. 1:1001(1000) ack 1");
+}
+
+static void rto_of_four_is_not_thin(struct t *t)
+{
+	uint32_t rto;
+
+	t->h->params.tlp = false;
+	t->h->params.thin_linear_timeouts = true;
+	t_open(t);
+	t_write(t, 4000);
+	check(t, skip(t) == 4);
+	rto = t->c->tcp.rto_us;
+	out_in(t, rto, ". 1:1001(1000) ack 1");
+	check(t, t->c->tcp.rto_us == 2 * rto);
+}
+
 /* After tcp_retries2 of them the peer is given up. */
 static void rto_gives_up(struct t *t)
 {
@@ -286,6 +318,8 @@ const struct script scripts[] = {
 	SCRIPT(limited_transmit),
 	SCRIPT(tail_loss_probe),
 	SCRIPT(rto),
+	SCRIPT(rto_thin),
+	SCRIPT(rto_of_four_is_not_thin),
 	SCRIPT(rto_gives_up),
 	SCRIPT(stopped_for_long),
 	SCRIPT(spurious_rto),

@@ -76,6 +76,8 @@ LISTENER(l_syncnt, l->opts.syncnt = (uint16_t)v)
 CONN(c_window_clamp, t->window_clamp = (uint32_t)v)
 LISTENER(l_window_clamp, l->window_clamp = (uint32_t)v)
 CONN(c_quickack, (t->quickack_user = v ? 2 : 1, t->pingpong &= !v))
+CONN(c_thin_lto, t->thin_lto = v != 0)
+LISTENER(l_thin_lto, l->thin_lto = v != 0)
 CONN(c_notsent, t->notsent_lowat = (uint32_t)v)
 CONN(c_oobinline, t->oobinline = v != 0)
 CONN(c_rcvbuf, (t->rcvbuf = (uint32_t)v, t->rcvbuf_locked = true))
@@ -130,6 +132,7 @@ static const struct opt opts[] = {
 	{IPPROTO_TCP, TCP_FASTOPEN, NULL, NULL, l_fastopen},
 	{IPPROTO_TCP, TCP_FASTOPEN_CONNECT, s_tfo_connect, NULL, NULL},
 	{IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, s_tfo_no_cookie, NULL, l_tfo_no_cookie},
+	{IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, NULL, c_thin_lto, l_thin_lto},
 	{IPPROTO_TCP, TCP_INQ, s_inq, NULL, NULL},
 	{SOL_SOCKET, SO_KEEPALIVE, NULL, c_keepalive, l_keepalive},
 	{SOL_SOCKET, SO_RCVBUF, s_rcvbuf, c_rcvbuf, l_rcvbuf},
@@ -339,8 +342,8 @@ static bool track_ip(struct sl_sock *sk, int level, int name)
 
 static bool track_tcp(int name)
 {
-	return name == TCP_THIN_LINEAR_TIMEOUTS || name == TCP_THIN_DUPACK ||
-	       name == TCP_FASTOPEN_KEY;
+	/* (TCP_THIN_DUPACK does nothing since RACK: Linux checks its value and forgets it.) */
+	return name == TCP_THIN_DUPACK || name == TCP_FASTOPEN_KEY;
 }
 
 /* Refuses options that the kernel refuses on a connection, but would accept on its shadow. */

@@ -45,6 +45,7 @@ static void inherit(struct sl_tcp *c, const struct sl_tcp_listener *l)
 	c->window_clamp = l->window_clamp;
 	c->nodelay = l->nodelay;
 	c->keepalive = l->keepalive;
+	c->thin_lto = l->thin_lto;
 	/* Different padding bytes would cost no more than an allocation. */
 	/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
 	if (memcmp(&l->opts, &none, sizeof(none)))

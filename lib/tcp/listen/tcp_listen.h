@@ -25,7 +25,7 @@ struct sl_tcp_listener {
 				 it */
 	/* inherited by children */
 	uint32_t rcvbuf, sndbuf, window_clamp;
-	bool nodelay, keepalive, rcvbuf_locked, sndbuf_locked;
+	bool nodelay, keepalive, rcvbuf_locked, sndbuf_locked, thin_lto;
 	struct sl_tcp_opts opts;
 	char congestion[16];
 	bool closed; /* no more children */

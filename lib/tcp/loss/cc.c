@@ -90,6 +90,11 @@ uint32_t sl_cc_current_ssthresh(const struct sl_tcp *c)
 	return c->ssthresh > w ? c->ssthresh : w;
 }
 
+static uint32_t units(uint64_t us)
+{
+	return (uint32_t)(us >> SL_TCP_UNIT_BITS);
+}
+
 /* Call when the program has not filled the window for an RTO: takes the window half-way back to
  * what the program did use. */
 static void application_limited(struct sl_tcp *c)
@@ -101,7 +106,7 @@ static void application_limited(struct sl_tcp *c)
 		c->cwnd = (c->cwnd + used) / 2;
 	}
 	c->cwnd_used = 0;
-	c->cwnd_stamp_us = c->host->now_us;
+	c->cwnd_stamp = units(c->host->now_us);
 }
 
 void sl_cc_on_sent(struct sl_tcp *c, uint32_t in_flight)
@@ -118,13 +123,13 @@ void sl_cc_on_sent(struct sl_tcp *c, uint32_t in_flight)
 	}
 	if (sl_cc_is_limited(c)) {
 		c->cwnd_used = 0;
-		c->cwnd_stamp_us = now;
+		c->cwnd_stamp = units(now);
 		return;
 	}
 	if (in_flight > c->cwnd_used)
 		c->cwnd_used = in_flight;
-	if (sl_tcp_params.slow_start_after_idle && now - c->cwnd_stamp_us >= c->rto_us &&
-	    !c->cc->controls)
+	if (sl_tcp_params.slow_start_after_idle && !c->cc->controls &&
+	    units(now) - c->cwnd_stamp > units(c->rto_us))
 		application_limited(c);
 }
 
@@ -145,6 +150,6 @@ void sl_cc_idle_check(struct sl_tcp *c)
 		c->cwnd /= 2;
 	if (c->cwnd < least)
 		c->cwnd = least;
-	c->cwnd_stamp_us = c->host->now_us;
+	c->cwnd_stamp = units(c->host->now_us);
 	c->cwnd_used = 0;
 }

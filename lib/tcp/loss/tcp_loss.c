@@ -33,7 +33,7 @@ void sl_tcp_loss_init(struct sl_tcp *c)
 	c->loss_hint = c->rack_hint = c->tx_una;
 	c->rack_fack = c->rack_end_seq = c->high_seq = c->snd_una;
 	c->cwnd_usage_seq = c->snd_una;
-	c->cwnd_stamp_us = c->host->now_us;
+	c->cwnd_stamp = (uint32_t)(c->host->now_us >> SL_TCP_UNIT_BITS);
 	if (!c->cc)
 		c->cc = sl_cc_find(sl_tcp_params.congestion);
 	if (!c->cc)
@@ -130,7 +130,7 @@ static void undo_reduction(struct sl_tcp *c, bool unmark)
 		c->cwnd = c->ssthresh;
 	}
 	c->can_undo = false;
-	c->cwnd_stamp_us = c->host->now_us;
+	c->cwnd_stamp = (uint32_t)(c->host->now_us >> SL_TCP_UNIT_BITS);
 	tcp_count(c->host, SL_TCPC_SPURIOUS, 1);
 }
 
@@ -175,7 +175,7 @@ static void end_reduction(struct sl_tcp *c)
 		return;
 	if (c->ssthresh < SL_TCP_INFINITE_SSTHRESH && (c->ca == SL_CA_CWR || c->can_undo)) {
 		c->cwnd = c->ssthresh;
-		c->cwnd_stamp_us = c->host->now_us;
+		c->cwnd_stamp = (uint32_t)(c->host->now_us >> SL_TCP_UNIT_BITS);
 	}
 }
 

@@ -77,10 +77,16 @@ static void min_rtt(struct sl_tcp *c, uint32_t r)
 	c->min_rtt_at = now;
 }
 
+void sl_tcp_rtt_set_rto(struct sl_tcp *c)
+{
+	uint64_t rto = c->srtt_us + 4ull * c->rttvar_us;
+
+	c->rto_us = (uint32_t)sl_min(rto, sl_tcp_params.rto_max_ms * 1000ull);
+}
+
 void sl_tcp_rtt_sample(struct sl_tcp *c, uint32_t rtt_us)
 {
 	uint32_t r = rtt_us ? sl_min(rtt_us, 1u << 28) : 1;
-	uint64_t rto;
 
 	if (c->srtt_us)
 		next_sample(c, r);
@@ -88,7 +94,6 @@ void sl_tcp_rtt_sample(struct sl_tcp *c, uint32_t rtt_us)
 		first_sample(c, r);
 	c->srtt_us = sl_max(c->srtt_us, 1u);
 	min_rtt(c, r);
-	rto = c->srtt_us + 4ull * c->rttvar_us;
-	c->rto_us = (uint32_t)sl_min(rto, sl_tcp_params.rto_max_ms * 1000ull);
+	sl_tcp_rtt_set_rto(c);
 	c->backoff = 0; /* RFC 6298 5.7: Karn's, until there is a new sample */
 }
