@@ -22,6 +22,7 @@
 #define SL_TCPO_TS      (1u << 3)
 #define SL_TCPO_SACK    (1u << 4)
 #define SL_TCPO_TFO     (1u << 5) /* cookie, or with tfo_len 0 the request for one (RFC 7413) */
+#define SL_TCPO_TFO_EXP (1u << 6) /* the same by the option that was there before it (254) */
 
 #define SL_TCP_MAX_SACK 4
 #define SL_TCP_TFO_MAX  16

@@ -5,12 +5,14 @@
 
 #include <endian.h>
 
-enum { END, NOP, MSS, WSCALE, SACK_OK, SACK, TS = 8, TFO = 34 };
+enum { END, NOP, MSS, WSCALE, SACK_OK, SACK, TS = 8, TFO = 34, EXP = 254 };
 
 #define MAX_OPTS 40
 /* Nearly every segment of a connection has these and no others: NOP, NOP, time stamps. */
 #define TS_ONLY_LEN 12
 #define TS_ONLY     0x0101080a
+/* The experimental option that Fast Open had before RFC 7413 (RFC 6994). */
+#define TFO_MAGIC 0xf989
 
 static uint32_t get_be32(const uint8_t *p)
 {
@@ -54,6 +56,16 @@ static void parse_tfo(struct sl_tcp_seg *s, const uint8_t *p, size_t len)
 	memcpy(s->tfo, p, len);
 }
 
+/* Reads an experimental option, which two bytes name. */
+static void parse_exp(struct sl_tcp_seg *s, const uint8_t *p, size_t len)
+{
+	if (len < 2 || sl_get_be16(p) != TFO_MAGIC)
+		return;
+	parse_tfo(s, p + 2, len - 2);
+	if (s->opts & SL_TCPO_TFO)
+		s->opts |= SL_TCPO_TFO_EXP;
+}
+
 /* Reads an option: `len` bytes behind its kind and length. Ignores it if its length is wrong. */
 static void parse_one(struct sl_tcp_seg *s, uint8_t kind, const uint8_t *p, size_t len)
 {
@@ -83,6 +95,9 @@ static void parse_one(struct sl_tcp_seg *s, uint8_t kind, const uint8_t *p, size
 		break;
 	case TFO:
 		parse_tfo(s, p, len);
+		break;
+	case EXP:
+		parse_exp(s, p, len);
 		break;
 	}
 }
@@ -120,7 +135,9 @@ static unsigned sack_fits(const struct sl_tcp_seg *s, size_t used)
 
 static size_t tfo_len(const struct sl_tcp_seg *s)
 {
-	return ((size_t)2 + sl_min(s->tfo_len, (uint8_t)SL_TCP_TFO_MAX) + 3) & ~(size_t)3;
+	size_t head = s->opts & SL_TCPO_TFO_EXP ? 4 : 2;
+
+	return (head + sl_min(s->tfo_len, (uint8_t)SL_TCP_TFO_MAX) + 3) & ~(size_t)3;
 }
 
 /* Length of all options but SACK and Fast Open. */
@@ -164,9 +181,14 @@ static uint8_t *put_tfo(const struct sl_tcp_seg *s, uint8_t *p)
 	size_t all = tfo_len(s), len = sl_min(s->tfo_len, (uint8_t)SL_TCP_TFO_MAX);
 
 	memset(p, NOP, all);
-	p[0] = TFO;
-	p[1] = (uint8_t)(len + 2);
-	memcpy(p + 2, s->tfo, len);
+	if (s->opts & SL_TCPO_TFO_EXP) {
+		put_be32(p, (uint32_t)EXP << 24 | (uint32_t)(len + 4) << 16 | TFO_MAGIC);
+		memcpy(p + 4, s->tfo, len);
+	} else {
+		p[0] = TFO;
+		p[1] = (uint8_t)(len + 2);
+		memcpy(p + 2, s->tfo, len);
+	}
 	return p + all;
 }
 

@@ -85,7 +85,7 @@ static void begin(struct t *t, bool cookie)
 	memcpy(t->tfo, "12345678", 8);
 	t->tfo_len = 8;
 	t_client(t);
-	check(t, sl_tcp_fast_open(&t->c->tcp, t->tfo, cookie ? 8 : 0, false, 0) == 0);
+	check(t, sl_tcp_fast_open(&t->c->tcp, t->tfo, cookie ? 8 : 0, false, false, 0) == 0);
 	t_connect(t);
 	if (cookie)
 		quiet(t, 3000 * MS); /* the SYN waits for data */
@@ -197,7 +197,7 @@ static void mss_known(struct t *t)
 {
 	t->h->params.tfo = 1;
 	t_client(t);
-	check(t, sl_tcp_fast_open(&t->c->tcp, "12345678", 8, false, 536) == 0);
+	check(t, sl_tcp_fast_open(&t->c->tcp, "12345678", 8, false, false, 536) == 0);
 	t_connect(t);
 	t_write(t, 496);
 	out(t, "S 0:496(496)");

@@ -8,6 +8,7 @@
  * When the endpoint is given up while they live they get exact claims first. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/tcp.h>
 #include <pthread.h>
 
 #include "base/clock.h"
@@ -290,6 +291,8 @@ static void set_backlog(struct sl_sock *sk, int backlog)
 
 static void on_listening(struct sl_sock *sk)
 {
+	/* listen(2) sets it, too, if the machine says so (tcp_fastopen 0x400). */
+	int qlen = sl_sock_get_int(sk, IPPROTO_TCP, TCP_FASTOPEN);
 	struct sl_lane *lane;
 
 	sk->stats->state = SL_STATE_OFFLOADED;
@@ -298,6 +301,8 @@ static void on_listening(struct sl_sock *sk)
 	sl_tlisten_watch_box(sk);
 	if (!sl_sock_lock(sk, &lane))
 		return;
+	if (sk->lsn)
+		sk->lsn->tcp.tfo_qlen = (uint32_t)qlen;
 	sl_store(&sk->state, SL_STATE_OFFLOADED);
 	sl_sock_notify(sk, 0);
 	sl_lane_unlock(lane);

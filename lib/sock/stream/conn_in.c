@@ -266,6 +266,7 @@ static const struct sl_tcp_ops ops = {
 	.rest = op_rest,
 	.route = sl_conn_route,
 	.tfo_answer = op_tfo_answer,
+	.tfo_keys = sl_tcp_fastopen_keys,
 	.count = op_count,
 };
 

@@ -6,8 +6,10 @@
  * that was used longest ago of a row of four gives way. A destination to which a SYN with option or
  * data was lost twice is left alone for a while, twice as long each time (4.1.3.1). */
 #include <errno.h>
+#include <linux/tcp.h>
 
 #include "base/clock.h"
+#include "base/sys.h"
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
@@ -21,6 +23,8 @@
 #define LOSSES        2              /* so many in a row, and it is left alone */
 #define ALONE_NS      60000000000ull /* for so long, the first time */
 #define LOSSES_MAX    10
+#define TRIES_MAX     2
+#define KEY_FILE      "/proc/sys/net/ipv4/tcp_fastopen_key"
 /* Limit for a SYN's data: a SYN of the kernel's must be able to carry the same if the answer comes
  * by another route (repair_syn.c), whose MTU may be 1,500. */
 #define MSS_ALL_WAYS(key) (sl_addr_is_v4(&(key)->remote) ? 1460 : 1440)
@@ -32,6 +36,8 @@ struct entry {
 	uint16_t mss;
 	uint8_t losses; /* in a row */
 	uint8_t len;    /* 0: no cookie */
+	bool exp;       /* the cookie came by the experimental option */
+	uint8_t tries;  /* answers without a cookie: after the first that option is tried once */
 	uint8_t cookie[SL_TCP_TFO_MAX];
 };
 static struct entry table[ROWS][WAYS];
@@ -88,7 +94,10 @@ void sl_tcp_fastopen_learn(const struct sl_tcp_key *key, const struct sl_tcp_seg
 		e->mss = synack->mss;
 	if (synack->opts & SL_TCPO_TFO && synack->tfo_len) {
 		e->len = synack->tfo_len;
+		e->exp = synack->opts & SL_TCPO_TFO_EXP;
 		memcpy(e->cookie, synack->tfo, e->len);
+	} else if (!e->len && !lost && e->tries < TRIES_MAX) { /* tcp_rcv_fastopen_synack() */
+		e->exp = ++e->tries == 1;
 	}
 	if (!lost)
 		e->losses = 0;
@@ -117,8 +126,62 @@ void sl_tcp_fastopen_choose(const struct sl_sock *sk, struct sl_tcp *t,
 		return;
 	/* Without memory it is a connection as any. */
 	(void)sl_tcp_fast_open(t, e.cookie, e.len,
-			       sk->tfo_no_cookie || sl_tcp_params.tfo & TFO_NO_COOKIE,
+			       sk->tfo_no_cookie || sl_tcp_params.tfo & TFO_NO_COOKIE, e.exp,
 			       sl_min(e.mss, MSS_ALL_WAYS(key)));
+}
+
+static int hex_digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Reads a key as the kernel writes it: four groups of eight digits, each a number whose lowest byte
+ * comes first in the key. False: there is none. */
+static bool read_key(const char **text, uint8_t key[16])
+{
+	const char *p = *text;
+
+	for (unsigned i = 0; i < 16; i++, p += 2) {
+		int hi, lo;
+
+		if (i && i % 4 == 0 && *p++ != '-')
+			return false;
+		hi = hex_digit(p[0]);
+		lo = hi < 0 ? -1 : hex_digit(p[1]);
+		if (lo < 0)
+			return false;
+		key[i ^ 3] = (uint8_t)(hi << 4 | lo);
+	}
+	*text = *p == ',' ? p + 1 : p;
+	return true;
+}
+
+/* The keys of the network namespace, where this process may read them. */
+static uint8_t machine_keys(struct sl_tcp_listener *l)
+{
+	char text[96]; /* two keys */
+	const char *p = text;
+	uint8_t n = 0;
+
+	if (sl_read_text(KEY_FILE, text, sizeof(text)) <= 0)
+		return 0;
+	while (n < SL_TCP_TFO_KEYS && read_key(&p, l->tfo_key[n]))
+		n++;
+	return n;
+}
+
+/* The listener's own keys, which its socket tells to any user (TCP_FASTOPEN_KEY), else those of the
+ * machine. So a cookie is good for the kernel and for every process, and after a restart. */
+void sl_tcp_fastopen_keys(struct sl_tcp_listener *l)
+{
+	const struct sl_tlisten *lsn = sl_container_of(l, struct sl_tlisten, tcp);
+	socklen_t len = sizeof(l->tfo_key);
+
+	if (sl_sys_getsockopt(lsn->sk->fd, IPPROTO_TCP, TCP_FASTOPEN_KEY, l->tfo_key, &len) < 0)
+		len = 0;
+	l->ntfo_keys = (uint8_t)(len / sizeof(l->tfo_key[0]));
+	if (!l->ntfo_keys)
+		l->ntfo_keys = machine_keys(l);
 }
 
 bool sl_tcp_fastopen_is_on(void)

@@ -95,6 +95,7 @@ SOCK(s_ttl6, sk->ttl6 = (uint8_t)(v < 0 ? 0 : v))
 SOCK(s_pmtudisc, sk->pmtudisc = (uint8_t)v & 7)
 SOCK(s_mark, sk->mark = (uint32_t)v)
 SOCK(s_v6only, sk->v6only = v != 0)
+LISTENER(l_fastopen_key, (void)v; l->tfo_keys_us = 0)
 LISTENER(l_tfo_no_cookie, l->tfo_no_cookie = v != 0)
 SOCK(s_tfo_connect, sk->tfo_connect = v != 0)
 SOCK(s_tfo_no_cookie, sk->tfo_no_cookie = v != 0)
@@ -130,6 +131,7 @@ static const struct opt opts[] = {
 	{IPPROTO_TCP, TCP_USER_TIMEOUT, NULL, c_user_timeout, l_user_timeout},
 	{IPPROTO_TCP, TCP_NOTSENT_LOWAT, NULL, c_notsent, NULL},
 	{IPPROTO_TCP, TCP_FASTOPEN, NULL, NULL, l_fastopen},
+	{IPPROTO_TCP, TCP_FASTOPEN_KEY, NULL, NULL, l_fastopen_key},
 	{IPPROTO_TCP, TCP_FASTOPEN_CONNECT, s_tfo_connect, NULL, NULL},
 	{IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, s_tfo_no_cookie, NULL, l_tfo_no_cookie},
 	{IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, NULL, c_thin_lto, l_thin_lto},
@@ -343,7 +345,7 @@ static bool track_ip(struct sl_sock *sk, int level, int name)
 static bool track_tcp(int name)
 {
 	/* (TCP_THIN_DUPACK does nothing since RACK: Linux checks its value and forgets it.) */
-	return name == TCP_THIN_DUPACK || name == TCP_FASTOPEN_KEY;
+	return name == TCP_THIN_DUPACK;
 }
 
 /* Refuses options that the kernel refuses on a connection, but would accept on its shadow. */
@@ -399,7 +401,8 @@ static bool is_derived(const struct opt *o)
 		return o->name == SO_RCVBUF || o->name == SO_SNDBUF || o->name == SO_BINDTOIFINDEX;
 	return o->level == IPPROTO_TCP &&
 	       (o->name == TCP_MAXSEG || o->name == TCP_SYNCNT || o->name == TCP_WINDOW_CLAMP ||
-		o->name == TCP_QUICKACK || o->name == TCP_DEFER_ACCEPT || o->name == TCP_FASTOPEN);
+		o->name == TCP_QUICKACK || o->name == TCP_DEFER_ACCEPT || o->name == TCP_FASTOPEN ||
+		o->name == TCP_FASTOPEN_KEY);
 }
 
 void sl_tcp_opt_adopt(struct sl_sock *sk)
@@ -532,7 +535,8 @@ static bool is_inherited(const struct sl_sock *from, unsigned i)
 	return from->opts >> i & 1 &&
 	       (opts[i].level != SOL_SOCKET ||
 		(opts[i].name != SO_BINDTOIFINDEX && opts[i].name != SO_PRIORITY)) &&
-	       (opts[i].level != IPPROTO_TCP || opts[i].name != TCP_FASTOPEN);
+	       (opts[i].level != IPPROTO_TCP ||
+		(opts[i].name != TCP_FASTOPEN && opts[i].name != TCP_FASTOPEN_KEY));
 }
 
 void sl_tcp_opt_give(const struct sl_sock *from, int fd)

@@ -22,13 +22,15 @@
 
 struct sl_tcp_tfo {
 	bool option;  /* the SYN has the option: the cookie, or with len 0 the request for one */
+	bool exp;     /* ... by the experimental option */
 	bool data;    /* it took data along */
 	uint16_t mss; /* the peer's, of an earlier connection; 0: not known */
 	uint8_t len;
 	uint8_t cookie[SL_TCP_TFO_MAX];
 };
 
-int sl_tcp_fast_open(struct sl_tcp *c, const void *cookie, uint8_t len, bool without, uint16_t mss)
+int sl_tcp_fast_open(struct sl_tcp *c, const void *cookie, uint8_t len, bool without, bool exp,
+		     uint16_t mss)
 {
 	if (len > SL_TCP_TFO_MAX)
 		return -EINVAL;
@@ -36,6 +38,7 @@ int sl_tcp_fast_open(struct sl_tcp *c, const void *cookie, uint8_t len, bool wit
 	if (!c->tfo)
 		return -ENOMEM;
 	c->tfo->option = !without;
+	c->tfo->exp = exp;
 	c->tfo->mss = mss;
 	c->tfo->len = len;
 	if (len)
@@ -59,7 +62,7 @@ void sl_tcp_tfo_option(const struct sl_tcp *c, struct sl_tcp_seg *seg)
 {
 	if (c->state != SL_TCP_SYN_SENT || !c->tfo || !c->tfo->option || c->retries)
 		return;
-	seg->opts |= SL_TCPO_TFO;
+	seg->opts |= SL_TCPO_TFO | (c->tfo->exp ? SL_TCPO_TFO_EXP : 0);
 	seg->tfo_len = c->tfo->len;
 	memcpy(seg->tfo, c->tfo->cookie, c->tfo->len);
 }

@@ -7,9 +7,11 @@
 
 /* Call before sl_tcp_connect() for Fast Open; copies the cookie. With a cookie, the SYN waits for
  * the first sl_tcp_write(), which may be of no bytes; with len 0 the SYN asks for a cookie.
- * without: send data but no option. mss: the peer's, from an earlier connection, 0: unknown. 0,
+ * without: send data but no option. exp: by the
+ * experimental option. mss: the peer's, from an earlier connection, 0: unknown. 0,
  * -ENOMEM, -EINVAL (the cookie is too long). */
-int sl_tcp_fast_open(struct sl_tcp *c, const void *cookie, uint8_t len, bool without, uint16_t mss);
+int sl_tcp_fast_open(struct sl_tcp *c, const void *cookie, uint8_t len, bool without, bool exp,
+		     uint16_t mss);
 
 /* Inside lib/tcp ------------------------------------------------------------------------------- */
 

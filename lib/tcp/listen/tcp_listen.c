@@ -116,7 +116,6 @@ static bool is_tfo_good(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 			const struct sl_tcp_key *key, const struct sl_tcp_seg *syn)
 {
 	bool option = syn->opts & SL_TCPO_TFO, good;
-	uint8_t cookie[SL_TCP_TFO_COOKIE];
 
 	if (option && !syn->tfo_len)
 		tcp_count(h, SL_TCPC_TFO_COOKIE_REQD, 1);
@@ -130,9 +129,7 @@ static bool is_tfo_good(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 		return true;
 	if (!option || !syn->tfo_len)
 		return false;
-	sl_tcp_tfo_cookie(h, key, cookie);
-	good = syn->tfo_len == SL_TCP_TFO_COOKIE &&
-	       memcmp(cookie, syn->tfo, SL_TCP_TFO_COOKIE) == 0;
+	good = sl_tcp_tfo_is_cookie(h, l, key, syn);
 	tcp_count(h, good ? SL_TCPC_TFO_PASSIVE : SL_TCPC_TFO_PASSIVE_FAIL, 1);
 	return good;
 }

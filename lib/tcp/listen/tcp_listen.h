@@ -9,6 +9,7 @@
 
 /* Bytes of memory for a request (sl_tcp_ops.req_new). */
 #define SL_TCP_REQ_BYTES 232
+#define SL_TCP_TFO_KEYS  2
 
 /* Embedded in an object of the owner, which sets the options; host held. */
 struct sl_tcp_listener {
@@ -20,7 +21,12 @@ struct sl_tcp_listener {
 	uint32_t defer_accept_s; /* TCP_DEFER_ACCEPT, 0: off */
 	uint32_t tfo_qlen;       /* TCP_FASTOPEN, 0: off */
 	uint32_t ntfo;           /* Fast Open children whose handshake is not complete */
-	bool tfo_no_cookie;   /* TCP_FASTOPEN_NO_COOKIE: accept data with a SYN without a cookie */
+	bool tfo_no_cookie; /* TCP_FASTOPEN_NO_COOKIE: accept data with a SYN without a cookie */
+	/* Keys of Fast Open's cookies: the first makes them, each is believed
+	 * (sl_tcp_ops.tfo_keys); 0 of them: a key of this host's own */
+	uint8_t tfo_key[SL_TCP_TFO_KEYS][16];
+	uint8_t ntfo_keys;
+	uint64_t tfo_keys_us; /* when they were asked for; 0: never */
 	uint64_t overflow_us; /* when a cookie was last sent: cookies are accepted for a while after
 				 it */
 	/* inherited by children */

@@ -14,7 +14,8 @@
 #include "tcp/tcp_state.h"
 #include "tcp/tcp_table.h"
 
-#define SYNACK_US 1000000ull /* RFC 6298 2.1 */
+#define SYNACK_US   1000000ull /* RFC 6298 2.1 */
+#define TFO_KEYS_US 1000000ull /* a key that the machine changes is followed as fast */
 
 _Static_assert(offsetof(struct sl_tcp_req, timer) == sizeof(struct sl_tcp_node), "sl_tcp_node_of");
 
@@ -36,15 +37,52 @@ bool sl_tcp_wants_ecn(const struct sl_tcp_seg *syn)
 	       (syn->flags & (SL_TCP_ECE | SL_TCP_CWR)) == (SL_TCP_ECE | SL_TCP_CWR);
 }
 
-void sl_tcp_tfo_cookie(struct sl_tcp_host *h, const struct sl_tcp_key *key,
-		       uint8_t cookie[SL_TCP_TFO_COOKIE])
+static void read_tfo_keys(struct sl_tcp_host *h, struct sl_tcp_listener *l)
+{
+	if (!h->ops->tfo_keys || (l->tfo_keys_us && h->now_us - l->tfo_keys_us < TFO_KEYS_US))
+		return;
+	l->tfo_keys_us = h->now_us;
+	h->ops->tfo_keys(l);
+}
+
+/* The cookie that Linux makes by this key (__tcp_fastopen_cookie_gen_cipher()): SipHash of the
+ * addresses as they are in the SYN. */
+static uint64_t tfo_hash(const uint8_t secret[16], const struct sl_tcp_key *key)
 {
 	struct {
-		struct sl_addr local, remote;
-	} who = {key->local, key->remote};
-	uint64_t v = sl_tcp_siphash(h->key, &who, sizeof(who));
+		struct sl_addr remote, local;
+	} path = {key->remote, key->local};
+	uint32_t v4[2] = {key->remote.w[3], key->local.w[3]};
 
+	if (sl_addr_is_v4(&key->remote))
+		return sl_tcp_siphash(secret, v4, sizeof(v4));
+	return sl_tcp_siphash(secret, &path, sizeof(path));
+}
+
+void sl_tcp_tfo_cookie(struct sl_tcp_host *h, struct sl_tcp_listener *l,
+		       const struct sl_tcp_key *key, uint8_t cookie[SL_TCP_TFO_COOKIE])
+{
+	uint64_t v;
+
+	read_tfo_keys(h, l);
+	v = htole64(tfo_hash(l->ntfo_keys ? l->tfo_key[0] : h->key, key));
 	memcpy(cookie, &v, SL_TCP_TFO_COOKIE);
+}
+
+bool sl_tcp_tfo_is_cookie(struct sl_tcp_host *h, struct sl_tcp_listener *l,
+			  const struct sl_tcp_key *key, const struct sl_tcp_seg *syn)
+{
+	uint64_t v;
+
+	if (syn->tfo_len != SL_TCP_TFO_COOKIE)
+		return false;
+	read_tfo_keys(h, l);
+	memcpy(&v, syn->tfo, SL_TCP_TFO_COOKIE);
+	v = le64toh(v);
+	for (unsigned i = 0; i < l->ntfo_keys; i++)
+		if (v == tfo_hash(l->tfo_key[i], key))
+			return true;
+	return !l->ntfo_keys && v == tfo_hash(h->key, key);
 }
 
 static struct sl_tcp_seg synack_of(struct sl_tcp_host *h, const struct sl_tcp_req *r,
@@ -70,9 +108,9 @@ static struct sl_tcp_seg synack_of(struct sl_tcp_host *h, const struct sl_tcp_re
 		s.tsecr = r->ts_recent;
 	}
 	if (r->tfo_asked) {
-		s.opts |= SL_TCPO_TFO;
+		s.opts |= SL_TCPO_TFO | (r->syn.opts & SL_TCPO_TFO_EXP);
 		s.tfo_len = SL_TCP_TFO_COOKIE;
-		sl_tcp_tfo_cookie(h, &r->node.key, s.tfo);
+		sl_tcp_tfo_cookie(h, r->l, &r->node.key, s.tfo);
 	}
 	return s;
 }

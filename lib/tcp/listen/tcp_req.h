@@ -47,8 +47,11 @@ bool sl_tcp_wants_ecn(const struct sl_tcp_seg *syn);
 void sl_tcp_send_synack(struct sl_tcp_host *h, const struct sl_tcp_req *r, uint32_t tsval,
 			void *from);
 /* RFC 7413 4.1.2: the cookie depends on the client's address only, so all its ports may use it. */
-void sl_tcp_tfo_cookie(struct sl_tcp_host *h, const struct sl_tcp_key *key,
-		       uint8_t cookie[SL_TCP_TFO_COOKIE]);
+void sl_tcp_tfo_cookie(struct sl_tcp_host *h, struct sl_tcp_listener *l,
+		       const struct sl_tcp_key *key, uint8_t cookie[SL_TCP_TFO_COOKIE]);
+/* True: the SYN has a cookie by one of l's keys. */
+bool sl_tcp_tfo_is_cookie(struct sl_tcp_host *h, struct sl_tcp_listener *l,
+			  const struct sl_tcp_key *key, const struct sl_tcp_seg *syn);
 /* Handles a segment for the request n. The ACK that ends the handshake makes a child of it. n may
  * be gone afterwards. True: the frame was kept. */
 bool sl_tcp_req_input(struct sl_tcp_host *h, struct sl_tcp_node *n, struct sl_tcp_arrival *a);
