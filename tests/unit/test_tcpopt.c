@@ -92,6 +92,29 @@ static void test_sack_blocks(void **state)
 	assert_int_equal(sl_tcpopt_build(&s, out), 0);
 }
 
+/* The option that Fast Open had before RFC 7413: kind 254 with the magic number 0xF989. */
+static void test_fast_open_experimental(void **state)
+{
+	const unsigned want = SL_TCPO_TFO | SL_TCPO_TFO_EXP;
+	uint8_t asks[] = {254, 4, 0xf9, 0x89}, gives[] = {254, 8, 0xf9, 0x89, 1, 2, 3, 4};
+	struct sl_tcp_seg s = {.opts = (uint8_t)want}, r;
+	uint8_t out[40];
+
+	r = read_opts(asks, sizeof(asks));
+	assert_int_equal(r.opts, want);
+	assert_int_equal(r.tfo_len, 0);
+	r = read_opts(gives, sizeof(gives));
+	assert_int_equal(r.opts, want);
+	assert_int_equal(r.tfo_len, 4);
+	assert_memory_equal(r.tfo, gives + 4, 4);
+	assert_int_equal(sl_tcpopt_build(&r, out), sizeof(gives));
+	assert_memory_equal(out, gives, sizeof(gives));
+	assert_int_equal(sl_tcpopt_build(&s, out), sizeof(asks));
+	assert_memory_equal(out, asks, sizeof(asks));
+	asks[2] = 0; /* another experiment */
+	assert_int_equal(read_opts(asks, sizeof(asks)).opts, 0);
+}
+
 static void test_fast_open(void **state)
 {
 	struct sl_tcp_seg s = {.opts = SL_TCPO_TFO}, r;
@@ -228,6 +251,7 @@ int main(void)
 		cmocka_unit_test(test_time_stamps_alone),
 		cmocka_unit_test(test_sack_blocks),
 		cmocka_unit_test(test_fast_open),
+		cmocka_unit_test(test_fast_open_experimental),
 		cmocka_unit_test(test_wrong_lengths),
 		cmocka_unit_test(test_the_walk_ends),
 		cmocka_unit_test(test_every_mix),
