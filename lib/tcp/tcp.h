@@ -142,8 +142,8 @@ struct sl_tcp_ops {
 	 * for next time. lost: the peer answered only a SYN without option and data. May be NULL.
 	 */
 	void (*tfo_answer)(struct sl_tcp *c, const struct sl_tcp_seg *synack, bool lost);
-	/* Sets l->tfo_key and l->ntfo_keys, which a SYN with the Fast Open option needs; at most once
-	 * a second for each listener. May be NULL: each host has a key of its own. */
+	/* Sets l->tfo_key and l->ntfo_keys, which a SYN with the Fast Open option needs; at most
+	 * once a second for each listener. May be NULL: each host has a key of its own. */
 	void (*tfo_keys)(struct sl_tcp_listener *l);
 	/* Adds n to counter id (enum sl_tcp_count); the caller keeps the counters. */
 	void (*count)(struct sl_tcp_host *h, unsigned id, uint32_t n);
