@@ -156,9 +156,10 @@ int sl_sys_ppoll_cancel(struct pollfd *fds, unsigned nfds, const struct timespec
 			ts = (struct timespec){0, 0};
 	}
 	r = sl_sys_cancel(SYS_ppoll, fds, nfds, left, sigmask, 8);
+	if (sl_unlikely(r == -EINVAL))
+		r = poll_by_select(fds, nfds, left, sigmask, true);
 	sl_held_sleep = NULL;
-	return (int)(sl_unlikely(r == -EINVAL) ? poll_by_select(fds, nfds, left, sigmask, true)
-					       : r);
+	return (int)r;
 }
 
 int sl_sys_mmap(void **mem, void *at, size_t bytes, int flags, int fd, long off)

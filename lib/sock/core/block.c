@@ -92,9 +92,17 @@ static bool is_merged(const struct sl_call *s)
 	return (s->sk->proto != IPPROTO_TCP && !s->sends) || sl_load(&s->sk->lsn);
 }
 
+/* signal(7): a handler without SA_RESTART ends the call, with a time-out set any does. */
+static bool interrupted(const struct sl_call *s)
+{
+	return sl_sig_intr != s->intr || (s->deadline && sl_sig_ran != s->ran);
+}
+
 /* Attempts once more and, on -EAGAIN, sleeps once. A signal ends the sleep, and its handler runs
- * when the watch is gone from the socket. The attempt's result; after a sleep -EAGAIN, or
- * ppoll(2)'s error (-EINTR). */
+ * when the watch is gone from the socket. No signal is lost between the call's beginning and the
+ * sleep: one that came before sl_hold() has been counted, one that comes later is put off and takes
+ * the sleep's time away (sl_sys_ppoll_cancel()). The attempt's result; -EINTR: a signal handler ran
+ * that ends the call; after a sleep -EAGAIN, or ppoll(2)'s error. */
 static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
 {
 	struct pollfd fds[SL_LANE_MAX_FDS + 2];
@@ -126,6 +134,8 @@ static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
 	sl_bell_prepare(w.bell);
 	pthread_cleanup_push(wake_up, &w);
 	r = attempt(arg);
+	if (r == -EAGAIN && sl_unlikely(interrupted(s)))
+		r = -EINTR;
 	if (r == -EAGAIN)
 		sl_lane_tcp_sleeps(w.lane);
 	if (r == -EAGAIN && sl_load(&w.watch.sk) && sl_load(&s->sk->lane) == w.lane &&
@@ -143,10 +153,21 @@ static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
 	return r;
 }
 
-/* signal(7): a handler without SA_RESTART ends the call, with a time-out set any does. */
-static bool interrupted(const struct sl_call *s)
+static void release(void *arg)
 {
-	return sl_sig_intr != s->intr || (s->deadline && sl_sig_ran != s->ran);
+	sl_release();
+}
+
+int sl_call_poll(const struct sl_call *s, struct pollfd *p, const struct timespec *timeout)
+{
+	static const struct timespec zero;
+	int r;
+
+	sl_hold();
+	pthread_cleanup_push(release, NULL);
+	r = sl_sys_ppoll_cancel(p, 1, interrupted(s) ? &zero : timeout, NULL);
+	pthread_cleanup_pop(1);
+	return r == 0 && interrupted(s) ? -EINTR : r;
 }
 
 ssize_t sl_call_over(const struct sl_call *s)

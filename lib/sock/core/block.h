@@ -3,7 +3,9 @@
 #ifndef SL_BLOCK_H
 #define SL_BLOCK_H
 
+#include <poll.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "base/base.h"
 
@@ -33,5 +35,10 @@ struct sl_call {
 };
 struct sl_call sl_call_begin(struct sl_sock *sk, int fd, uint64_t deadline_ns);
 ssize_t sl_call_over(const struct sl_call *s);
+/* ppoll(2) of one descriptor inside such a call: does not sleep past a signal that came since the
+ * call began. timeout: NULL waits for ever. Returns 1: it has events; 0: the time is over; -EINTR:
+ * a signal handler ran, which may be one with SA_RESTART (ask sl_call_over()). A cancellation
+ * point; call with no lock held. */
+int sl_call_poll(const struct sl_call *s, struct pollfd *p, const struct timespec *timeout);
 
 #endif

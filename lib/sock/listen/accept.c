@@ -204,11 +204,13 @@ static int from_box(struct acc *a)
 	if (ep < 0 || a->sk->rcvtimeo_ns || sl_sys_fcntl(a->fd, F_GETFL, 0) & O_NONBLOCK)
 		return r;
 	while (r == -EAGAIN && ep >= 0 && ev.data.u32 == SL_EITHER_BOX) {
-		r = (int)sl_sys_cancel(SYS_epoll_pwait, ep, &ev, 1, -1, NULL, 8);
-		if (r == -EINTR && !sl_call_over(&s))
-			r = -EAGAIN;
-		else if (r > 0)
+		struct pollfd p = {.fd = ep, .events = POLLIN};
+
+		r = sl_call_poll(&s, &p, NULL);
+		if (r > 0 && sl_sys_epoll_wait(ep, &ev, 1, 0) > 0)
 			r = take_given(a);
+		else if (r >= 0 || (r == -EINTR && !sl_call_over(&s)))
+			r = -EAGAIN;
 		ep = sl_tlisten_either(a->sk, a->fd);
 	}
 	return r;

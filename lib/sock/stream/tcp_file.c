@@ -12,6 +12,7 @@
 #include "base/heap.h"
 #include "base/sys.h"
 #include "sluice.h"
+#include "sock/core/block.h"
 #include "sock/core/iov.h"
 #include "sock/core/life.h"
 #include "sock/stream/stream.h"
@@ -157,11 +158,18 @@ static ssize_t pipe_to_stream(int in, struct sl_sock *sk, int out, size_t len, u
 }
 
 /* wait_for_space() of splice.c: 0, or -errno. SIGPIPE is the write's to send. */
-static ssize_t wait_pipe(int out, bool nowait)
+static ssize_t wait_pipe(const struct sl_call *s, int out, bool nowait)
 {
 	struct pollfd p = {.fd = out, .events = POLLOUT};
 	struct timespec zero = {0, 0};
-	int n = sl_sys_ppoll_cancel(&p, 1, nowait ? &zero : NULL, NULL);
+	int n;
+
+	if (nowait)
+		n = (int)sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8);
+	else
+		do
+			n = sl_call_poll(s, &p, NULL);
+		while (n == -EINTR && !sl_call_over(s));
 
 	return n < 0 ? n : n == 0 ? -EAGAIN : 0;
 }
@@ -196,13 +204,14 @@ static bool is_at_mark(struct sl_sock *sk)
 static ssize_t stream_to_pipe(struct sl_sock *sk, int in, int out, size_t len, bool nowait,
 			      uint8_t *buf)
 {
+	struct sl_call s = sl_call_begin(sk, in, 0);
 	size_t most = sl_min(len, (size_t)CHUNK);
 	struct iovec iov = {buf, most};
 	ssize_t n;
 
 	nowait |= (sl_sys_fcntl(out, F_GETFL, 0) & O_NONBLOCK) != 0;
 	do {
-		n = wait_pipe(out, nowait);
+		n = wait_pipe(&s, out, nowait);
 		if (n < 0)
 			return n;
 		if (is_at_mark(sk)) /* which it does not pass */
