@@ -230,7 +230,7 @@ static struct sl_stats *snapshot(const struct sl_stat_file *f)
 
 	if (!s)
 		fprintf(stderr, "sluice stat: %s: %s\n", f->path, why);
-	return s;
+	return s ? sl_stat_add_kernels(s, f->pid) : NULL;
 }
 
 static void print(const struct options *o, struct sl_stats *s, const struct sl_stat_show *show)

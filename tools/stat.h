@@ -23,6 +23,10 @@ void sl_stat_json(FILE *to, const struct sl_stats *s, const struct sl_stat_show 
 void sl_stat_prometheus(FILE *to, struct sl_stats *const *s, unsigned n,
 			const struct sl_stat_show *show);
 
+/* stat_kernel.c: adds the kernel's sockets of a program that says that it lists none of them. Takes
+ * s, which is from malloc(3), and returns it or a larger one in its place. */
+struct sl_stats *sl_stat_add_kernels(struct sl_stats *s, int pid);
+
 /* "10.0.0.1:80", "[::1]:80", "*:80" */
 #define SL_STAT_ENDPOINT_MAX (SL_ADDR_STRLEN + 10)
 const char *sl_stat_endpoint(const struct sl_addr *a, uint16_t port,

@@ -9,7 +9,7 @@
 #include "base/base.h"
 
 #define SL_STATS_MAGIC   0x534c53544154u /* "SLSTAT" */
-#define SL_STATS_VERSION 3
+#define SL_STATS_VERSION 4
 #define SL_STATS_LANES   128
 #define SL_STATS_PORTS   32
 #define SL_STATS_TAPS    4
@@ -91,6 +91,7 @@ struct sl_stats {
 	/* Written by sluice capture: a request in the socket sluice.<pid>.<number>.tap beside this
 	 * file (sock/proc/capture.c). 0: none; the process takes it and writes 0. */
 	uint32_t tap_want[SL_STATS_TAPS];
+	uint32_t kernels; /* why all sockets are the kernel's, which lists them: enum sl_reason */
 #include "base/stats.def"
 	struct sl_lane_stats lane[SL_STATS_LANES];
 	struct sl_port_stats port[SL_STATS_PORTS];
@@ -130,7 +131,11 @@ enum sl_stat_move { SL_MOVE_NONE, SL_MOVE_HAND_BACK, SL_MOVE_TAKE_OVER, SL_MOVE_
 	SL_REASON(RUNTIME, "given back at run time")                                               \
 	SL_REASON(GIVEN, "made by another program, which has it still")                            \
 	SL_REASON(STRAY, "its peer sends to another device, or in fragments")                      \
-	SL_REASON(GROUP, "bound to a multicast group and connected")
+	SL_REASON(GROUP, "bound to a multicast group and connected")                               \
+	SL_REASON(CHILD, "used in a child process, whose parent has the device; remedy: start "    \
+			 "sluiced(8), which serves children, too")                                 \
+	SL_REASON(PERMISSION, "no permission to offload (EPERM); remedy: start sluiced(8), or "    \
+			      "give the program CAP_BPF, CAP_NET_ADMIN and CAP_NET_RAW")
 enum sl_reason {
 #define SL_REASON(name, text) SL_REASON_##name,
 	SL_REASONS

@@ -16,6 +16,7 @@
 static struct {
 	uint32_t ifindex; /* 0: free */
 	unsigned times;
+	bool forbidden; /* -EPERM */
 	uint64_t until_ns;
 } refused[DEVICES];
 
@@ -52,17 +53,28 @@ bool sl_refused_add(uint32_t ifindex, int err, uint64_t now_ns)
 	if (first)
 		refused[i].times = 0;
 	refused[i].ifindex = ifindex;
+	sl_store(&refused[i].forbidden, err == -EPERM);
 	refused[i].until_ns = err == -EBUSY ? now_ns + (FIRST_NS << refused[i].times) : FOR_GOOD;
 	refused[i].times = sl_min(refused[i].times + 1, (unsigned)DOUBLED);
 	return first;
+}
+
+bool sl_refused_permission(void)
+{
+	for (unsigned i = 0; i < DEVICES; i++)
+		if (sl_load(&refused[i].forbidden))
+			return true;
+	return false;
 }
 
 void sl_refused_forget(uint32_t ifindex)
 {
 	unsigned i = find(ifindex);
 
-	if (i < DEVICES)
-		refused[i].ifindex = 0;
+	if (i == DEVICES)
+		return;
+	refused[i].ifindex = 0;
+	sl_store(&refused[i].forbidden, false);
 }
 
 void sl_refused_reset(void)

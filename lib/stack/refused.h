@@ -12,6 +12,8 @@ bool sl_refused(uint32_t ifindex, uint64_t now_ns);
 bool sl_refused_before(uint32_t ifindex);
 /* Notes that opening failed with `err` (-errno). True: for the first time, so tell the user. */
 bool sl_refused_add(uint32_t ifindex, int err, uint64_t now_ns);
+/* True: some device was refused for lack of permission. Any thread, without the lock. */
+bool sl_refused_permission(void);
 /* Call when the device was opened or has changed. */
 void sl_refused_forget(uint32_t ifindex);
 /* in a child of fork: forgets all */

@@ -363,7 +363,8 @@ static void why_anchor(const struct sl_part *part, uint32_t q, const char *step,
 	else if (err == -EPERM)
 		sl_why(why,
 		       "%s: no permission for AF_XDP sockets (needs CAP_BPF, CAP_NET_ADMIN, "
-		       "CAP_NET_RAW); remedy: run as root or give the program these capabilities",
+		       "CAP_NET_RAW); remedy: start sluiced(8), which serves programs without "
+		       "privileges, run as root, or give the program these capabilities",
 		       dev);
 	else if (err == -EBUSY)
 		sl_why(why, "%s: another program has an AF_XDP socket on queue %u", dev, q);

@@ -10,6 +10,7 @@
 #include "ctl/front/broker.h"
 #include "sluice.h"
 #include "sock/call/only.h"
+#include "sock/call/start.h"
 #include "sock/core/life.h"
 #include "sock/core/sock.h"
 #include "sock/core/udp_sock.h"
@@ -200,6 +201,8 @@ int sl_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 	struct sl_sock *sk;
 	int r;
 
+	if (sl_unlikely(sl_load(&sl_up_state) == -ECHILD))
+		sl_start_not_here();
 	sl_tcp_sock_accepts(fd);
 	sk = sl_tcp_sock(fd);
 	if (sk) {

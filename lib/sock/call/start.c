@@ -196,6 +196,8 @@ void sl_stop(void)
 void sl_shut_down(void)
 {
 	sl_fdtab_notice();
+	if (sl_up_state == -ECHILD && sl_stats->kernels)
+		sl_stats_close();
 	if (sl_up_state != 1)
 		return;
 	sl_stop();
@@ -352,6 +354,31 @@ static bool may_renew(void)
 	return daemon_path() && renewals < RENEWALS_MAX && sl_keeper_may_have_children();
 }
 
+/* A child without a lease of its own: `sluice stat` lists the kernel's sockets of this process. */
+static void show_childs_sockets(void)
+{
+	sl_stats_open();
+	sl_stats->kernels = SL_REASON_CHILD;
+	sl_info("sluice",
+		"sockets of this child process stay with the kernel, since its parent has the "
+		"device; remedy: start sluiced(8), which serves children, too");
+}
+
+void sl_start_not_here(void)
+{
+	if (sl_load_acquire(&sl_up_state) != -ECHILD || leased || starting || forking ||
+	    sl_load(&sl_stats->kernels) || sl_in_signal() || sl_inherit_is_confined())
+		return;
+	sl_hold();
+	pthread_mutex_lock(&start_lock);
+	starting = true;
+	if (!sl_stats->kernels)
+		SL_ROOMY(show_childs_sockets);
+	starting = false;
+	pthread_mutex_unlock(&start_lock);
+	sl_release();
+}
+
 static bool may_start_again(void)
 {
 	return leased && sl_keeper_may_have_children();
@@ -370,6 +397,8 @@ int sl_start(void)
 		ret = 0;
 	if (ret == 0 && sl_inherit_is_confined())
 		ret = -EPERM;
+	if (ret == -ECHILD)
+		sl_start_not_here();
 	if (ret < 0 || starting || sl_in_signal())
 		return ret < 0 ? ret : -EAGAIN;
 	sl_hold();

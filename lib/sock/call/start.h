@@ -7,6 +7,10 @@
 
 /* Makes sure the library is up (tables, keeper). 0 or -errno; then everything is the kernel's. */
 int sl_start(void);
+/* Call for a socket that the kernel gave this process: in a child that cannot start the library
+ * again, `sluice stat` is told once that all its sockets are the kernel's, and why. errno may
+ * change. */
+void sl_start_not_here(void);
 /* Takes it down for good: as at exit, or before execve(2). Sockets are the kernel's already, or are
  * finished. */
 void sl_shut_down(void);

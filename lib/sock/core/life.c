@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/roomy.h"
 #include "base/sys.h"
+#include "ctl/front/broker.h"
 #include "net/ipconf.h"
 #include "net/rtnl.h"
 #include "sock/core/errq.h"
@@ -22,6 +23,7 @@
 #include "sock/core/life.h"
 #include "sock/core/sock_ops.h"
 #include "sock/core/udp_sock.h"
+#include "stack/refused.h"
 
 int sl_sock_shadow(const struct sl_sock *sk)
 {
@@ -165,13 +167,21 @@ static void take_late(struct sl_sock *sk, bool requeue)
 	sl_lane_unlock(lane);
 }
 
+/* The reason as `sluice stat` shows it: names the remedy of a lack of permission. */
+static enum sl_reason shown(enum sl_reason reason)
+{
+	return reason == SL_REASON_NO_DEVICE && !sl_broker_is_leased() && sl_refused_permission()
+		       ? SL_REASON_PERMISSION
+		       : reason;
+}
+
 /* The socket goes on as the kernel's. What is in our queue is still read through us first: the
  * descriptor stays ours, in state KERNEL, and every call but receive passes through. */
 static void sock_to_kernel(struct sl_sock *sk, enum sl_reason reason, bool requeue)
 {
 	if (!sl_sock_ops(sk)->to_kernel(sk, reason))
 		return;
-	sk->stats->reason = reason;
+	sk->stats->reason = shown(reason);
 	sk->stats->state = SL_STATE_KERNEL;
 	if (sk->state == SL_STATE_OFFLOADED)
 		sl_stats->handed_back++;
