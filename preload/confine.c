@@ -8,6 +8,7 @@
 #include "real.h"
 
 #include <linux/seccomp.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #define FEW_FILES 64 /* a program may have so few in all */
@@ -70,6 +71,18 @@ NOT_SANITIZED int setrlimit(__rlimit_resource_t which, const struct rlimit *to)
 int setrlimit64(__rlimit_resource_t which, const struct rlimit64 *to)
 	__attribute__((alias("setrlimit")));
 _Static_assert(sizeof(struct rlimit) == sizeof(struct rlimit64), "setrlimit64() is setrlimit()");
+
+/* The library's addresses in use may be beyond the limit where the program's are not. */
+__attribute__((visibility("default"))) int mlockall(int flags)
+{
+	int saved = errno, r = REAL(mlockall)(flags);
+
+	if (r == 0 || errno != ENOMEM || !(flags & MCL_CURRENT) || !lib_is_there() || sl_in_vfork)
+		return r;
+	r = lib.lock_all(flags);
+	errno = r < 0 ? -r : saved;
+	return r < 0 ? -1 : 0;
+}
 
 /* Landlock forbids ports in connect(2), which a connection of ours does not make. (What it forbids
  * in files does not concern the library.) */

@@ -120,7 +120,8 @@ static struct region *region_of(const void *mem)
 	return (struct region *)((uintptr_t)mem & ~(REGION - 1));
 }
 
-/* Maps whole regions, at a multiple of a region's size. */
+/* Maps whole regions, at a multiple of a region's size. They are not in core dumps, like all memory
+ * of the library's. */
 static struct region *map_regions(size_t bytes)
 {
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -136,6 +137,7 @@ static struct region *map_regions(size_t bytes)
 		sl_sys(SYS_munmap, mem, before);
 	if (REGION - before)
 		sl_sys(SYS_munmap, at + bytes, REGION - before);
+	sl_sys(SYS_madvise, at, bytes, MADV_DONTDUMP); /* (tells it from the program's memory) */
 	return (struct region *)at;
 }
 

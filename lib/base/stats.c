@@ -133,6 +133,7 @@ int sl_stats_open(void)
 	size = file_size();
 	fill_header(size);
 	fill_name();
+	sl_sys(SYS_madvise, &region, sizeof(region), MADV_DONTDUMP); /* as all of the library's */
 	if (!sl_settings.stats_shmem_dir[0])
 		return 0;
 	fd = at = sl_stats_dir_open(dir, sizeof(dir));

@@ -176,5 +176,8 @@ void *sl_sys_pages(size_t bytes, int flags)
 {
 	void *p;
 
-	return sl_sys_mmap(&p, NULL, bytes, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0) ? NULL : p;
+	if (sl_sys_mmap(&p, NULL, bytes, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0))
+		return NULL;
+	sl_sys(SYS_madvise, p, bytes, MADV_DONTDUMP); /* (tells it from the program's memory) */
+	return p;
 }
