@@ -42,19 +42,25 @@ struct sl_packet_info {
 	struct sockaddr *src, *dst; /* sockaddr_in or sockaddr_in6, as sa_family says */
 	size_t payload_bytes;
 	uint32_t queue_pkts, queue_bytes; /* that wait for the receive calls */
-	struct timespec hw_stamp;         /* by the hardware; 0: it gave none */
+	struct timespec
+		hw_stamp; /* by the hardware; 0: it gave none. Of a stream: of what came last */
 	struct timespec sw_stamp; /* CLOCK_REALTIME; 0: the socket asked for no time stamps */
 };
 
-/* Sees each datagram that comes over the bypass. Runs in a thread of the program that is in a call
- * which receives, polls, selects or waits by epoll, with no lock held: it may make any call, also
- * on its own socket. One thread at a time runs a socket's callback, in the packets' order.
- * Datagrams that the kernel has for the socket pass by it. Returns an enum sl_verdict. */
+/* Sees each datagram, or each piece of a stream, that comes over the bypass. Runs in a thread of
+ * the program that is in a call which receives, polls, selects or waits by epoll, with no lock
+ * held: it may make any call, also on its own socket. One thread at a time runs a socket's
+ * callback, in the packets' order. What the kernel has for the socket passes by it, and so does
+ * what a stream has received around an urgent mark. What is dropped or held of a stream counts as
+ * read; while the program holds as much as the receive buffer allows, nothing more is shown, and
+ * the window closes. If the stream goes to the kernel while a piece is shown, the kernel gives that
+ * piece to the receive calls, whatever the verdict. Returns an enum sl_verdict. */
 typedef int sl_recv_fn(int fd, size_t niov, struct iovec *iov, struct sl_packet_info *info,
 		       void *arg);
 
-/* Sets a datagram socket's callback; fn NULL: there is none any more. -EINVAL: no socket of ours;
- * -EOPNOTSUPP: a stream; -ENOMEM. */
+/* Sets the callback of a datagram socket or a stream, also before connect(2); fn NULL: there is
+ * none any more. A listener's says nothing about the connections that it accepts. -EINVAL: no
+ * socket of ours; -ENOMEM. */
 int sl_recv_callback(int fd, sl_recv_fn *fn, void *arg);
 
 /* Receive without a copy ----------------------------------------------------------------------- */

@@ -24,8 +24,11 @@ struct sl_tcp {
 	struct sl_timer timer; /* the only timer, set to the nearest deadline below. Must follow the
 				  node: sl_tcp_node_of() */
 	struct sl_tcp_host *host;
-	struct sl_list accept_node; /* in the listener's children, until accepted */
-	struct sl_list out_node;    /* in host->out, room, held or trains */
+	union {
+		struct sl_list accept_node; /* in the listener's children, until accepted */
+		uint32_t pass_seq;          /* filtered: what is before it may be read */
+	};
+	struct sl_list out_node; /* in host->out, room, held or trains */
 
 	uint8_t state;  /* enum sl_tcp_state */
 	bool orphan;    /* the owner has closed it */
@@ -49,7 +52,8 @@ struct sl_tcp {
 	bool ts_ok : 1, wscale_ok : 1, sack_ok : 1, ecn_ok : 1;
 	bool ece_owed : 1; /* we must echo CE until CWR comes (RFC 3168) */
 	bool cwr_owed : 1;
-	bool starved : 1; /* a write found no free frame (tcp_mem.c) */
+	bool starved : 1;  /* a write found no free frame (tcp_mem.c) */
+	bool filtered : 1; /* the owner looks first (tcp_filter.h) */
 	uint8_t snd_wscale, rcv_wscale;
 	uint8_t quick; /* number of ACKs to send at once */
 	uint16_t mss;  /* largest payload to send now: the options that are on every segment are

@@ -435,6 +435,8 @@ void sl_tcp_take_syn(struct sl_tcp *c, const struct sl_tcp_seg *seg)
 {
 	c->irs = seg->seq;
 	c->rcv_nxt = c->rcv_wup = c->copied_seq = seg->seq + 1;
+	if (sl_unlikely(c->filtered)) /* since before connect() */
+		c->pass_seq = c->copied_seq;
 	c->rcv_up = seg->seq;
 	c->snd_wl1 = seg->seq;
 	c->snd_wl2 = seg->ack;

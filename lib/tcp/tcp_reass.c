@@ -264,7 +264,7 @@ static bool append(struct sl_tcp *c, uint32_t into, uint16_t into_off, uint16_t 
 
 /* In order ------------------------------------------------------------------------------------- */
 
-static bool rx_grow(struct sl_tcp *c)
+bool sl_tcp_rx_grow(struct sl_tcp *c)
 {
 	uint32_t size = c->rxsize ? c->rxsize * 2 : RING_FIRST;
 	struct sl_rxseg *ring = sl_malloc(size * sizeof(*ring));
@@ -310,7 +310,7 @@ static bool rx_push(struct sl_tcp *c, uint32_t frame, uint16_t off, uint16_t len
 {
 	const struct sl_rxseg r = {frame, off, len};
 
-	if (sl_unlikely(c->rx_tail - c->rx_head == c->rxsize) && !rx_grow(c))
+	if (sl_unlikely(c->rx_tail - c->rx_head == c->rxsize) && !sl_tcp_rx_grow(c))
 		return false;
 	if (sl_unlikely(sl_tcp_is_queued(c)))
 		note_down(c, &r);

@@ -10,6 +10,8 @@
  * True: the frame was kept. False: its bytes were copied or dropped; rcv_nxt tells. */
 bool sl_tcp_rcv_queue(struct sl_tcp *c, uint32_t seq, uint32_t frame, uint16_t off, uint16_t len,
 		      bool fin);
+/* Makes the ring of the bytes in order longer. False: no memory. */
+bool sl_tcp_rx_grow(struct sl_tcp *c);
 /* Frees both queues; bytes that were not read are lost. */
 void sl_tcp_rcv_free(struct sl_tcp *c);
 /* Notes that [start, end) came twice: the next ACK reports it and clears have_dsack. */

@@ -10,6 +10,7 @@
 #include "tcp/tcp_ack.h"
 #include "tcp/tcp_chrono.h"
 #include "tcp/tcp_conn.h"
+#include "tcp/tcp_filter.h"
 #include "tcp/tcp_int.h"
 #include "tcp/tcp_mem.h"
 #include "tcp/tcp_out.h"
@@ -439,18 +440,19 @@ bool sl_tcp_at_eof(const struct sl_tcp *c)
 uint32_t sl_tcp_readable(const struct sl_tcp *c)
 {
 	uint32_t before = c->rcv_up - c->copied_seq; /* the mark */
+	uint32_t n = sl_tcp_passed(c);
 
-	if (!c->urg_in || c->oobinline || before >= c->rx_bytes)
-		return c->rx_bytes;
-	return before ? before : c->rx_bytes - 1; /* the urgent byte is passed over */
+	if (!c->urg_in || c->oobinline || before >= n)
+		return n;
+	return before ? before : n - 1; /* the urgent byte is passed over */
 }
 
 /* Like tcp_inq(): counts up to the mark, as long as the mark is not read past. */
 uint32_t sl_tcp_inq(const struct sl_tcp *c)
 {
-	uint32_t before = c->rcv_up - c->copied_seq;
+	uint32_t before = c->rcv_up - c->copied_seq, n = sl_tcp_passed(c);
 
-	return c->urg_in && !c->oobinline && before < c->rx_bytes ? before : c->rx_bytes;
+	return c->urg_in && !c->oobinline && before < n ? before : n;
 }
 
 /* Like tcp_stream_is_readable(): lowat bytes are there, or as many as the window lets come. The
@@ -459,8 +461,9 @@ bool sl_tcp_is_readable(const struct sl_tcp *c, uint32_t lowat)
 {
 	uint32_t least = sl_max(lowat, 1u) + (!c->oobinline && sl_tcp_at_mark(c));
 	uint32_t left = c->rcv_wup + c->rcv_wnd - c->rcv_nxt;
+	uint32_t n = sl_tcp_passed(c);
 
-	return c->rx_bytes >= least || (c->rx_bytes && (int32_t)left <= (int32_t)c->rcv_mss);
+	return n >= least || (n && (int32_t)left <= (int32_t)c->rcv_mss);
 }
 
 /* Takes the first n bytes off the oldest piece: the program has read them. */
@@ -548,7 +551,6 @@ static long peek_at(struct sl_tcp *c, struct cursor *u, size_t skip, bool trunc)
 	return (long)took;
 }
 
-/* Call when the program has taken bytes off the queue. */
 static inline void has_read(struct sl_tcp *c)
 {
 	if (c->state == SL_TCP_CLOSED)
@@ -594,11 +596,18 @@ long sl_tcp_read(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t pee
 	return sl_unlikely(u.bad) && !took ? -EFAULT : (long)took;
 }
 
+void sl_tcp_has_read(struct sl_tcp *c)
+{
+	has_read(c);
+}
+
 const struct sl_rxseg *sl_tcp_oldest(const struct sl_tcp *c)
 {
 	const struct sl_rxseg *s = &c->rx[c->rx_head & (c->rxsize - 1)];
 
 	if (c->frozen || c->rx_head == c->rx_tail)
+		return NULL;
+	if (sl_unlikely(s->len > sl_tcp_passed(c)))
 		return NULL;
 	if (is_mark(c, c->copied_seq) || run_to_mark(c, c->copied_seq, s->len) < s->len)
 		return NULL;

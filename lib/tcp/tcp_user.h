@@ -31,8 +31,8 @@ void sl_tcp_end_record(struct sl_tcp *c);
  * data instead of copying. Stops at the urgent mark as Linux does. */
 long sl_tcp_read(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t peek_off, bool peek,
 		 bool trunc);
-/* The oldest piece of the receive queue; NULL: there is none, or the urgent mark is in it. Valid
- * until c changes. */
+/* The oldest piece of the receive queue; NULL: there is none, the urgent mark is in it, or the
+ * filter has not let all of it pass. Valid until c changes. */
 const struct sl_rxseg *sl_tcp_oldest(const struct sl_tcp *c);
 /* Takes that piece, which must be there, off the queue as read. Its frame is the caller's. */
 void sl_tcp_take_oldest(struct sl_tcp *c);
@@ -58,6 +58,8 @@ bool sl_tcp_is_short(struct sl_tcp *c);
 
 /* Reports EV_OUT if the owner waits for room and there is some again. */
 void sl_tcp_write_space(struct sl_tcp *c);
+/* Call when bytes were taken off the receive queue: the window opens. */
+void sl_tcp_has_read(struct sl_tcp *c);
 /* Skips the urgent byte, which is next to read and does not belong to the stream. */
 void sl_tcp_pass_mark(struct sl_tcp *c);
 /* Adds an empty, charged piece at the end of the send queue; NULL: no memory. */

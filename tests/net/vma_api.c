@@ -3,6 +3,7 @@
  * of ours is included. `vma_api PEER PORT OWN [CASE...]`; the peer is tests/preload/peer. */
 #include "../preload/t.h"
 #include <pthread.h>
+#include <sys/ioctl.h>
 
 enum { DROP, RECV, HOLD };
 #define FORCE 0x01000000
@@ -408,6 +409,177 @@ static void quiet(void)
 	close(fd);
 }
 
+static struct {
+	int n, fd;
+	size_t dropped, passed, held;
+	void *id[64];
+	const unsigned char *bytes[64];
+	bool leave; /* the connection goes to the kernel inside the callback */
+} piece;
+
+/* Judges messages of a stream by their first byte. */
+static int look_stream(int fd, size_t n, struct iovec *iov, struct info *info, void *arg)
+{
+	int type, verdict = *(unsigned char *)iov[0].iov_base % 3;
+	socklen_t len = sizeof(type);
+	char c;
+
+	CHECK(arg == &piece && fd == piece.fd && n == 1 && iov[0].iov_len == info->payload);
+	CHECK(info->size == sizeof(*info) && info->payload == 500);
+	CHECK(memcmp(info->src, &t_peer, 8) == 0 && info->dst->sin_family == t_own.ss_family);
+	CHECK(getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_STREAM);
+	CHECK(info->bytes == piece.passed && (!info->pkts) == (!info->bytes));
+	/* What has passed can be read in here, what is shown cannot. */
+	CHECK(recv(fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) == (piece.passed ? 1 : -1));
+	if (piece.leave)
+		CHECK(fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_ASYNC) == 0);
+	piece.n++;
+	if (verdict == HOLD) {
+		piece.bytes[piece.held] = iov[0].iov_base;
+		piece.id[piece.held++] = info->id;
+	}
+	piece.dropped += verdict == DROP;
+	piece.passed += verdict == RECV ? 500 : 0;
+	return verdict;
+}
+
+/* Sends message i, and polls until the callback has seen it come back. */
+static void pass_message(int fd, int i)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	char b[500];
+
+	memset(b, i, sizeof(b));
+	CHECK(send(fd, b, sizeof(b), 0) == sizeof(b));
+	for (double end = now_ms() + 5000; piece.n <= i && now_ms() < end;)
+		if (poll(&p, 1, 10) == 1)
+			sleep_ms(1);
+	CHECK(piece.n == i + 1);
+}
+
+static void tcp_sort(void)
+{
+	int fd = stream(), flags = FORCE, n;
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int inq;
+
+	memset(&piece, 0, sizeof(piece));
+	piece.fd = fd;
+	CHECK(api->callback(fd, look_stream, &piece) == 0);
+	pass_message(fd, 0);
+	CHECK(poll(&p, 1, 50) == 0 && ioctl(fd, FIONREAD, &inq) == 0 && inq == 0);
+	for (int i = 1; i < 30; i++)
+		pass_message(fd, i);
+	CHECK(piece.dropped == 10 && piece.held == 10 && piece.passed == 5000);
+	CHECK(poll(&p, 1, 0) == 1 && ioctl(fd, FIONREAD, &inq) == 0 && inq == 5000);
+	for (int i = 0; i < 10; i++)
+		CHECK(piece.bytes[i][0] == 3 * i + 2 && piece.bytes[i][499] == 3 * i + 2);
+	n = (int)recv(fd, big, 1750, MSG_PEEK);
+	CHECK(n == 1750 && big[0] == 1 && big[500] == 4 && big[1500] == 10);
+	CHECK(recv(fd, big, 750, MSG_WAITALL) == 750 && big[0] == 1 && big[749] == 4);
+	n = api->zcopy(fd, &row, sizeof(row), &flags, NULL, NULL);
+	CHECK(n == 4250 && flags == ZCOPY && *(char *)row.p[0].iov[0].iov_base == 4);
+	CHECK(poll(&p, 1, 0) == 0 && recv(fd, big, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+	for (int i = 0; i < 10; i++)
+		CHECK(give(fd, piece.id[i]) == 0 && give(fd, piece.id[i]) < 0 && errno == ENOENT);
+	piece.n = 100; /* from now on all pass */
+	CHECK(api->callback(fd, NULL, NULL) == 0);
+	CHECK(send(fd, "plain", 5, 0) == 5);
+	CHECK(recv(fd, big, sizeof(big), 0) == 5 && piece.n == 100);
+	close(fd);
+	/* It is asked before connect(2) and once only. */
+	fd = socket(t_own.ss_family, SOCK_STREAM, 0);
+	memset(&piece, 0, sizeof(piece));
+	piece.fd = fd;
+	CHECK(api->callback(fd, look_stream, &piece) == 0);
+	CHECK(connect(fd, (struct sockaddr *)&t_peer, t_len) == 0);
+	pass_message(fd, 0);
+	pass_message(fd, 1);
+	pass_message(fd, 2);
+	CHECK(recv(fd, big, sizeof(big), 0) == 500 && big[0] == 1);
+	close(fd);
+}
+
+/* Dropped pieces wake no reader, but the end of the stream behind them does. */
+static void tcp_quiet(void)
+{
+	int fd = stream(), n = 0, ep = epoll_create1(0);
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLET, .data.fd = fd};
+
+	CHECK(api->callback(fd, only_drop, &n) == 0);
+	CHECK(epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev) == 0);
+	for (int i = 0; i < 8; i++) {
+		CHECK(send(fd, big, 700, 0) == 700);
+		CHECK(epoll_wait(ep, &ev, 1, 40) == 0);
+	}
+	printf("dropped %s\n", n >= 8 ? "all" : "some");
+	CHECK(n >= 8);
+	CHECK(send(fd, big, 50000, 0) == 50000 && shutdown(fd, SHUT_WR) == 0);
+	CHECK(recv(fd, big, sizeof(big), 0) == 0);
+	close(ep);
+	close(fd);
+}
+
+/* Holds all; the names wait in a ring. */
+static struct {
+	void *id[4096];
+	int fd, n, freed;
+	size_t at;
+} hold;
+
+static int hold_all(int fd, size_t n, struct iovec *iov, struct info *info, void *arg)
+{
+	const unsigned char *b = iov[0].iov_base;
+
+	for (size_t j = 0; j < iov[0].iov_len; j++, hold.at++)
+		CHECK(b[j] == (unsigned char)(hold.at * 7 + (hold.at >> 8)));
+	hold.id[hold.n++ % 4096] = info->id;
+	CHECK(hold.n - hold.freed < 4096);
+	return HOLD;
+}
+
+/* A program that holds all sees the whole stream, as far as it frees. */
+static void tcp_hold(void)
+{
+	int fd = stream(), room = 60000;
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	size_t before;
+	pthread_t t;
+
+	memset(&hold, 0, sizeof(hold));
+	CHECK(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room)) == 0);
+	CHECK(api->callback(fd, hold_all, NULL) == 0);
+	CHECK(pthread_create(&t, NULL, writer, (void *)(intptr_t)fd) == 0);
+	for (int i = 0; i < 3; i++)
+		CHECK(poll(&p, 1, 100) == 0);
+	before = hold.at;
+	CHECK(poll(&p, 1, 100) == 0 && hold.at == before && before > 10000 && before < 400000);
+	while (hold.at < 1 << 20) {
+		for (; hold.freed < hold.n; hold.freed++)
+			CHECK(give(fd, hold.id[hold.freed % 4096]) == 0);
+		poll(&p, 1, 10);
+	}
+	pthread_join(t, NULL);
+	CHECK(poll(&p, 1, 2000) == 1 && recv(fd, big, sizeof(big), 0) == 0);
+	close(fd);
+}
+
+/* A connection goes to the kernel while a piece is shown: its bytes are the kernel's then. */
+static void tcp_leaves(void)
+{
+	int fd = stream();
+
+	signal(SIGIO, SIG_IGN);
+	memset(&piece, 0, sizeof(piece));
+	piece.fd = fd;
+	piece.leave = true;
+	CHECK(api->callback(fd, look_stream, &piece) == 0);
+	pass_message(fd, 0);
+	CHECK(recv(fd, big, sizeof(big), 0) == 500 && big[0] == 0 && piece.n == 1);
+	CHECK(send(fd, "more", 4, 0) == 4 && recv(fd, big, sizeof(big), 0) == 4);
+	close(fd);
+}
+
 /* A child has nothing of it; the parent's goes on. */
 static void child(void)
 {
@@ -524,6 +696,10 @@ int main(int argc, char **argv)
 		{"choice", choice},
 		{"tcp", tcp},
 		{"tcp_bounded", tcp_bounded},
+		{"tcp_sort", tcp_sort},
+		{"tcp_quiet", tcp_quiet},
+		{"tcp_hold", tcp_hold},
+		{"tcp_leaves", tcp_leaves},
 		{NULL, NULL},
 	};
 	socklen_t len = sizeof(api);

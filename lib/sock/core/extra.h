@@ -42,6 +42,8 @@ struct sl_extra_ops {
 	void (*filter)(struct sl_sock *sk);
 	/* Calls filter for each socket with a callback. No lock. */
 	void (*filter_all)(void);
+	/* A connection was given to the socket. Lane held. */
+	void (*connected)(struct sl_sock *sk);
 	/* The socket ends: gives all frames back. Lane held. */
 	void (*end)(struct sl_sock *sk, struct sl_lane *lane);
 	/* In a child: forgets what is the parent's. */
@@ -91,6 +93,12 @@ static inline void sl_extra_filter_all(void)
 {
 	if (sl_unlikely(sl_load(&sl_extra_filters)))
 		sl_extra_ops->filter_all();
+}
+/* A connection was given to the socket. Lane held. */
+static inline void sl_extra_connected(struct sl_sock *sk)
+{
+	if (sl_unlikely(sl_load(&sl_extra_filters)))
+		sl_extra_ops->connected(sk);
 }
 /* The socket ends. Lane held. */
 static inline void sl_extra_end(struct sl_sock *sk, struct sl_lane *lane)

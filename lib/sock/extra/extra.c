@@ -47,6 +47,7 @@ static void child(void)
 static const struct sl_extra_ops ops = {
 	.filter = sl_filter_run,
 	.filter_all = sl_filter_all,
+	.connected = sl_filter_connected,
 	.end = end,
 	.child = child,
 };
@@ -88,7 +89,8 @@ struct sl_extra *sl_extra_get(struct sl_sock *sk)
 	return x;
 }
 
-/* Unregistered, a socket keeps its second queue, so nothing overtakes. */
+/* Unregistered, a socket keeps its second queue and a connection its filter, so nothing overtakes.
+ */
 SL_API
 int sl_recv_callback(int fd, sl_recv_fn *fn, void *arg)
 {
@@ -98,8 +100,6 @@ int sl_recv_callback(int fd, sl_recv_fn *fn, void *arg)
 
 	if (!sk)
 		return -EINVAL;
-	if (!sl_sock_is_udp(sk))
-		return -EOPNOTSUPP;
 	x = fn ? sl_extra_get(sk) : sl_extra_of(sk);
 	if (!x)
 		return fn ? -ENOMEM : 0;
@@ -112,8 +112,10 @@ int sl_recv_callback(int fd, sl_recv_fn *fn, void *arg)
 	x->callback = fn;
 	x->arg = arg;
 	x->fd = fd;
-	if (fn)
+	if (fn && sl_sock_is_udp(sk))
 		sl_store(&sl_udp_sk(sk)->filtered, true);
+	else if (fn)
+		sl_filter_connected(sk);
 	sl_lane_unlock(lane);
 	return 0;
 }

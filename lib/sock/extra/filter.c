@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The program's callback, which sees each datagram before the receive calls do.
+/* The program's callback, which sees each datagram before the receive calls do. Streams are in
+ * filter_stream.c.
  *
  * Theory of operation: a callback may make any call, so it runs with no lock held, and never in
  * sl_udp_deliver(). Packets of such a socket go into its queue as those of any other; the receive
@@ -18,20 +19,10 @@
 #include "stack/hwclock.h"
 #include "stack/lane.h"
 
-#define BATCH 16 /* packets taken under one lock */
-
 struct item {
 	struct sl_dgram d;
 	uint64_t id;
 	int verdict;
-};
-
-/* The callback when a batch was taken, and the packets that then waited for receive calls. */
-struct registered {
-	sl_recv_fn *callback;
-	void *arg;
-	int fd;
-	uint32_t pkts, charged;
 };
 
 /* Sockets with a callback. An entry may be stale: sockets are type-stable. */
@@ -90,7 +81,8 @@ void sl_filter_child(void)
 
 /* Takes packets that the callback has not seen; returns how many. -EDEADLK: the caller is a signal
  * handler that has interrupted a turn of the lane. */
-static int collect(struct sl_sock *sk, struct sl_extra *x, struct item *item, struct registered *as)
+static int collect(struct sl_sock *sk, struct sl_extra *x, struct item *item,
+		   struct sl_filter_run *as)
 {
 	struct sl_udp *u = &sl_udp_sk(sk)->udp;
 	struct sl_lane *lane;
@@ -100,7 +92,7 @@ static int collect(struct sl_sock *sk, struct sl_extra *x, struct item *item, st
 		return -EDEADLK;
 	if (!sl_udp_queued(u))
 		sl_lane_turn_locked(lane);
-	while (n < BATCH && sl_udp_queued(u)) {
+	while (n < SL_FILTER_BATCH && sl_udp_queued(u)) {
 		const struct sl_dgram *d = sl_udp_peek(u);
 
 		item[n].id = sl_kept_add(x, d->frame, d->nmore, d->truesize);
@@ -117,21 +109,17 @@ static int collect(struct sl_sock *sk, struct sl_extra *x, struct item *item, st
 	as->arg = x->arg;
 	as->fd = x->fd;
 	as->pkts = sl_udp_queued(&x->accepted);
-	as->charged = x->accepted.charged;
+	as->bytes = x->accepted.charged;
 	sl_lane_unlock(lane);
 	return n;
 }
 
-static struct timespec time_of(uint64_t ns)
-{
-	return (struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
-}
-
 static void put_stamps(const struct sl_dgram *d, struct sl_packet_info *info)
 {
-	info->sw_stamp = time_of(sl_mono_to_real_ns(d->stamp_ns));
+	info->sw_stamp = sl_filter_time(sl_mono_to_real_ns(d->stamp_ns));
 	if (d->stamp & SL_META_HW)
-		info->hw_stamp = time_of(sl_hw_time(d->ifindex, sl_hw_stamp(d->frame, d->off)));
+		info->hw_stamp =
+			sl_filter_time(sl_hw_time(d->ifindex, sl_hw_stamp(d->frame, d->off)));
 }
 
 /* As they stand in the packet's headers. */
@@ -169,7 +157,7 @@ static SL_APART size_t list_pieces(const struct sl_dgram *d, struct iovec *iov)
 	return n;
 }
 
-static int ask(const struct registered *as, const struct item *it)
+static int ask(const struct sl_filter_run *as, const struct item *it)
 {
 	struct iovec iov[SL_RX_BUFS];
 	struct sockaddr_in6 src, dst;
@@ -181,7 +169,7 @@ static int ask(const struct registered *as, const struct item *it)
 		.dst = (struct sockaddr *)&dst,
 		.payload_bytes = it->d.len,
 		.queue_pkts = as->pkts,
-		.queue_bytes = as->charged > over ? as->charged - over : 0,
+		.queue_bytes = as->bytes > over ? as->bytes - over : 0,
 	};
 	size_t n = 1;
 
@@ -232,7 +220,7 @@ struct batch {
 	struct sl_sock *sk;
 	struct sl_extra *x;
 	int n;
-	struct item item[BATCH];
+	struct item item[SL_FILTER_BATCH];
 };
 
 static void sort_batch(struct batch *b)
@@ -244,7 +232,7 @@ static void sort_batch(struct batch *b)
 static int run_batch(struct sl_sock *sk, struct sl_extra *x)
 {
 	struct batch b __attribute__((cleanup(sort_batch)));
-	struct registered as = {.callback = NULL};
+	struct sl_filter_run as = {.callback = NULL};
 
 	b.sk = sk;
 	b.x = x;
@@ -263,9 +251,15 @@ static bool run(struct sl_sock *sk, struct sl_extra *x)
 	int n;
 
 	do
-		n = run_batch(sk, guard);
-	while (n == BATCH);
+		n = sl_sock_is_udp(sk) ? run_batch(sk, guard) : sl_filter_stream(sk, guard);
+	while (n == SL_FILTER_BATCH);
 	return n >= 0;
+}
+
+static bool has_unseen(const struct sl_sock *sk)
+{
+	return sl_sock_is_udp(sk) ? sl_udp_queued(&sl_udp_sk_const(sk)->udp)
+				  : sl_filter_stream_unseen(sk);
 }
 
 /* A socket's callback runs in one thread at a time. Meanwhile another thread, and the callback
@@ -285,7 +279,7 @@ void sl_filter_run(struct sl_sock *sk)
 		if (!run(sk, x))
 			return;
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	} while (sl_udp_queued(&sl_udp_sk(sk)->udp));
+	} while (has_unseen(sk));
 }
 
 void sl_filter_all(void)
@@ -296,7 +290,7 @@ void sl_filter_all(void)
 	for (uint32_t i = 0; i < n; i++) {
 		struct sl_sock *s = sl_load(&sk[i]);
 
-		if (s && sl_udp_queued(&sl_udp_sk(s)->udp))
+		if (s && has_unseen(s))
 			sl_filter_run(s);
 	}
 }

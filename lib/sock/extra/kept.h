@@ -39,6 +39,28 @@ ssize_t sl_zcopy_stream(struct sl_sock *sk, struct sl_extra *x, int fd, void *bu
 extern __thread uint64_t sl_zcopy_hw_ns;
 /* extra.c: called in a forked child if the process has polled lanes (lane_poll.c). NULL: not. */
 extern void (*sl_extra_polls_child)(void);
+/* The callback when a batch was taken, and what then waited for receive calls. */
+struct sl_filter_run {
+	int (*callback)(int fd, size_t niov, struct iovec *iov, struct sl_packet_info *info,
+			void *arg); /* NULL: none */
+	void *arg;
+	int fd;
+	uint32_t pkts, bytes;
+};
+#define SL_FILTER_BATCH 16 /* packets taken under one lock */
+static inline struct timespec sl_filter_time(uint64_t ns)
+{
+	return (struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+}
+/* filter_stream.c: shows the callback a batch of a stream's queue; returns how many pieces.
+ * -EDEADLK: as sl_sock_lock(); -ENOBUFS: the program holds as much as it may, or the connection is
+ * on its way to the kernel. No lane held. */
+int sl_filter_stream(struct sl_sock *sk, struct sl_extra *x);
+/* True: the callback has not seen all of the queue. No lock. */
+bool sl_filter_stream_unseen(const struct sl_sock *sk);
+/* The socket's connection, if it has one, is filtered from now on if there is a callback. Lane
+ * held. */
+void sl_filter_connected(struct sl_sock *sk);
 /* filter.c: the callback's part of struct sl_extra_ops. */
 bool sl_filter_list(struct sl_sock *sk, struct sl_extra *x); /* false: no memory; lane held */
 void sl_filter_run(struct sl_sock *sk);

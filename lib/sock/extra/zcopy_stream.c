@@ -20,6 +20,7 @@
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
+#include "tcp/tcp_filter.h"
 #include "tcp/tcp_queue.h"
 #include "tcp/tcp_user.h"
 
@@ -30,6 +31,7 @@ struct taker {
 	size_t len;
 	bool force, zcopy;
 	bool broken; /* the connection's own error, which may be a time-out as well */
+	bool unseen; /* the program's callback comes before what is in the queue */
 	bool moving; /* it is on its way from or to the kernel */
 };
 
@@ -100,6 +102,7 @@ static ssize_t take_locked(struct taker *z, struct sl_lane *lane)
 	z->moving = c->tcp.frozen;
 	if (sl_unlikely(z->moving))
 		return -EAGAIN;
+	z->unseen = sl_tcp_unseen(&c->tcp);
 	if (!sl_tcp_readable(&c->tcp))
 		return sl_tcp_sock_ended(c, &z->broken);
 	sl_lane_tcp_begin(lane);
@@ -109,6 +112,19 @@ static ssize_t take_locked(struct taker *z, struct sl_lane *lane)
 		z->sk->stats->rx_bytes += (uint64_t)n;
 		z->zcopy = true;
 	}
+	return n;
+}
+
+static SL_APART ssize_t filter_and_take(struct taker *z)
+{
+	struct sl_lane *lane;
+	ssize_t n;
+
+	sl_filter_run(z->sk);
+	if (sl_unlikely(!sl_sock_lock(z->sk, &lane)))
+		return -EDEADLK;
+	n = take_locked(z, lane);
+	sl_lane_unlock(lane);
 	return n;
 }
 
@@ -124,7 +140,7 @@ static ssize_t attempt(void *arg)
 	if (n == -EAGAIN && sl_lane_turn_locked(lane) > 0)
 		n = take_locked(z, lane);
 	sl_lane_unlock(lane);
-	return n;
+	return sl_unlikely(z->unseen) && n == -EAGAIN ? filter_and_take(z) : n;
 }
 
 static ssize_t receive(struct taker *z, int fd, bool waits)

@@ -24,6 +24,7 @@
 #include "sluice.h"
 #include "ctl/lease/image.h"
 #include "sock/core/endpoint.h"
+#include "sock/core/extra.h"
 #include "sock/core/life.h"
 #include "sock/move/move.h"
 #include "sock/poll/epoll.h"
@@ -226,6 +227,7 @@ static void attach(struct take *x)
 	x->c->sk = sk;
 	sk->phase = SL_CONNECTED;
 	sl_store_release(&sk->conn, x->c);
+	sl_extra_connected(sk);
 	sl_store(&sk->state, SL_STATE_OFFLOADED);
 	sl_sock_notify(sk, 0);
 	sl_lane_unlock(lane);

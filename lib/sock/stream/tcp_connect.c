@@ -19,6 +19,7 @@
 #include "net/rtnl.h"
 #include "sock/core/endpoint.h"
 #include "sock/core/errq.h"
+#include "sock/core/extra.h"
 #include "sock/core/life.h"
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
@@ -158,6 +159,7 @@ static int open_conn(struct sl_sock *sk, struct sl_tconn *c, const struct goal *
 	err = sl_tcp_connect(&c->tcp, &g->key);
 	if (err == 0) {
 		sl_store_release(&sk->conn, c);
+		sl_extra_connected(sk);
 		sl_store(&sk->state, SL_STATE_OFFLOADED);
 		sk->phase = SL_CONNECTING;
 		sl_store(&sk->error, 0);

@@ -9,12 +9,14 @@
 #include "base/guard.h"
 #include "base/sys.h"
 #include "sock/core/cmsg.h"
+#include "sock/core/extra.h"
 #include "sock/core/iov.h"
 #include "sock/core/life.h"
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 #include "stack/hwclock.h"
 #include "stack/lane_tcp.h"
+#include "tcp/tcp_filter.h"
 #include "tcp/tcp_user.h"
 
 struct rx {
@@ -30,6 +32,7 @@ struct rx {
 	uint64_t hw_ns;    /* the same by the hardware, 0: it does not say */
 	uint32_t hw_ifindex;
 	bool bad;    /* there is no memory at the buffers */
+	bool unseen; /* the program's callback comes before what is in the queue */
 	bool broken; /* the connection's own error, which may be a time-out as well */
 	bool moving; /* it is on its way from or to the kernel (sl_sock_wait_moved) */
 };
@@ -37,12 +40,14 @@ struct rx {
 static long take(struct rx *x, struct sl_tcp *t)
 {
 	bool peek = x->flags & MSG_PEEK, trunc = x->flags & MSG_TRUNC;
+	size_t most = SIZE_MAX, n;
 	struct iovec rest[SL_IOV_REST];
-	size_t n;
 
-	if (sl_likely(!x->done))
+	if (sl_likely(!x->done && !t->filtered))
 		return sl_tcp_read(t, x->iov, x->niov, 0, peek, trunc);
-	n = sl_iov_rest(x->iov, x->niov, x->done, SIZE_MAX, rest);
+	if (sl_unlikely(sl_tcp_unseen(t)))
+		most = sl_tcp_readable(t) - (peek ? x->done : 0);
+	n = sl_iov_rest(x->iov, x->niov, x->done, most, rest);
 	return sl_tcp_read(t, rest, n, peek ? x->done : 0, peek, trunc);
 }
 
@@ -51,6 +56,8 @@ int sl_tcp_sock_ended(struct sl_tconn *c, bool *broken)
 	const struct sl_tcp *t = &c->tcp;
 	int err;
 
+	if (sl_unlikely(sl_tcp_unseen(t)))
+		return -EAGAIN;
 	if (t->fin_rcvd) /* SOCK_DONE: even if there was an error afterwards */
 		return 0;
 	err = sl_tconn_take_error(c);
@@ -65,6 +72,9 @@ static ssize_t no_more(struct rx *x, struct sl_tconn *c)
 {
 	const struct sl_tcp *t = &c->tcp;
 
+	x->unseen = sl_tcp_unseen(t);
+	if (sl_unlikely(x->unseen))
+		return -EAGAIN;
 	if (!x->done)
 		return sl_tcp_sock_ended(c, &x->broken);
 	/* Data first, the error with the next call. */
@@ -124,6 +134,20 @@ static ssize_t read_locked(struct rx *x, struct sl_lane *lane, bool fresh)
 	return no_more(x, c);
 }
 
+/* Shows the callback what is in the queue, then reads. */
+static SL_APART ssize_t filter_and_read(struct rx *x)
+{
+	struct sl_lane *lane;
+	ssize_t r;
+
+	sl_extra_ops->filter(x->sk);
+	if (sl_unlikely(!sl_sock_lock(x->sk, &lane)))
+		return -EDEADLK;
+	r = read_locked(x, lane, false);
+	sl_lane_unlock(lane);
+	return r;
+}
+
 static ssize_t attempt(void *arg)
 {
 	struct rx *x = arg;
@@ -136,7 +160,7 @@ static ssize_t attempt(void *arg)
 	if (r == -EAGAIN && sl_lane_turn_locked(lane) > 0)
 		r = read_locked(x, lane, true);
 	sl_lane_unlock(lane);
-	return r;
+	return sl_unlikely(x->unseen) && r == -EAGAIN ? filter_and_read(x) : r;
 }
 
 /* MSG_OOB: tcp_recv_urg() */
