@@ -23,11 +23,11 @@ def instructions_sending(batch):
         stop(sink)
 
 
-def instructions_receiving(batch):
+def instructions_receiving(batch, way=0):
     def ir(count):
         sink = start("b", ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
                            BIN + "udpsink", B4, PORT, "seconds=60", f"batch={batch}",
-                           f"count={count}"], True)
+                           f"count={count}", f"way={way}"], True)
         wait_line(sink, "ready")
         # More than the sink can take: it always finds a batch waiting.
         blast = start("a", [BIN + "udpblast", B4, PORT, "seconds=60"])
@@ -45,3 +45,5 @@ def instruction_cases():
         yield g, call, lambda b=batch: instructions_sending(b)
     for batch, call in ((1, "recv"), (32, "recvmmsg")):
         yield g, call, lambda b=batch: instructions_receiving(b)
+    for way, call in ((1, "recvfrom_zcopy"), (2, "packet callback")):
+        yield g, call, lambda w=way: instructions_receiving(1, w)

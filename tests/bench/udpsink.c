@@ -2,18 +2,21 @@
 /* Receives UDP datagrams in one thread and says how fast they came.
  *
  *   udpsink ADDRESS PORT [seconds=1] [count=N] [batch=1] [ports=1] [rcvbuf=4194304] [block=0]
+ * [way=0]
  *
- * Spins on non-blocking sockets (block=1: one blocking socket). batch > 1: by recvmmsg. Ends
- * after the seconds, counted from the first datagram, or on SIGTERM. Prints: datagrams, datagrams
- * per second from the first to the last, duplicates-or-reorderings, gaps (datagrams missing
- * between two that came), both counted for each of udpblast's sources. */
+ * Spins on non-blocking sockets (block=1: one blocking socket). batch > 1: by recvmmsg. way: 1 by
+ * libvma's recvfrom_zcopy, 2 in its packet callback, which drops all, out of recv. Ends after the
+ * seconds, counted from the first datagram, or on SIGTERM. Prints: datagrams, datagrams per second
+ * from the first to the last, duplicates-or-reorderings, gaps (datagrams missing between two that
+ * came), both counted for each of udpblast's sources. */
 #include <fcntl.h>
 #include <signal.h>
 
+#include "../../lib/compat/vma_extra.h"
 #include "load.h"
 
 struct sink {
-	unsigned batch, ports, rcvbuf, block;
+	unsigned batch, ports, rcvbuf, block, way;
 	uint64_t count;
 	double seconds;
 };
@@ -24,6 +27,8 @@ static struct mmsghdr msgs[LOAD_MAX_BATCH];
 static struct iovec iov[LOAD_MAX_BATCH];
 static uint64_t next_seq[LOAD_MAX_SOCKETS], misordered, gaps;
 static volatile sig_atomic_t stopped;
+static struct vma_api_t *api;
+static int seen; /* by the callback, in one call of recv */
 
 static void on_signal(int sig)
 {
@@ -49,12 +54,41 @@ static void account(const uint8_t *p, size_t len)
 	next_seq[source] = seq + 1;
 }
 
+static int take_zcopy(int fd)
+{
+	struct vma_packets_t *list = (struct vma_packets_t *)data[0];
+	int flags = 0, len = api->recvfrom_zcopy(fd, list, sizeof(data[0]), &flags, NULL, NULL);
+
+	if (len < 0)
+		return -1;
+	if (!(flags & MSG_VMA_ZCOPY)) {
+		account(data[0], len);
+		return 1;
+	}
+	account(list->pkts[0].iov[0].iov_base, list->pkts[0].iov[0].iov_len);
+	api->free_packets(fd, list->pkts, 1);
+	return 1;
+}
+
+static vma_recv_callback_retval_t look(int fd, size_t n, struct iovec *part,
+				       struct vma_info_t *info, void *arg)
+{
+	account(part[0].iov_base, part[0].iov_len);
+	seen++;
+	return VMA_PACKET_DROP;
+}
+
 static int take(const struct sink *o, int fd)
 {
+	if (o->way == 1)
+		return take_zcopy(fd);
+	seen = 0;
 	if (o->batch == 1) {
 		ssize_t len = recv(fd, data[0], sizeof(data[0]), 0);
 		if (len >= 0)
 			account(data[0], len);
+		else if (seen)
+			return seen;
 		return len < 0 ? -1 : 1;
 	}
 	int n = recvmmsg(fd, msgs, o->batch, MSG_WAITFORONE, NULL);
@@ -94,13 +128,10 @@ static void sink(const struct sink *o)
 static void parse(struct sink *o, int argc, char **argv)
 {
 	const struct load_opt opts[] = {
-		{"seconds", .f = &o->seconds},
-		{"count", .u64 = &o->count},
-		{"batch", .u = &o->batch},
-		{"ports", .u = &o->ports},
-		{"rcvbuf", .u = &o->rcvbuf},
-		{"block", .u = &o->block},
-		{0},
+		{"seconds", .f = &o->seconds}, {"count", .u64 = &o->count},
+		{"batch", .u = &o->batch},     {"ports", .u = &o->ports},
+		{"rcvbuf", .u = &o->rcvbuf},   {"block", .u = &o->block},
+		{"way", .u = &o->way},         {0},
 	};
 
 	load_options(opts, argc, argv);
@@ -121,6 +152,10 @@ static int open_port(const struct sink *o, const char *text, unsigned port)
 		load_die("bind");
 	if (!o->block)
 		fcntl(fd, F_SETFL, O_NONBLOCK);
+	if (o->way && !api && !(api = vma_get_api()))
+		load_die("vma_get_api");
+	if (o->way == 2 && api->register_recv_callback(fd, look, NULL))
+		load_die("register_recv_callback");
 	return fd;
 }
 
