@@ -55,9 +55,8 @@ struct sl_tcp {
 	bool starved : 1;  /* a write found no free frame (tcp_mem.c) */
 	bool filtered : 1; /* the owner looks first (tcp_filter.h) */
 	uint8_t snd_wscale, rcv_wscale;
-	uint8_t quick; /* number of ACKs to send at once */
-	uint16_t mss;  /* largest payload to send now: the options that are on every segment are
-			  subtracted */
+	uint8_t quick;      /* number of ACKs to send at once */
+	uint16_t mss;       /* largest payload to send now, less the options on every segment */
 	uint16_t mss_clamp; /* limit from the peer's SYN and TCP_MAXSEG, without options */
 	uint16_t adv_mss;   /* what we announced */
 	uint16_t last_seg;  /* length of the last short segment received */
@@ -92,8 +91,7 @@ struct sl_tcp {
 	uint32_t snd_wnd, max_window;
 	union {
 		uint32_t snd_up;   /* urgent pointer; valid while urg_out */
-		uint32_t rx_first; /* while sl_tcp_is_queued(): first received frame, or SL_NO_FRAME
-				    */
+		uint32_t rx_first; /* while sl_tcp_is_queued(): first received frame, or none */
 	};
 	uint32_t write_seq; /* after the last queued byte (and FIN) */
 	uint32_t snd_sml;   /* after the last short segment sent (Nagle, Minshall) */
@@ -166,8 +164,7 @@ struct sl_tcp {
 	const struct sl_cc *cc;
 	uint32_t cwnd, ssthresh, cwnd_cnt;
 	uint32_t delivered, lost;
-	uint32_t
-		rack_delivered; /* value of `delivered` when the piece that arrived last was sent */
+	uint32_t rack_delivered; /* `delivered` when the piece that arrived last was sent */
 	uint32_t cwnd_used, max_in_flight; /* RFC 7661: is the window used? */
 	uint32_t cwnd_stamp; /* when the window was last fully used, in units of 2^10 us */
 	uint32_t chrono_at;  /* when `chrono` changed, in these units (tcp_chrono.c) */
