@@ -95,6 +95,10 @@ bool sl_signal_seen(int sig, void *info, void *context, bool restart);
  * the handler returns, that call goes on and ends with -EFAULT. False: the fault is the program's.
  * Without such a handler bad addresses end the program. Async-signal-safe. */
 bool sl_fault(void *context);
+/* For a handler of SIGSEGV whose fault is the program's; its three arguments. With
+ * SLUICE_HANDLE_SIGSEGV: logs the address and a backtrace. Async-signal-safe. May be left by a jump
+ * to an outer call of it on the same thread, which has faulted in the backtrace itself. */
+void sl_fault_tell(int sig, const void *info, const void *context);
 /* True: the n bytes at p can be read. A bad address is found out by such a handler. */
 bool sl_is_memory(const void *p, size_t n);
 

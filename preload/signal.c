@@ -96,6 +96,8 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 
 	if (by_access && lib_is_there() && lib.fault(context))
 		return;
+	if (lib_is_there())
+		lib.fault_tell(sig, info, context);
 	if (__atomic_load_n(&want[sig].fn, __ATOMIC_ACQUIRE))
 		on_signal(sig, info, context);
 	else

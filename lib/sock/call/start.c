@@ -34,6 +34,7 @@
 #include "sock/move/heirs.h"
 #include "sock/move/move.h"
 #include "sock/poll/sets.h"
+#include "sock/proc/backtrace.h"
 #include "sock/proc/capture.h"
 #include "sock/proc/fdtab.h"
 #include "sock/proc/keeper.h"
@@ -295,6 +296,7 @@ static void start_first(void)
 	pthread_atfork(before_fork, after_fork, in_child);
 	sl_settings_load(NULL);
 	sl_settings_banner();
+	sl_backtrace_begin();
 	deadly = sl_filter_deadly_call(NULL);
 	if (deadly >= 0) {
 		sl_warn("sluice",

@@ -254,8 +254,9 @@ static ssize_t block(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attemp
 		     void *arg, bool sends)
 {
 	struct sl_call s = sl_call_begin(sk, fd, deadline_ns);
-	ssize_t r;
+	ssize_t r, over;
 
+	sl_bell_wait_begin();
 	s.sends = sends;
 	r = spin(&s, attempt, arg);
 	if (r != -EAGAIN) {
@@ -272,9 +273,10 @@ static ssize_t block(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attemp
 			sl_lane_left(sl_load(&sk->lane));
 			return r;
 		}
-		if (sl_call_over(&s) == -EBADF)
+		over = sl_call_over(&s);
+		if (over == -EBADF)
 			return -EBADF;
-		if (r == -EINTR && interrupted(&s))
+		if (over && (r == -EINTR || sl_settings.handle_sigintr))
 			return -EINTR;
 		if (deadline_ns && sl_now_ns() >= deadline_ns) {
 			r = attempt(arg);

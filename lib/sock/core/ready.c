@@ -6,11 +6,13 @@
 #include <sys/eventfd.h>
 
 #include "base/heap.h"
+#include "base/lock.h"
 #include "base/sys.h"
 #include "sock/core/errq.h"
 #include "sock/core/sock.h"
 #include "sock/core/extra.h"
 #include "sock/core/udp_sock.h"
+#include "sock/proc/sig.h"
 
 void sl_watch_add(struct sl_sock *sk, struct sl_watch *w)
 {
@@ -65,10 +67,45 @@ static __thread struct sl_bell *my_bell;
 static pthread_key_t bell_key;
 static pthread_once_t bell_once = PTHREAD_ONCE_INIT;
 
+/* All bells, with SLUICE_HANDLE_SIGINTR. */
+static struct sl_lock bells_lock;
+static struct sl_list bells = {&bells, &bells};
+
+/* Runs in the handler of SIGINT, on any thread. No thread holds the lock here and is interrupted
+ * by this handler: signals wait while it does. */
+static void interrupt_all(void)
+{
+	if (!sl_lock(&bells_lock))
+		return;
+	for (struct sl_list *e = bells.next; e != &bells; e = e->next) {
+		struct sl_bell *b = sl_container_of(e, struct sl_bell, node);
+
+		__atomic_add_fetch(b->ran, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(b->intr, 1, __ATOMIC_RELAXED);
+		sl_bell_ring(b);
+	}
+	sl_unlock(&bells_lock);
+}
+
+static void list_bell(struct sl_bell *b)
+{
+	b->ran = &sl_sig_ran;
+	b->intr = &sl_sig_intr;
+	sl_lock(&bells_lock);
+	sl_list_add(&bells, &b->node);
+	sl_unlock(&bells_lock);
+	sl_store_release(&sl_sig_on_int, interrupt_all);
+}
+
 static void bell_free(void *arg)
 {
 	struct sl_bell *b = arg;
 
+	if (b->ran) {
+		sl_lock(&bells_lock);
+		sl_list_del(&b->node);
+		sl_unlock(&bells_lock);
+	}
 	if (b->fd >= 0)
 		sl_sys_close(b->fd);
 	sl_free(b);
@@ -95,6 +132,8 @@ struct sl_bell *sl_bell_get(void)
 	if (b->fd < 0)
 		b->fd = -1;
 	my_bell = b;
+	if (sl_settings.handle_sigintr)
+		list_bell(b);
 	pthread_setspecific(bell_key, b);
 	return b;
 }
@@ -102,8 +141,11 @@ struct sl_bell *sl_bell_get(void)
 /* The child needs a new eventfd: rings in the parent would be read from the shared one. */
 void sl_bell_child(void)
 {
+	bells_lock = (struct sl_lock){0}; /* a thread of the parent may have held it */
+	sl_list_init(&bells);
 	if (!my_bell)
 		return;
+	my_bell->ran = NULL;
 	pthread_setspecific(bell_key, NULL);
 	bell_free(my_bell);
 }

@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 
 #include "base/list.h"
+#include "base/settings.h"
 
 struct sl_sock;
 
@@ -37,9 +38,18 @@ struct sl_bell {
 	int fd;         /* -1: could not be had; sleep with short time-outs then */
 	uint32_t state; /* enum sl_bell_state; atomic */
 	uint64_t owed;  /* rings that were not read off fd yet; the sleeper's */
+	/* With SLUICE_HANDLE_SIGINTR: in the list of all bells; the thread's counts of sig.h. */
+	struct sl_list node;
+	uint32_t *ran, *intr;
 };
 struct sl_bell *sl_bell_get(void); /* this thread's */
-void sl_bell_child(void);          /* after fork, in the child: it gets a new one */
+/* Before a thread waits, by polling or asleep: a SIGINT finds it then (SLUICE_HANDLE_SIGINTR). */
+static inline void sl_bell_wait_begin(void)
+{
+	if (sl_unlikely(sl_settings.handle_sigintr))
+		sl_bell_get();
+}
+void sl_bell_child(void); /* after fork, in the child: it gets a new one */
 void sl_bell_prepare(struct sl_bell *b);
 bool sl_bell_sleep(struct sl_bell *b); /* false: it rang meanwhile, prepare and look again */
 void sl_bell_done(struct sl_bell *b);  /* also empties the eventfd */

@@ -421,6 +421,7 @@ int sl_wait_run(struct sl_wait *w)
 	int r;
 
 	pthread_testcancel();
+	sl_bell_wait_begin();
 	sl_wait_count(&sl_stats->select_polls, 1);
 	r = run(w);
 	if (r == 0)

@@ -3,13 +3,18 @@
  * finds bad addresses. */
 #include "sock/proc/sig.h"
 
+#include <signal.h>
+
 #include "base/guard.h"
 #include "base/handler.h"
 #include "base/held.h"
+#include "base/settings.h"
 #include "sluice.h"
 
 __thread uint32_t sl_sig_ran __attribute__((tls_model("initial-exec")));
 __thread uint32_t sl_sig_intr __attribute__((tls_model("initial-exec")));
+
+void (*sl_sig_on_int)(void);
 
 void sl_signal_asker(bool (*in_handler)(void))
 {
@@ -18,10 +23,17 @@ void sl_signal_asker(bool (*in_handler)(void))
 
 bool sl_signal_seen(int sig, void *info, void *context, bool restart)
 {
+	bool wakes = sig == SIGINT && sl_settings.handle_sigintr;
+	void (*on_int)(void) = wakes ? sl_load_acquire(&sl_sig_on_int) : NULL;
+
 	sl_sig_ran++;
-	if (!restart)
+	if (!restart || wakes)
 		sl_sig_intr++;
-	return info && sl_held_defer(sig, info, context);
+	if (info && sl_held_defer(sig, info, context))
+		return true;
+	if (on_int)
+		on_int();
+	return false;
 }
 
 bool sl_fault(void *context)

@@ -15,4 +15,8 @@ extern __thread uint32_t sl_sig_ran __attribute__((tls_model("initial-exec")));
 /* Counts only handlers that were installed without SA_RESTART. */
 extern __thread uint32_t sl_sig_intr __attribute__((tls_model("initial-exec")));
 
+/* Called after a handler of SIGINT has counted, when SLUICE_HANDLE_SIGINTR is set: wakes all
+ * threads that wait. May be NULL. */
+extern void (*sl_sig_on_int)(void);
+
 #endif
