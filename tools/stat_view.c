@@ -4,6 +4,7 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "ctl/front/broker.h"
 #include "stat.h"
@@ -87,8 +88,23 @@ static double percent(uint64_t part, uint64_t rest)
 	return part + rest ? 100.0 * (double)part / (double)(part + rest) : 0;
 }
 
+/* Of the time that the counters are of; two threads that poll all the time have 200. */
+static double polling_percent(const struct sl_stats *s, const struct sl_stat_show *show)
+{
+	struct timespec ts;
+	double seconds = show->seconds;
+
+	if (seconds <= 0) {
+		clock_gettime(CLOCK_MONOTONIC, &ts);
+		seconds = (double)ts.tv_sec + (double)ts.tv_nsec / 1e9 - (double)s->start_ns / 1e9;
+	}
+	return seconds > 0 ? (double)s->poll_ns / 1e7 / seconds : 0;
+}
+
 static void select_line(FILE *to, const struct sl_stats *s, const struct sl_stat_show *show)
 {
+	if (s->poll_ns)
+		fprintf(to, "Polling CPU:%.0f%%\n", polling_percent(s, show));
 	if (!s->select_polls)
 		return;
 	fprintf(to, "select() Rx Ready:%llu/%llu [os/offload]\n", rate(show, s->select_os_ready),

@@ -376,6 +376,16 @@ static int round_up_pow2(int v)
 	return p;
 }
 
+static void preset(const struct sl_setting *s, int value)
+{
+	void *field = (char *)&sl_settings + s->offset;
+
+	if (s->type == SL_TYPE_SIZE)
+		*(uint64_t *)field = (uint64_t)value;
+	else
+		*(int *)field = value;
+}
+
 /* Applies the preset, and derives the values that depend on several settings. */
 static void settle(void)
 {
@@ -383,8 +393,7 @@ static void settle(void)
 
 	for (unsigned i = 0; i < sl_array_len(presets); i++)
 		if (presets[i].spec == s->spec && !given[presets[i].id])
-			*(int *)((char *)s + sl_setting_table[presets[i].id].offset) =
-				presets[i].value;
+			preset(&sl_setting_table[presets[i].id], presets[i].value);
 	if (given[SL_SETTING_ring] && s->ring >= 0)
 		s->ring_allocation_logic_rx = s->ring_allocation_logic_tx = s->ring;
 	if (s->hugetbl && !given[SL_SETTING_mem_alloc_type])

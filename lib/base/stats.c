@@ -455,6 +455,7 @@ void sl_stats_serve(void)
 	sl_store(&sl_stats->log_details, sl_load(&sl_log_details));
 	if (want != sl_load(&sl_stats->zero_done)) {
 		zero_all();
+		sl_stats->start_ns = sl_now_ns();
 		sl_store_release(&sl_stats->zero_done, want);
 	}
 }

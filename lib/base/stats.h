@@ -78,7 +78,7 @@ struct sl_stats {
 	uint32_t size; /* of the whole file */
 	uint32_t pid;
 	uint32_t max_socks; /* entries after this struct: SLUICE_STATS_FD_NUM */
-	uint64_t start_ns;  /* CLOCK_MONOTONIC */
+	uint64_t start_ns;  /* CLOCK_MONOTONIC: since when the counters count */
 	char program[64];
 	int32_t log_level; /* in force; sluice stat -l writes log_level_want */
 	int32_t log_details;

@@ -12,6 +12,7 @@
 #include "io/gso.h"
 #include "ctl/umem/ring.h"
 #include "io/packet.h"
+#include "net/rtnl.h"
 #include "stack/lane.h"
 #include "stack/leg.h"
 #include "stack/port.h"
@@ -197,6 +198,8 @@ static void add_leg(struct sl_lane *lane, struct sl_leg *leg)
 		lane->stats->nlegs = lane->nlegs;
 	}
 	sl_lane_tap(lane);
+	if (sl_settings.internal_thread_arm_cq)
+		sl_rtnl_wake(); /* the keeper may sleep without end, and knows nothing of this leg */
 }
 
 static unsigned none_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)

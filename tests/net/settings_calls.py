@@ -2,6 +2,7 @@
 """settings_calls.py WHAT OWN PEER PORT SLUICE: the effect of a setting, by what `sluice stat` counts of this process.
 A reflector is at PEER PORT. Prints one line."""
 import subprocess
+import threading
 import time
 from netlib import *
 
@@ -59,3 +60,35 @@ elif what == "whole":
     while got < 200 and attempt(s.recv, 2048) != "timeout":
         got += 1
     print("%d of 200" % got)
+elif what == "poll":
+    s = udp(own, timeout=0.2)
+    ask(s, (peer, port))
+    attempt(s.recv, 10)
+    view = subprocess.run([tool, "stat", "-p", str(os.getpid()), "-v", "1", "-c", "1"], env=PLAIN, check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
+    print("counted" if stat()["poll_ns"] else "nothing", *[x for x in view.splitlines() if "Polling" in x])
+elif what == "arm":
+    s, ctl = udp(own), udp(own)
+    ask(s, (peer, port))
+    time.sleep(0.1)
+    before = total("lanes", "keeper_turns")
+    for i in range(10):
+        ctl.sendto(question(to=[own, s.getsockname()[1]]), (peer, port))
+        time.sleep(0.05)
+    print(total("lanes", "keeper_turns") - before)
+elif what == "cores":
+    cores, both = [], threading.Barrier(2)
+
+    def name_one():
+        ask(udp(own), (peer, port))
+        ask(udp(own), (peer, port))
+        cores.append(os.sched_getaffinity(0))
+        both.wait()
+
+    os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[:2]))
+    threads = [threading.Thread(target=name_one) for i in range(2)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    print("%d and %d, all: %d" % (len(cores[0]), len(cores[1]), len(cores[0] | cores[1])))

@@ -37,4 +37,18 @@ for s in SLUICE_RX_PREFETCH_BYTES={0,256,65536} SLUICE_RX_PREFETCH_BYTES_BEFORE_
 	run whole "$s"
 	same "$s: all that was sent arrives" "200 of 200" "$OUT"
 done
+run poll SLUICE_RX_POLL=100000000
+same "polling is not counted" nothing "$OUT"
+run poll SLUICE_RX_POLL=100000000 SLUICE_CPU_USAGE_STATS=1
+ok "CPU_USAGE_STATS=1: it is ($OUT)" grep -qE '^counted Polling CPU:[0-9]+%$' <<<"$OUT"
+
+run arm SLUICE_PROGRESS_ENGINE_INTERVAL=0
+ok "without a tick the internal thread takes no packets ($OUT turns)" test "${OUT:-99}" -le 2
+run arm SLUICE_PROGRESS_ENGINE_INTERVAL=0 SLUICE_INTERNAL_THREAD_ARM_CQ=1
+ok "INTERNAL_THREAD_ARM_CQ=1: it does, as they come ($OUT turns)" test "${OUT:-0}" -ge 8
+
+run cores SLUICE_RING=core
+same "RING=core leaves threads where they are" "2 and 2, all: 2" "$OUT"
+run cores SLUICE_RING=core_attach
+same "RING=core_attach: a core for each" "1 and 1, all: 2" "$OUT"
 done_testing

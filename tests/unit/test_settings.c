@@ -126,6 +126,41 @@ static void test_preset_yields_to_what_is_given(void **state)
 	assert_int_equal(sl_settings.select_poll, 5);
 }
 
+/* One setting of each preset that the others leave alone, or have otherwise. */
+static void test_presets_are_those_of_vma(void **state)
+{
+	assert_int_equal(LOAD("VMA_SPEC=10"), 0);
+	assert_int_equal(sl_settings.spec, 1);
+	assert_int_equal(sl_settings.ring_dev_mem_tx, 16384);
+	assert_int_equal(sl_settings.rx_wre, 256);
+	assert_int_equal(sl_settings.tso, 0);
+	assert_int_equal(sl_settings.progress_engine_interval, 100);
+	assert_int_equal(LOAD("VMA_SPEC=multi_ring_latency"), 0);
+	assert_int_equal(sl_settings.ring_allocation_logic_rx, SL_RING_THREAD);
+	assert_int_equal(sl_settings.rx_poll_on_tx_tcp, 1);
+	assert_int_equal(sl_settings.tcp_nodelay, 0);
+	assert_int_equal(LOAD("VMA_SPEC=15"), 0);
+	assert_int_equal(sl_settings.select_poll_os_ratio, 100);
+	assert_int_equal(sl_settings.tso, 1);
+	assert_int_equal(LOAD("VMA_SPEC=29", "VMA_SPEC_PARAM1=7"), 0);
+	assert_int_equal(sl_settings.spec_param1, 7);
+	assert_int_equal(sl_settings.select_skip_os, 50);
+	assert_int_equal(LOAD("VMA_SPEC=554"), 0);
+	assert_int_equal(sl_settings.select_poll, 0);
+	assert_int_equal(sl_settings.select_skip_os, 20);
+	assert_int_equal(LOAD("VMA_SPEC=784"), 0);
+	assert_int_equal(sl_settings.rx_poll, -1);
+	assert_int_equal(sl_settings.select_poll, 100000);
+	assert_int_equal(LOAD("VMA_SPEC=623"), 0);
+	assert_int_equal(sl_settings.ring_allocation_logic_rx, SL_RING_CORE_ATTACH);
+	assert_int_equal(sl_settings.rx_poll, 100000);
+	assert_int_equal(LOAD("VMA_SPEC=624"), 0);
+	assert_int_equal(sl_settings.rx_poll, 0);
+	assert_int_equal(LOAD("VMA_SPEC=7750"), 0);
+	assert_int_equal(sl_settings.stats_fd_num, 1024);
+	assert_int_equal(sl_settings.tracelevel, SL_LOG_WARN);
+}
+
 static void test_high_level_raises_details_and_shows_all(void **state)
 {
 	assert_int_equal(LOAD("VMA_TRACELEVEL=details"), 0);
@@ -308,6 +343,7 @@ int main(void)
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_ring_sets_both_directions),
 		cmocka_unit_test(test_preset_yields_to_what_is_given),
+		cmocka_unit_test(test_presets_are_those_of_vma),
 		cmocka_unit_test(test_high_level_raises_details_and_shows_all),
 		cmocka_unit_test(test_changed_settings_are_shown),
 		cmocka_unit_test(test_without_effect_says_so),

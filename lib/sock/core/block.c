@@ -235,6 +235,8 @@ static ssize_t spin(const struct sl_call *s, sl_attempt attempt, void *arg)
 	r = spin_until(s, attempt, arg, &sp, most_ns);
 	if (r < 0 && !s->sends)
 		sl_spin_in_vain(sl_now_ns() - start);
+	if (sl_unlikely(sl_settings.cpu_usage_stats))
+		sl_spin_count(start);
 	return r;
 }
 

@@ -127,6 +127,7 @@ bool sl_sock_take_lane(struct sl_sock *sk, uint32_t ifindex)
 
 	if (sl_load(&sk->lane) != &sl_limbo)
 		return true;
+	sl_sock_place_thread();
 	lane = sl_lane_pick(ifindex, sk->fd);
 	if (!lane || !sl_lane_lock(&sl_limbo))
 		return false;

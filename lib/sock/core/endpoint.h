@@ -22,6 +22,9 @@ enum sl_reason sl_sock_claim_endpoints(struct sl_sock *sk);
 enum sl_reason sl_sock_claim_listener(struct sl_sock *sk);
 /* Moves a new socket from limbo to a lane. */
 bool sl_sock_take_lane(struct sl_sock *sk, uint32_t ifindex);
+/* place_thread.c: attaches the calling thread to a core, once (SLUICE_RING=core_attach). */
+void sl_sock_place_thread(void);
+void sl_sock_place_child(void); /* after fork, in the child */
 /* Claims an unconnected socket's endpoint on a device that came or changed; slow held. */
 void sl_sock_claim_device(struct sl_sock *sk, uint32_t ifindex);
 uint32_t sl_device_of_addr(const struct sl_addr *addr); /* 0: not ours */

@@ -283,6 +283,8 @@ static int spin(struct sl_wait *w)
 	r = spin_until(w, &sp, end);
 	if (r <= 0)
 		sl_spin_in_vain(sl_now_ns() - now);
+	if (sl_unlikely(sl_settings.cpu_usage_stats))
+		sl_spin_count(now);
 	return r;
 }
 

@@ -80,6 +80,11 @@ void sl_keeper_set_jobs(const struct sl_job *table, unsigned n)
 	njobs = n;
 }
 
+bool sl_keeper_is_here(void)
+{
+	return sl_load(&tid) == sl_tid();
+}
+
 static void run_jobs(uint8_t when, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < njobs; i++) {
@@ -345,16 +350,17 @@ static void attend(struct sl_lane *lane, void *arg)
 {
 	struct look *l = arg;
 	bool expects = sl_load(&lane->expects), shy = l->now_us * 1000 < shy_until_ns[lane->id];
+	bool arms = sl_settings.internal_thread_arm_cq, ticks = l->tick_ns || arms;
 	bool watch = l->calm || (!shy && !sl_load(&lane->sleepers) && l->pkts <= BUSY_PKTS &&
-				 (expects || seldom[lane->id]));
+				 (expects || seldom[lane->id] || arms));
 	bool attended = watch || shy || !l->tick_ns;
 
 	is_left[lane->id] = !watch && !sl_load(&lane->sleepers) && l->tick_ns;
 	l->open |= is_left[lane->id];
 	slept_on[lane->id].n = 0;
-	if (watch && l->tick_ns)
+	if (watch && ticks)
 		add_fds(lane, l);
-	else if (shy && l->tick_ns)
+	else if (shy && ticks)
 		l->attend_ns = sl_min(l->attend_ns, shy_until_ns[lane->id]);
 	if (lane->attended != attended)
 		sl_store(&lane->attended, attended);

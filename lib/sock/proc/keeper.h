@@ -44,7 +44,8 @@ void sl_keeper_close(void);
 /* Ends the keeper before the process becomes another user; it may be started again. False: it does
  * not end (the caller is a signal handler that interrupted the code the keeper waits for). */
 bool sl_keeper_stop(void);
-void sl_keeper_child(void); /* after fork, in the child */
+bool sl_keeper_is_here(void); /* the calling thread is the keeper */
+void sl_keeper_child(void);   /* after fork, in the child */
 
 void sl_keeper_place(void); /* place.c: the calling thread is the keeper */
 
