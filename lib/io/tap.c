@@ -6,6 +6,7 @@
  * record's first word last. The tool reads up to the first record that is not complete, clears what
  * it has read, and moves its position. A position that is not in the ring's last bytes (a hostile
  * tool) counts as a full ring. A record never wraps: a padding one fills the ring's end. */
+#include "base/log.h"
 #include "io/tap.h"
 
 #include <errno.h>
@@ -24,7 +25,7 @@ static uint32_t ntaps;
 
 bool sl_taps_on(void)
 {
-	return sl_load(&ntaps) != 0;
+	return sl_load(&ntaps) != 0 || sl_load(&sl_log_level) >= SL_LOG_FINE;
 }
 
 bool sl_tap_ask_is_good(const struct sl_tap_ask *a)
@@ -141,6 +142,8 @@ void sl_tap_put(const struct sl_tap_at *at, const struct sl_tap_pkt *pkt)
 
 	for (uint32_t i = 0; i < pkt->n; i++)
 		wire += pkt->piece[i].len;
+	if (sl_load(&sl_log_level) >= SL_LOG_FINE)
+		sl_tap_log(at, pkt, wire);
 	for (int i = 0; i < SL_TAP_MAX; i++) {
 		struct tap *t = &taps[i];
 		uint8_t *mem = sl_load_acquire(&t->mem);

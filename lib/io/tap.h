@@ -73,7 +73,7 @@ int sl_tap_begin(const struct sl_tap_ask *ask, void *mem);
 /* Ends it: threads that hold a lane may still write, until the lane has been locked once. */
 void sl_tap_end(int nr);
 bool sl_tap_ask_is_good(const struct sl_tap_ask *ask);
-/* True: a tap is open. */
+/* True: a tap is open, or packets are logged (level FINE). */
 bool sl_taps_on(void);
 void sl_taps_child(void); /* after fork, in the child: forgets all. Async-signal-safe */
 
@@ -94,9 +94,11 @@ struct sl_tap_pkt {
 	uint16_t gso, hdr;
 	uint8_t flags;
 };
-/* Writes a packet to each tap that wants it, or counts it as lost there. No lock, no system call;
- * any thread and any signal handler. */
+/* Writes a packet to each tap that wants it, or counts it as lost there. No lock, no system call
+ * but for a log that is to have packets; any thread and any signal handler. */
 void sl_tap_put(const struct sl_tap_at *at, const struct sl_tap_pkt *pkt);
+/* tap_log.c: tells the log of it; bytes: of all its pieces. */
+void sl_tap_log(const struct sl_tap_at *at, const struct sl_tap_pkt *pkt, uint32_t bytes);
 
 /* Puts taps between a backend and its users (tap_ops.c): its table is replaced by a copy that
  * looks at what passes. Nothing of it is there while no tap is open, so the packet path pays

@@ -13,6 +13,7 @@
 #include "sock/call/start.h"
 #include "sock/core/life.h"
 #include "sock/core/sock.h"
+#include "sock/core/told.h"
 #include "sock/core/udp_sock.h"
 #include "sock/dgram/dgram.h"
 #include "sock/listen/listen.h"
@@ -61,8 +62,7 @@ static int bind_to(int fd, const struct sockaddr *addr, socklen_t len)
 	return err;
 }
 
-SL_API
-int sl_bind(int fd, const struct sockaddr *addr, socklen_t len)
+static int bind_any(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
 	int err;
@@ -79,7 +79,14 @@ int sl_bind(int fd, const struct sockaddr *addr, socklen_t len)
 }
 
 SL_API
-int sl_connect(int fd, const struct sockaddr *addr, socklen_t len)
+int sl_bind(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	char name[SL_TOLD_NAME];
+
+	return sl_told(bind_any(fd, addr, len), "bind(%d, %s)", fd, sl_told_name(addr, len, name));
+}
+
+static int connect_any(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
 	int err;
@@ -98,7 +105,15 @@ int sl_connect(int fd, const struct sockaddr *addr, socklen_t len)
 }
 
 SL_API
-int sl_shutdown(int fd, int how)
+int sl_connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	char name[SL_TOLD_NAME];
+
+	return sl_told(connect_any(fd, addr, len), "connect(%d, %s)", fd,
+		       sl_told_name(addr, len, name));
+}
+
+static int shut_down(int fd, int how)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
 	struct sl_lane *lane;
@@ -118,6 +133,12 @@ int sl_shutdown(int fd, int how)
 	sl_sock_notify(sk, EPOLLIN | EPOLLRDHUP | EPOLLHUP);
 	sl_lane_unlock(lane);
 	return err;
+}
+
+SL_API
+int sl_shutdown(int fd, int how)
+{
+	return sl_told(shut_down(fd, how), "shutdown(%d, %d)", fd, how);
 }
 
 /* Reports no name: a port that we chose ends with its connection, as in tcp_disconnect(). */
@@ -177,14 +198,19 @@ int sl_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
 	return name_is_ours(fd, true, addr, len, &err) ? err : sl_sys_getpeername(fd, addr, len);
 }
 
-SL_API
-int sl_listen(int fd, int backlog)
+static int listen_on(int fd, int backlog)
 {
 	struct sl_sock *sk = sl_tcp_sock(fd);
 
 	if (sk && sl_load(&sk->state) != SL_STATE_KERNEL)
 		return sl_tcp_sock_listen(sk, fd, backlog);
 	return sl_sysi(SYS_listen, fd, backlog);
+}
+
+SL_API
+int sl_listen(int fd, int backlog)
+{
+	return sl_told(listen_on(fd, backlog), "listen(%d, %d)", fd, backlog);
 }
 
 SL_API
@@ -195,8 +221,7 @@ int sl_accept_left(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 	return sk ? sl_tcp_sock_accept_left(sk, fd, addr, len, flags) : -EAGAIN;
 }
 
-SL_API
-int sl_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
+static int accept_from(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
 	struct sl_sock *sk;
 	int r;
@@ -217,4 +242,10 @@ int sl_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 		return r;
 	}
 	return (int)sl_sys_cancel(SYS_accept4, fd, addr, len, flags);
+}
+
+SL_API
+int sl_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	return sl_told(accept_from(fd, addr, len, flags), "accept4(%d, %#x)", fd, (unsigned)flags);
 }

@@ -11,6 +11,7 @@
 #include "sock/core/life.h"
 #include "sock/core/option.h"
 #include "sock/core/sock.h"
+#include "sock/core/told.h"
 #include "sock/core/udp_sock.h"
 #include "sock/dgram/dgram.h"
 #include "sock/stream/stream.h"
@@ -41,8 +42,7 @@ static int set_membership(struct sl_sock *sk, int level, int name, const void *v
 	return err;
 }
 
-SL_API
-int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
+static int set_option(int fd, int level, int name, const void *val, socklen_t len)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
 	struct sl_lane *lane;
@@ -85,7 +85,13 @@ int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 }
 
 SL_API
-int sl_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
+int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
+{
+	return sl_told(set_option(fd, level, name, val, len), "setsockopt(%d, %d, %d, %u bytes)",
+		       fd, level, name, len);
+}
+
+static int get_option(int fd, int level, int name, void *val, socklen_t *len)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
 	int err;
@@ -109,7 +115,13 @@ int sl_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 }
 
 SL_API
-int sl_fcntl(int fd, int cmd, long arg)
+int sl_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
+{
+	return sl_told(get_option(fd, level, name, val, len), "getsockopt(%d, %d, %d)", fd, level,
+		       name);
+}
+
+static int control_file(int fd, int cmd, long arg)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
 	int ret = sl_sys_fcntl(fd, cmd, arg);
@@ -130,7 +142,13 @@ int sl_fcntl(int fd, int cmd, long arg)
 }
 
 SL_API
-int sl_ioctl(int fd, unsigned long request, void *arg)
+int sl_fcntl(int fd, int cmd, long arg)
+{
+	return sl_told(control_file(fd, cmd, arg), "fcntl(%d, %d, %#lx)", fd, cmd,
+		       (unsigned long)arg);
+}
+
+static int control_device(int fd, unsigned long request, void *arg)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
 	int ret;
@@ -148,4 +166,10 @@ int sl_ioctl(int fd, unsigned long request, void *arg)
 		sl_sock_kernel(sk, SL_REASON_OPTION);
 	}
 	return ret;
+}
+
+SL_API
+int sl_ioctl(int fd, unsigned long request, void *arg)
+{
+	return sl_told(control_device(fd, request, arg), "ioctl(%d, %#lx)", fd, request);
 }

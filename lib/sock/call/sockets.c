@@ -12,6 +12,7 @@
 #include "sock/call/start.h"
 #include "sock/core/life.h"
 #include "sock/core/sock.h"
+#include "sock/core/told.h"
 #include "sock/listen/listen.h"
 #include "sock/poll/epoll.h"
 #include "sock/poll/sets.h"
@@ -38,8 +39,7 @@ static void end_closed(int fd)
 }
 
 /* In the network namespace that we mirror. */
-SL_API
-int sl_socket(int domain, int type, int protocol)
+static int make_socket(int domain, int type, int protocol)
 {
 	int proto = protocol_of(type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC), protocol);
 	int fd = sl_sys_socket(domain, type, protocol), one = 1;
@@ -61,6 +61,13 @@ int sl_socket(int domain, int type, int protocol)
 }
 
 SL_API
+int sl_socket(int domain, int type, int protocol)
+{
+	return sl_told(make_socket(domain, type, protocol), "socket(%d, %#x, %d)", domain,
+		       (unsigned)type, protocol);
+}
+
+SL_API
 void sl_replace(int fd)
 {
 	uintptr_t w = sl_fdtab_word(fd);
@@ -74,8 +81,7 @@ void sl_replace(int fd)
 }
 
 /* The number must leave our table before the kernel can give it to another thread. */
-SL_API
-int sl_close(int fd)
+static int close_number(int fd)
 {
 	int r;
 
@@ -84,6 +90,12 @@ int sl_close(int fd)
 	r = sl_sys_close(fd);
 	sl_release();
 	return r;
+}
+
+SL_API
+int sl_close(int fd)
+{
+	return sl_told(close_number(fd), "close(%d)", fd);
 }
 
 SL_API

@@ -193,8 +193,19 @@ static void serve_tool(struct capture *c)
 		end_capture(c);
 }
 
+/* The log's level may have been changed by `sluice stat`. */
+static void follow_level(void)
+{
+	static bool were_on;
+	bool on = sl_taps_on();
+
+	if (on != were_on && tap_lanes())
+		were_on = on;
+}
+
 void sl_capture_serve(void)
 {
+	follow_level();
 	for (unsigned i = 0; i < SL_STATS_TAPS; i++) {
 		uint32_t number = __atomic_exchange_n(&sl_stats->tap_want[i], 0, __ATOMIC_ACQUIRE);
 
