@@ -16,6 +16,7 @@
 #include "ctl/rules/conf.h"
 #include "ctl/kern/netdev.h"
 #include "ctl/kern/netns.h"
+#include "net/rtnl.h"
 #include "stack/lane.h"
 #include "stack/leg.h"
 #include "stack/port.h"
@@ -446,6 +447,50 @@ bool sl_port_is_taken(uint32_t ifindex)
 	return !sl_port_find(ifindex) && sl_broker_port_is_taken(sl_port_lower(ifindex));
 }
 
+static uint32_t wanted; /* ifindex of a device that the keeper is to open, 0: none */
+
+/* True: opening it would take long. The lock is busy while any device is being opened. */
+static bool takes_long(uint32_t ifindex)
+{
+	bool hopeless;
+
+	if (sl_in_signal() || sl_netns_is_foreign())
+		return false;
+	if (!sl_trylock(&lock))
+		return true;
+	hopeless = closed || sl_refused(ifindex, sl_now_ns());
+	sl_unlock(&lock);
+	return !hopeless;
+}
+
+struct sl_port *sl_port_open_soon(uint32_t ifindex, bool *coming)
+{
+	struct sl_link link;
+	uint32_t none = 0;
+
+	*coming = false;
+	if (!ifindex || sl_port_find(ifindex) || !sl_link_get(ifindex, &link) ||
+	    !sl_port_allowed(&link) || !takes_long(ifindex))
+		return sl_port_open(ifindex);
+	*coming = true;
+	/* (While another device is there, the caller asks again at its next call.) */
+	if (__atomic_compare_exchange_n(&wanted, &none, ifindex, false, __ATOMIC_RELEASE,
+					__ATOMIC_RELAXED))
+		sl_rtnl_wake();
+	return NULL;
+}
+
+bool sl_port_open_wanted(void)
+{
+	uint32_t ifindex = sl_load_acquire(&wanted);
+
+	if (!ifindex)
+		return false;
+	sl_port_open(ifindex);
+	sl_store_release(&wanted, 0);
+	return true;
+}
+
 /* Policy --------------------------------------------------------------------------------------- */
 
 enum sl_rule_action sl_port_decide(const struct sl_port *port, uint32_t role,
@@ -498,4 +543,5 @@ void sl_port_child(void)
 	sl_refused_reset();
 	nports = 0;
 	have_vlans = false;
+	wanted = 0;
 }

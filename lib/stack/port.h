@@ -42,6 +42,12 @@ struct sl_port {
 struct sl_port *sl_port_open(uint32_t ifindex);
 /* True: the device is not open here, and another process has it. Any thread. */
 bool sl_port_is_taken(uint32_t ifindex);
+/* Like sl_port_open(), for a call that must not wait: opening a device takes tens of milliseconds,
+ * so it is left to the keeper (sl_port_open_wanted()). *coming: the keeper will open it, or find
+ * out why that cannot be; then the result is NULL. Any thread, no lane held. */
+struct sl_port *sl_port_open_soon(uint32_t ifindex, bool *coming);
+/* The keeper's: opens the device that sl_port_open_soon() left to it. True: there was one. */
+bool sl_port_open_wanted(void);
 /* Called when a signal handler needs a device that is not open: another thread will open it. */
 extern void (*sl_port_put_off)(void);
 /* Tells the port that its device changed. A VLAN device may be down, gone, or no longer one that

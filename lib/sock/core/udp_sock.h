@@ -77,6 +77,7 @@ struct sl_udp_sock {
 	uint8_t mc_ttl;
 	bool mc_loop;
 	bool mc_all;           /* IP_MULTICAST_ALL */
+	bool late;             /* the kernel sends until a device is open (decide.c); atomic */
 	uint32_t mc_oif;       /* IP(V6)_MULTICAST_IF */
 	struct sl_addr mc_src; /* source address that IP_MULTICAST_IF set */
 	uint32_t sndbuf;

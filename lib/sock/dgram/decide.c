@@ -93,17 +93,14 @@ static void lose_port(struct sl_sock *sk)
 	sk->stats->state = SL_STATE_NEW;
 }
 
-void sl_sock_decide(struct sl_sock *sk)
+/* SL_REASON_NONE, UNDECIDED, or why the socket shall be the kernel's. slow held. */
+static enum sl_reason decide_held(struct sl_sock *sk)
 {
 	enum sl_reason reason;
 	struct sl_lane *lane;
 
-	sl_lock(&sk->slow);
-	if (sk->state == SL_STATE_KERNEL ||
-	    (sk->proto == IPPROTO_TCP && sk->state != SL_STATE_NEW)) {
-		sl_unlock(&sk->slow);
-		return;
-	}
+	if (sk->state == SL_STATE_KERNEL || (sk->proto == IPPROTO_TCP && sk->state != SL_STATE_NEW))
+		return SL_REASON_NONE;
 	reason = decide(sk);
 	if (reason == SL_REASON_NONE) {
 		if (sl_sock_lock(sk, &lane)) {
@@ -119,9 +116,70 @@ void sl_sock_decide(struct sl_sock *sk)
 		lose_port(sk);
 	}
 	sk->stats->reason = reason;
-	sl_unlock(&sk->slow);
+	return reason;
+}
+
+static void obey(struct sl_sock *sk, enum sl_reason reason)
+{
 	if (reason != SL_REASON_NONE && reason != SL_REASON_UNDECIDED)
 		sl_sock_kernel(sk, reason);
+}
+
+void sl_sock_decide(struct sl_sock *sk)
+{
+	enum sl_reason reason;
+
+	sl_lock(&sk->slow);
+	reason = decide_held(sk);
+	sl_unlock(&sk->slow);
+	obey(sk, reason);
+}
+
+/* Devices that a send does not wait for ---------------------------------------------------------
+ */
+
+struct late_walk {
+	const struct sl_sock *sk;
+	bool coming;
+};
+
+static bool look_at_link(const struct sl_link *link, void *arg)
+{
+	struct late_walk *w = arg;
+
+	if (!w->sk->bound_if || w->sk->bound_if == link->ifindex)
+		sl_port_open_soon(link->ifindex, &w->coming);
+	return !w->coming;
+}
+
+bool sl_sock_is_late(struct sl_sock *sk)
+{
+	struct late_walk w = {.sk = sk};
+
+	sl_link_for_each(look_at_link, &w);
+	if (w.coming)
+		sl_store(&sl_udp_sk(sk)->late, true);
+	return w.coming;
+}
+
+/* (A call that holds `slow` may wait for the keeper. The next send decides then.) */
+static void decide_late(struct sl_sock *sk, void *arg)
+{
+	enum sl_reason reason = SL_REASON_NONE;
+
+	if (!sl_sock_is_udp(sk) || !sl_load(&sl_udp_sk(sk)->late) || !sl_trylock(&sk->slow))
+		return;
+	sl_store(&sl_udp_sk(sk)->late, false);
+	if (sk->nfds && sk->state == SL_STATE_NEW && !sl_sock_is_late(sk))
+		reason = decide_held(sk);
+	sl_unlock(&sk->slow);
+	obey(sk, reason);
+}
+
+void sl_sock_look_late(void)
+{
+	if (sl_unlikely(sl_port_open_wanted()))
+		sl_sock_for_each(decide_late, NULL);
 }
 
 /* inet_autobind: an ephemeral port of the kernel's choice on the address that it has, which is

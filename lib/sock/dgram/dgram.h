@@ -11,6 +11,10 @@ void sl_sock_requeue(struct sl_sock *sk, struct sl_lane *lane);
 /* Looks at what the socket is bound and connected to, applies the rules, and claims its packets or
  * hands it back. After each change of names. */
 void sl_sock_decide(struct sl_sock *sk);
+/* In a call that must not wait: true: a device is being opened. The kernel sends meanwhile, without
+ * a decision; the keeper decides when the device is there, in sl_sock_look_late(). */
+bool sl_sock_is_late(struct sl_sock *sk);
+void sl_sock_look_late(void);
 /* Binds as the kernel would at the first send. 0 or -errno. */
 int sl_sock_autobind(struct sl_sock *sk);
 /* In a call that blocks: waits for links that went down when we claimed (stack/restart.c). flags:

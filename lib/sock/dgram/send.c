@@ -191,6 +191,8 @@ static void first_send(struct sl_sock *sk, int flags)
 {
 	sl_sock_part(sk);
 	if (sk->state == SL_STATE_NEW && sk->local_port == 0) {
+		if ((sk->nonblock || flags & MSG_DONTWAIT) && sl_sock_is_late(sk))
+			return;
 		sl_sock_autobind(sk);
 		sl_sock_wait_links(sk, flags);
 	}

@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections whose neighbour is not resolved when connect() is called.
+/* Connections whose neighbour is not resolved, or whose device is not open, when connect() is
+ * called.
  *
  * Theory of operation: connect() does not wait for ARP or ND. The first SYN meets no neighbour; the
  * look-up of its path has the kernel resolve one. The keeper hears of the neighbour by rtnetlink
  * and sends the SYN once more, at once. A neighbour that does not answer in time is the kernel's to
- * report: the kernel connects, from the same port. */
+ * report: the kernel connects, from the same port.
+ *
+ * Nor does a connect() that must not block wait until its device is opened, which takes tens of
+ * milliseconds: most of what the first socket of a process costs. The keeper opens the device and
+ * the lane's place on it, claims the flow, and sends the SYN; until then no packet of the
+ * connection leaves, since the kernel would answer the peer's by a reset. Where that fails the
+ * kernel connects. */
 #include "base/clock.h"
 #include "sock/core/life.h"
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
+#include "stack/leg.h"
+#include "stack/port.h"
+#include "stack/restart.h"
 #include "tcp/tcp_ack.h"
 
 #define LOOK_NS 5000000
@@ -48,6 +58,112 @@ static enum verdict judge(struct sl_tconn *c, struct sl_lane *lane, uint64_t now
 	return now_ns < c->tcp.born_us * 1000 + c->neigh_steps * SL_NEIGH_STEP_NS ? WAITS : IS_LATE;
 }
 
+/* The keys of a connection whose device is being opened. False: it is none any more. */
+static bool is_coming(struct sl_tconn *c, struct sl_tcp_key *key, uint32_t *ifindex)
+{
+	struct sl_lane *lane = sl_load(&c->lane);
+	bool is;
+
+	if (!sl_lane_lock(lane))
+		return false;
+	is = c->coming && !c->dead && c->tcp.state == SL_TCP_SYN_SENT && !c->tcp.frozen;
+	if (is) {
+		sl_lane_tcp_begin(lane);
+		*key = c->tcp.node.key;
+		*ifindex = sl_tconn_dst(c)->route.ifindex;
+		sl_lane_tcp_done(lane);
+	} else if (!c->dead) {
+		c->coming = false;
+	}
+	sl_lane_unlock(lane);
+	return is;
+}
+
+/* The lane's place on the device; NULL and SL_REASON_NONE: later. (The port's rules may be others
+ * than those that connect() saw.) */
+static struct sl_leg *open_device(struct sl_tconn *c, const struct sl_tcp_key *k, uint32_t ifindex,
+				  enum sl_reason *reason)
+{
+	struct sl_port *p = sl_port_open(ifindex);
+
+	*reason = SL_REASON_NO_DEVICE;
+	if (!p || !sl_load(&p->stats->alive))
+		return NULL;
+	if (sl_port_decide(p, SL_ROLE_TCP_CLIENT, &k->remote, k->rport, &k->local, k->lport) ==
+	    SL_RULE_OS) {
+		*reason = SL_REASON_RULE;
+		return NULL;
+	}
+	/* A SYN that goes before the link is up again is sent once more in a second. */
+	*reason = SL_REASON_NONE;
+	if (sl_port_restarts(p) && !sl_link_has_carrier(ifindex))
+		return NULL;
+	*reason = SL_REASON_CLAIM;
+	return sl_lane_leg(sl_load(&c->lane), p);
+}
+
+/* Time for the neighbour of such a connection, in SL_NEIGH_STEP_NS: the keeper, which has opened
+ * the device, has not heard of neighbours meanwhile. */
+#define LATE_STEPS 4
+
+/* The flow is claimed: the SYN goes. The time for the neighbour begins now. Its waiters watch a
+ * lane that has got another descriptor. */
+static void let_go(struct sl_tconn *c, struct sl_sock *sk, struct sl_lane *lane)
+{
+	uint64_t steps = (sl_now_ns() - c->tcp.born_us * 1000) / SL_NEIGH_STEP_NS + 1 + LATE_STEPS;
+
+	c->coming = false;
+	c->neigh_steps = (uint8_t)sl_min(steps, (uint64_t)UINT8_MAX);
+	sl_tconn_path_changed(c);
+	sl_lane_tcp_begin(lane);
+	sl_tcp_send_syn(&c->tcp);
+	sl_lane_tcp_done(lane);
+	if (is_resolved(c))
+		c->neigh_steps = 0;
+	sl_sock_notify(sk, 0);
+}
+
+/* SL_REASON_NONE: done, or there is nothing to do. sk->slow held. */
+static enum sl_reason take_device(struct sl_tconn *c, struct sl_sock *sk)
+{
+	enum sl_reason reason = SL_REASON_NONE;
+	struct sl_tcp_key key;
+	struct sl_lane *lane;
+	uint32_t ifindex;
+
+	if (sk->conn != c || !is_coming(c, &key, &ifindex))
+		return SL_REASON_NONE;
+	if (!open_device(c, &key, ifindex, &reason) || !sl_sock_lock(sk, &lane))
+		return reason;
+	sl_dst_outdate(sl_tconn_dst(c));
+	sl_lane_unlock(lane);
+	sl_tconn_claim_own(c, 0, sk->fd);
+	if (!sl_sock_lock(sk, &lane))
+		return SL_REASON_CLAIM;
+	reason = SL_REASON_NONE;
+	if (sk->conn == c && c->tcp.state == SL_TCP_SYN_SENT && sl_load(&c->claimed))
+		let_go(c, sk, lane);
+	else if (sk->conn == c && c->tcp.state == SL_TCP_SYN_SENT)
+		reason = SL_REASON_CLAIM;
+	sl_lane_unlock(lane);
+	return reason;
+}
+
+/* (A call that holds `slow` may wait for this thread.) */
+static void look_at_coming(struct sl_tconn *c)
+{
+	struct sl_sock *sk = sl_load_acquire(&c->sk);
+	enum sl_reason reason;
+
+	sl_opening_add();
+	if (!sk || !sl_trylock(&sk->slow))
+		return;
+	reason = take_device(c, sk);
+	sl_unlock(&sk->slow);
+	if (reason != SL_REASON_NONE)
+		sl_sock_kernel_of(sk, c, reason);
+}
+
 static void look_at_opening(struct sl_tconn *c, void *arg)
 {
 	uint64_t now_ns = *(uint64_t *)arg;
@@ -56,6 +172,10 @@ static void look_at_opening(struct sl_tconn *c, void *arg)
 
 	if (!sl_load(&c->neigh_steps) || c->dead)
 		return;
+	if (sl_load(&c->coming)) {
+		look_at_coming(c);
+		return;
+	}
 	lane = sl_load(&c->lane);
 	if (!sl_lane_lock(lane)) {
 		sl_opening_add();

@@ -89,7 +89,7 @@ void sl_tconn_make_path(struct sl_tconn *c)
 	c->tcp.awake = true;
 	p->d = d;
 	p->serial = d->serial;
-	p->leg = sl_tconn_leg_of(d);
+	p->leg = c->coming ? NULL : sl_tconn_leg_of(d);
 	if (p->leg)
 		sl_tconn_make_headers(
 			&p->hdr, d, k,

@@ -42,6 +42,7 @@ struct sl_tconn {
 	/* Its SYN has met no neighbour yet: after so many SL_NEIGH_STEP_NS since then the kernel
 	 * connects (opening.c). 0: it has one. Lane held. */
 	uint8_t neigh_steps;
+	bool coming; /* its device is being opened: no claim, no SYN yet (opening.c). Lane held. */
 	/* beside the packet path, under sl_tconn_ctl */
 	int guard;              /* dup of an orphan's shadow, which keeps the port; -1: none */
 	bool gone;              /* dead here: the kernel's */

@@ -6,7 +6,8 @@
  * bound to the address that the connection has, with a port (tcp_port.c), so that no
  * other socket gets it; the exact flow is claimed; and our SYN goes out. Anything that does not fit
  * (no device, no neighbour, no port) makes it the kernel's connect, and the socket the kernel's
- * for good. */
+ * for good. A call that must not block does not wait until its device is opened: claim and SYN
+ * follow (opening.c). */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -38,8 +39,9 @@ bool sl_tconn_awaited;
 /* Where a connection is to go. */
 struct goal {
 	struct sl_tcp_key key;
-	struct sl_port *port;
-	uint32_t oif;
+	struct sl_port *port; /* NULL: it is being opened (coming) */
+	uint32_t oif, ifindex;
+	bool coming;
 	bool by_port;        /* the rules are to be asked again with the local port */
 	uint8_t neigh_steps; /* as in struct sl_tconn */
 };
@@ -62,9 +64,37 @@ static bool find_neigh(const struct sl_sock *sk, uint32_t ifindex, const struct 
 	uint8_t mac[6];
 	uint32_t seq;
 
-	if (n && !sl_neigh_read(n, mac, &seq) && !sl_port_restarts(g->port))
+	if (!n)
+		return false;
+	if (g->coming)
+		g->neigh_steps = NEIGH_STEPS; /* the keeper takes it from there */
+	if (sl_neigh_read(n, mac, &seq))
+		return true;
+	if (g->coming)
+		sl_neigh_use(n); /* the kernel resolves it meanwhile */
+	else if (!sl_port_restarts(g->port))
 		g->neigh_steps = steps_of(sk);
-	return n != NULL;
+	return true;
+}
+
+/* True: claim and SYN may follow when the device is open. (What a SYN with data, or one whose
+ * hardware stamp is wanted, needs of the device is asked at once; and the longest segment that the
+ * device can receive is known only then, if the MTU exceeds a frame.) */
+static bool may_follow(const struct sl_sock *sk, uint32_t ifindex)
+{
+	struct sl_link link;
+
+	return sk->nonblock && !sk->tfo_now && !sk->tfo_connect && !(sk->want & SL_WANT_HW_STAMP) &&
+	       !sl_errq_flags(sk) && sl_link_get(ifindex, &link) && link.mtu <= sl_pool.mtu;
+}
+
+/* False: there is none, nor will be soon. */
+static bool find_port(const struct sl_sock *sk, uint32_t ifindex, struct goal *g)
+{
+	g->ifindex = ifindex;
+	g->port = may_follow(sk, ifindex) ? sl_port_open_soon(ifindex, &g->coming)
+					  : sl_port_open(ifindex);
+	return g->coming || (g->port && sl_load(&g->port->stats->alive));
 }
 
 /* True: the SYN met no neighbour, though find_neigh() did. The keeper has heard meanwhile that the
@@ -116,8 +146,7 @@ static enum sl_reason find_way(struct sl_sock *sk, const struct sl_addr *dst, ui
 	sl_route_key_ports(&key, IPPROTO_TCP, sk->local_port, port);
 	if (sl_route_recall(&key, sl_now_ns(), &route) < 0 || route.kind != SL_ROUTE_DEVICE)
 		return SL_REASON_LOCAL;
-	g->port = sl_port_open(route.ifindex);
-	if (!g->port || !sl_load(&g->port->stats->alive))
+	if (!find_port(sk, route.ifindex, g))
 		return SL_REASON_NO_DEVICE;
 	g->oif = key.oif;
 	g->key.local = sk->bound_addr ? sk->local : route.src;
@@ -150,6 +179,7 @@ static int open_conn(struct sl_sock *sk, struct sl_tconn *c, const struct goal *
 	c->sk = sk;
 	c->oif = g->oif;
 	c->neigh_steps = g->neigh_steps;
+	c->coming = g->coming;
 	if (sl_unlikely(g->neigh_steps))
 		sl_opening_add();
 	sl_tconn_ip_options(c, sk, &g->key.remote);
@@ -202,19 +232,19 @@ static int start(struct sl_sock *sk, struct goal *g, enum sl_reason *reason)
 	int err;
 
 	*reason = SL_REASON_MEMORY;
-	if (!sl_sock_take_lane(sk, g->port->info.ifindex) || !sl_lane_tcp(sk->lane))
+	if (!sl_sock_take_lane(sk, g->ifindex) || !sl_lane_tcp(sk->lane))
 		return -EREMOTE;
 	if (g->key.lport) { /* the last connection from there may have ended meanwhile */
 		sl_lane_turn(sk->lane);
 		sl_tconn_reap();
 	}
-	leg = sl_lane_leg(sk->lane, g->port);
+	leg = g->port ? sl_lane_leg(sk->lane, g->port) : NULL;
 	if (leg && sl_unlikely(sl_errq_flags(sk) & SOF_TIMESTAMPING_TX_HARDWARE) &&
 	    sl_errq_is_os(leg)) {
 		*reason = SL_REASON_OPTION;
 		return -EREMOTE;
 	}
-	if (leg)
+	if (leg || g->coming)
 		c = sl_tconn_new(sk->lane);
 	if (!c)
 		return -EREMOTE;
@@ -224,7 +254,7 @@ static int start(struct sl_sock *sk, struct goal *g, enum sl_reason *reason)
 		*reason = SL_REASON_RULE;
 		err = -EREMOTE;
 	}
-	if (err == 0)
+	if (err == 0 && leg)
 		err = sl_tconn_claim(c, leg, &g->key, sk->fd, NULL);
 	if (err == -EADDRINUSE && sl_tconn_end_over(&g->key))
 		err = sl_tconn_claim(c, leg, &g->key, sk->fd, NULL);
@@ -233,8 +263,10 @@ static int start(struct sl_sock *sk, struct goal *g, enum sl_reason *reason)
 	if (err == 0) {
 		if (sl_unlikely(sk->want & SL_WANT_HW_STAMP))
 			sl_tcp_sock_claim_flags(sk);
-		if (sl_unlikely(sl_port_restarts(g->port)))
+		if (sl_unlikely(g->port && sl_port_restarts(g->port)))
 			sl_store(&sl_tconn_awaited, true);
+		if (sl_unlikely(g->coming))
+			sl_rtnl_wake();
 		sl_tcp_sock_show(sk, &g->key);
 		return 0;
 	}
