@@ -75,8 +75,51 @@ __noinline __u32 find_member(__u32 group, __u32 slot, __u32 gen, __u32 pid)
 	for (__u32 i = 0; g && i < SL_GROUP_TARGETS && i < g->count; i++)
 		if (!((g->target[i].slot ^ slot) | (g->target[i].gen ^ gen) |
 		      (g->target[i].pid ^ pid)))
-			return i < g->open ? i + 1 : (i + 1) | SL_TARGET_AWAY;
+			return i < g->open || i >= g->count - g->narrowed
+				       ? i + 1
+				       : (i + 1) | SL_TARGET_AWAY;
 	return 0;
+}
+
+/* The marks of the packet whose IP header is at l3. */
+static __always_inline __u32 marks_of(struct sl_ctx *ctx, __u32 l3, __u32 v6)
+{
+	struct sl_view p = sl_view(ctx);
+	struct iphdr *ip = sl_at(&p, l3, sizeof(*ip));
+	__u32 first;
+
+	if (!ip)
+		return 0;
+	if (!v6)
+		return SL_MARKS_DSCP(ip->tos >> 2) | SL_MARKS_V4;
+	first = bpf_ntohl(*(__be32 *)ip);
+	return SL_MARKS_DSCP(first >> 22 & 0x3f) | (first & SL_MARKS_LABEL);
+}
+
+/* The number of the narrowed target that the packet fits, counted from 1; 0: none. Of several that
+ * are narrowed alike the hash chooses. Packets are told as to pick(). Global, as find_member(). */
+__noinline __u32 find_narrowed(struct sl_ctx *ctx, __u64 packed, __u32 group, __u32 hash)
+{
+	__u32 marks = marks_of(ctx, sl_bounded(packed), packed >> 20 & 1);
+	struct sl_group *g = bpf_map_lookup_elem(&groups, &group);
+
+	for (__u32 i = 0; g && i < SL_GROUP_NARROWED && i < g->narrowed; i++)
+		if (!((marks ^ g->narrow[i].marks.word) & g->narrow[i].mask.word))
+			return g->count - g->narrowed + i + 1 +
+			       (__u32)(((__u64)hash * g->narrow[i].alike) >> 32);
+	return 0;
+}
+
+/* The number of the target for a packet that no target has had, counted from 1; 0: none. */
+static __always_inline __u32 choose_for(struct sl_ctx *ctx, __u64 packed, __u32 group,
+					const struct sl_group *g, __u32 hash)
+{
+	__u32 n = 0;
+
+	/* (The marks of a packet that an error quotes are our own.) */
+	if (g->narrowed && !(packed >> 21 & 1))
+		n = find_narrowed(ctx, packed, group, hash);
+	return n ? n : choose(g, hash);
 }
 
 /* True: the packet is the first segment of a handshake. */
@@ -129,8 +172,8 @@ static __always_inline int kernel_has(struct sl_ctx *ctx, const struct sl_flow_k
  * left the group, the packet goes to another, which takes a SYN and resets anything else; a process
  * that leaves in order claims its flows first, so their packets are not looked up here. A repeated
  * SYN goes to another target, too, if the first target is away and has not answered. */
-static __always_inline __u32 pick_tcp(struct sl_ctx *ctx, const struct sl_flow_key *key, __u32 v6,
-				      int syn, __u32 group)
+static __always_inline __u32 pick_tcp(struct sl_ctx *ctx, const struct sl_flow_key *key,
+				      __u64 packed, int syn, __u32 group)
 {
 	struct sl_claim *had = bpf_map_lookup_elem(&picked, key), *now;
 	struct sl_group *g;
@@ -140,12 +183,12 @@ static __always_inline __u32 pick_tcp(struct sl_ctx *ctx, const struct sl_flow_k
 		n = find_member(group, had->slot, had->gen, had->pid);
 	if (n && !(syn && n & SL_TARGET_AWAY))
 		return n & ~SL_TARGET_AWAY;
-	if (kernel_has(ctx, key, v6, syn))
+	if (kernel_has(ctx, key, packed >> 20 & 1, syn))
 		return 0;
 	g = bpf_map_lookup_elem(&groups, &group);
 	if (!g)
 		return 0;
-	n = choose(g, flow_hash(key));
+	n = choose_for(ctx, packed, group, g, flow_hash(key));
 	now = target_at(g, n);
 	if (now && syn)
 		bpf_map_update_elem(&picked, key, now, BPF_ANY);
@@ -183,10 +226,10 @@ __noinline __u32 pick(struct sl_ctx *ctx, __u64 packed, __u32 vlan, __u32 group)
 		p = sl_view(ctx);
 		p.l4 = sl_bounded(packed >> 10);
 		syn = ours == OUR_DST && is_syn(&p);
-		return pick_tcp(ctx, &key, packed >> 20 & 1, syn, group);
+		return pick_tcp(ctx, &key, packed, syn, group);
 	}
 	g = bpf_map_lookup_elem(&groups, &group);
-	return g ? choose(g, flow_hash(&key)) : 0;
+	return g ? choose_for(ctx, packed, group, g, flow_hash(&key)) : 0;
 }
 
 #endif

@@ -9,18 +9,19 @@
 
 #include "meta.h"
 
-#define SL_STEER_ABI 8
+#define SL_STEER_ABI 9
 
-#define SL_MAX_FLOWS     262144 /* most entries of `flows` and `endpoints` (SLUICE_MAX_FLOWS) */
-#define SL_MAX_LOCALS    4096
-#define SL_MAX_GROUPS    1024
-#define SL_GROUP_TARGETS 64
-#define SL_MAX_PICKED    65536 /* entries of `picked` at the most flows */
-#define SL_MAX_RULES     256
-#define SL_MAX_PACES     64
-#define SL_MAX_XSKS      4096   /* lanes * RX queues */
-#define SL_MAX_PORTS     131072 /* entries of `ports` */
-#define SL_MAX_STRAYS    1024   /* entries of `strays` */
+#define SL_MAX_FLOWS      262144 /* most entries of `flows` and `endpoints` (SLUICE_MAX_FLOWS) */
+#define SL_MAX_LOCALS     4096
+#define SL_MAX_GROUPS     1024
+#define SL_GROUP_TARGETS  64
+#define SL_GROUP_NARROWED 16
+#define SL_MAX_PICKED     65536 /* entries of `picked` at the most flows */
+#define SL_MAX_RULES      256
+#define SL_MAX_PACES      64
+#define SL_MAX_XSKS       4096   /* lanes * RX queues */
+#define SL_MAX_PORTS      131072 /* entries of `ports` */
+#define SL_MAX_STRAYS     1024   /* entries of `strays` */
 
 /* Bit of a VLAN number: the tag is 802.1ad (0x88a8), else 802.1Q. Linux has a device for each
  * kind. */
@@ -68,12 +69,40 @@ struct sl_claim {
 	__u32 pid;   /* of the claiming process: tells targets of a group apart */
 };
 
+/* Bits of a packet that a claim may be narrowed by: the DSCP, and the flow label of IPv6. */
+struct sl_marks {
+	union {
+		struct {
+			__u32 label : 20;
+			__u32 dscp : 6;
+			__u32 v4 : 1; /* the packet is of IPv4, which has no label */
+			__u32 unused : 5;
+		};
+		__u32 word;
+	};
+};
+#define SL_MARKS_DSCP(n) ((__u32)(n) << 20)
+#define SL_MARKS_LABEL   0xfffffu
+#define SL_MARKS_V4      (1u << 26)
+/* The claim is for packets with these marks where the mask has ones: all of them if it has none.
+ * Where it has bits of the label it has v4, too. */
+struct sl_narrow {
+	struct sl_marks marks, mask;
+};
+struct sl_narrowed {
+	struct sl_marks marks, mask;
+	__u32 alike; /* from this target on so many are narrowed alike */
+};
 /* `groups`: sockets that share an endpoint (SO_REUSEPORT), or processes that share a listening
  * socket; one is picked by the flow's hash. A TCP endpoint that may be shared is a group from the
- * first claim on. */
+ * first claim on, and so is any entry with a narrowed claim: its packets go to the narrowed targets
+ * that they fit, else to the open ones, else to the kernel. */
 struct sl_group {
 	__u32 count;
-	__u32 open; /* targets that are not away: the first ones; one of them is picked */
+	__u32 open;     /* targets that are neither away nor narrowed: the first ones */
+	__u32 narrowed; /* narrowed targets that are not away: the last ones, those alike together
+			 */
+	struct sl_narrowed narrow[SL_GROUP_NARROWED];
 	struct sl_claim target[SL_GROUP_TARGETS];
 };
 
@@ -163,7 +192,11 @@ struct sl_rule {
 	char app_id[32];           /* application id; empty: any */
 	__u32 line;                /* line of the configuration file, 0: set at run time */
 	__u32 hits;                /* decisions it made, counted by user space */
+	struct sl_narrow narrow;   /* SL_RULE_SLUICE: only such packets are claimed */
+	__u32 vni;                 /* of the VXLAN device, with SL_RULE_VNI */
+	__u32 match;               /* SL_RULE_VNI */
 };
+#define SL_RULE_VNI (1u << 0) /* the rule is for VXLAN devices with that VNI alone */
 
 /* `rules` has one entry more at its end, whose `line` field is a generation. Every writer of ours
  * raises it; bpftool need not. */
@@ -208,7 +241,8 @@ _Static_assert(sizeof(struct sl_flow_key) == 44, "map ABI");
 _Static_assert(sizeof(struct sl_endpoint_key) == 24, "map ABI");
 _Static_assert(sizeof(struct sl_claim) == 20, "map ABI");
 _Static_assert(sizeof(struct sl_port_config) == 40, "map ABI");
-_Static_assert(sizeof(struct sl_rule) == 128, "map ABI");
+_Static_assert(sizeof(struct sl_rule) == 144, "map ABI");
+_Static_assert(sizeof(struct sl_narrow) == 8, "map ABI");
 _Static_assert(sizeof(struct sl_pace_rule) == 40, "map ABI");
 _Static_assert(sizeof(struct sl_stray) == 88, "map ABI");
 #endif

@@ -263,6 +263,141 @@ static void test_group_grows_and_shrinks(void **state)
 	assert_int_equal(bits(), 0);
 }
 
+static struct sl_claim_req narrowed(uint16_t remote_port, uint32_t slot, uint32_t dscp,
+				    uint32_t label)
+{
+	struct sl_claim_req r = request(1, remote_port, slot);
+
+	r.narrow.mask.dscp = dscp ? 0x3f : 0;
+	r.narrow.marks.dscp = dscp & 0x3f;
+	r.narrow.mask.label = label ? 0xfffff : 0;
+	r.narrow.marks.label = label & 0xfffff;
+	r.narrow.mask.v4 = label != 0;
+	return r;
+}
+
+/* Narrowed claims stand beside one that is not, and beside each other if they differ. */
+static void test_narrowed_claims(void **state)
+{
+	struct sl_claim_req ef = narrowed(0, 1, 46, 0), both = narrowed(0, 2, 46, 5);
+	struct sl_claim_req same = narrowed(0, 3, 46, 0), none = narrowed(0, 1, 0, 0);
+	struct sl_group g;
+	struct sl_claim c;
+
+	assert_int_equal(sl_broker_claim(&ef, NULL), 0);
+	g = group_of(1); /* also alone */
+	assert_int_equal(g.count, 1);
+	assert_int_equal(g.open, 0);
+	assert_int_equal(g.narrowed, 1);
+	assert_int_equal(claim(1, 9, false), 0);
+	assert_int_equal(claim(1, 8, false), -EADDRINUSE);
+	assert_int_equal(sl_broker_claim(&both, NULL), 0);
+	assert_int_equal(sl_broker_claim(&same, NULL), -EADDRINUSE);
+	same.spread = true;
+	assert_int_equal(sl_broker_claim(&same, NULL), 0);
+	g = group_of(1);
+	assert_int_equal(g.count, 4);
+	assert_int_equal(g.open, 1);
+	assert_int_equal(g.narrowed, 3);
+	assert_int_equal(g.target[0].slot, 9);
+	assert_int_equal(g.target[1].slot, 2); /* more bits come first */
+	assert_int_equal(g.target[2].slot, 1);
+	assert_int_equal(g.target[3].slot, 3);
+	assert_int_equal(g.narrow[0].alike, 1);
+	assert_int_equal(g.narrow[1].alike, 2);
+	assert_int_equal(g.narrow[2].alike, 1);
+	assert_int_equal(g.narrow[0].marks.label, 5);
+	assert_int_equal(g.narrow[1].marks.dscp, 46);
+	assert_int_equal(sl_broker_claim_update(&none), -EADDRINUSE); /* 9 has those */
+	sl_broker_unclaim(&same);
+	sl_broker_unclaim(&both);
+	unclaim(1, 9);
+	assert_int_equal(sl_broker_claim_update(&none), 0);
+	assert_int_equal(entry(1, &c), 0);
+	assert_int_equal(c.flags, 0);
+	unclaim(1, 1);
+	assert_int_equal(bits(), 0);
+	assert_int_equal(sl_device_find(ifindex)->group_nfree, SL_MAX_GROUPS);
+}
+
+/* The socket bound last takes the place of one that is narrowed alike, of no other. */
+static void test_narrowed_replaced(void **state)
+{
+	struct sl_claim_req ef = narrowed(0, 1, 46, 0), again = narrowed(0, 2, 46, 0);
+	struct sl_group g;
+
+	assert_int_equal(claim(1, 9, false), 0);
+	assert_int_equal(sl_broker_claim(&ef, NULL), 0);
+	again.replace = true;
+	assert_int_equal(sl_broker_claim(&again, NULL), 0);
+	g = group_of(1);
+	assert_int_equal(g.count, 2);
+	assert_int_equal(g.target[0].slot, 9);
+	assert_int_equal(g.target[1].slot, 2);
+	sl_broker_unclaim(&again);
+	unclaim(1, 9);
+	assert_int_equal(bits(), 0);
+}
+
+static void test_narrowed_flows(void **state)
+{
+	struct sl_claim_req ef = narrowed(1111, 1, 46, 0), rest = request(1, 1111, 2);
+	uint32_t replaced = sl_device_find(ifindex)->replaced;
+	struct sl_claim c;
+
+	assert_int_equal(sl_broker_claim(&rest, NULL), 0);
+	assert_int_equal(sl_broker_claim(&ef, NULL), 0);
+	assert_int_equal(bpf_map_lookup_elem(map(SL_MAP_FLOWS), &ef.key, &c), 0);
+	assert_int_equal(c.flags, SL_CLAIM_GROUP);
+	sl_broker_unclaim(&rest); /* leaves the other one alone */
+	assert_int_equal(bpf_map_lookup_elem(map(SL_MAP_FLOWS), &ef.key, &c), 0);
+	sl_broker_unclaim(&ef);
+	assert_int_equal(bits(), 0);
+	assert_int_equal(sl_device_find(ifindex)->group_nfree, SL_MAX_GROUPS);
+	assert_int_equal(sl_device_find(ifindex)->replaced, replaced);
+}
+
+static void test_narrowing_must_make_sense(void **state)
+{
+	struct sl_claim_req r = narrowed(0, 1, 46, 0);
+
+	r.narrow.mask.dscp = 0x30;
+	assert_int_equal(sl_broker_claim(&r, NULL), -EINVAL);
+	r.narrow.mask.dscp = 0x3f;
+	r.narrow.marks.label = 1;
+	assert_int_equal(sl_broker_claim(&r, NULL), -EINVAL);
+	r = narrowed(0, 1, 46, 7);
+	r.narrow.mask.v4 = 0;
+	assert_int_equal(sl_broker_claim(&r, NULL), -EINVAL);
+	r = narrowed(0, 1, 46, 0);
+	r.narrow.mask.unused = 1;
+	assert_int_equal(sl_broker_claim(&r, NULL), -EINVAL);
+	r = narrowed(1111, 1, 46, 0);
+	r.key.proto = IPPROTO_TCP; /* a connection's segments may have any marks */
+	assert_int_equal(sl_broker_claim(&r, NULL), -EINVAL);
+	r = narrowed(1111, 1, 46, 0);
+	r.claim.flags = SL_CLAIM_PASS;
+	assert_int_equal(sl_broker_claim(&r, NULL), -EINVAL);
+	assert_int_equal(bits() | tcp_bits(), 0);
+}
+
+static void test_narrowed_are_bounded(void **state)
+{
+	struct sl_claim_req r = narrowed(0, 0, 46, 0);
+
+	r.spread = true;
+	for (uint32_t i = 0; i <= SL_GROUP_NARROWED; i++) {
+		r.claim.slot = i;
+		assert_int_equal(sl_broker_claim(&r, NULL), i < SL_GROUP_NARROWED ? 0 : -ENOSPC);
+	}
+	assert_int_equal(group_of(1).narrowed, SL_GROUP_NARROWED);
+	for (uint32_t i = 0; i < SL_GROUP_NARROWED; i++) {
+		r.claim.slot = i;
+		sl_broker_unclaim(&r);
+	}
+	assert_int_equal(bits(), 0);
+}
+
 static void test_group_numbers_are_used_again(void **state)
 {
 	assert_int_equal(claim(1, 1, true), 0);
@@ -426,6 +561,11 @@ int main(void)
 		cmocka_unit_test(test_changes_are_seen_at_once),
 		cmocka_unit_test(test_flow_that_passes),
 		cmocka_unit_test(test_group_grows_and_shrinks),
+		cmocka_unit_test(test_narrowed_claims),
+		cmocka_unit_test(test_narrowed_replaced),
+		cmocka_unit_test(test_narrowed_flows),
+		cmocka_unit_test(test_narrowing_must_make_sense),
+		cmocka_unit_test(test_narrowed_are_bounded),
 		cmocka_unit_test(test_group_numbers_are_used_again),
 		cmocka_unit_test(test_group_is_bounded),
 		cmocka_unit_test(test_unknown_port),

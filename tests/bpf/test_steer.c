@@ -424,6 +424,131 @@ static void test_group_empty_or_wrong_passes(void **state)
 	assert_pass(&f, pass_miss);
 }
 
+/* A narrowed target at that place from the end. */
+static void narrowed(struct sl_group *g, uint32_t i, int dscp, uint32_t label, uint32_t mask)
+{
+	struct sl_narrowed *n = &g->narrow[i];
+
+	if (dscp >= 0) {
+		n->mask.dscp = 0x3f;
+		n->marks.dscp = (uint32_t)dscp & 0x3f;
+	}
+	n->marks.label = label & 0xfffff;
+	n->mask.label = mask & 0xfffff;
+	n->mask.v4 = mask != 0;
+	n->alike = 1;
+	g->narrowed = i + 1;
+}
+
+static void set_narrowed_group(const struct sl_group *g)
+{
+	uint32_t index = 3;
+
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.groups), &index, g, 0), 0);
+}
+
+static struct frame marked4(uint16_t sport, uint8_t dscp)
+{
+	struct frame f = udp4(A4, sport, DPORT);
+
+	f.b[f.l3 + 1] = (uint8_t)(dscp << 2 | (sport & 3)); /* ECN is no part of it */
+	return f;
+}
+
+static struct frame marked6(uint8_t dscp, uint32_t label)
+{
+	struct frame f = udp6(A6, SPORT, DPORT);
+	uint32_t first = htonl(6u << 28 | (uint32_t)dscp << 22 | 1 << 20 | label);
+
+	memcpy(f.b + f.l3, &first, 4);
+	return f;
+}
+
+static uint32_t slot_of(struct frame f)
+{
+	struct result r = run(&f);
+
+	return r.verdict == XDP_REDIRECT ? r.meta.slot : 1000;
+}
+
+/* Narrowed targets get what fits them, the one with most bits first; the rest goes to the others,
+ * and without others to the kernel. */
+static void test_narrowed(void **state)
+{
+	struct sl_claim c = {.slot = 3, .flags = SL_CLAIM_GROUP};
+	struct sl_group g = {.count = 4, .open = 1};
+
+	for (uint32_t i = 0; i < 4; i++)
+		g.target[i] = claim_of(i);
+	narrowed(&g, 0, 46, 0xabc00, 0xfff00); /* target 1 */
+	narrowed(&g, 1, -1, 0xabcde, 0xfffff); /* 2 */
+	narrowed(&g, 2, 46, 0, 0);             /* 3 */
+	set_narrowed_group(&g);
+	add_endpoint(A4, DPORT, IPPROTO_UDP, 0, &c);
+	add_endpoint(A6, DPORT, IPPROTO_UDP, 0, &c);
+	for (uint16_t i = 0; i < 8; i++)
+		for (uint8_t dscp = 0; dscp < 64; dscp++)
+			assert_int_equal(slot_of(marked4(1000 + i, dscp)), dscp == 46 ? 3 : 0);
+	assert_int_equal(slot_of(marked6(46, 0xabc55)), 1);
+	assert_int_equal(slot_of(marked6(46, 0xabcde)), 1);
+	assert_int_equal(slot_of(marked6(0, 0xabcde)), 2);
+	assert_int_equal(slot_of(marked6(0, 0xabcdf)), 0);
+	assert_int_equal(slot_of(marked6(46, 0x12345)), 3);
+	/* Nobody gets the rest. */
+	g.open = 0;
+	g.count = 3;
+	memmove(g.target, g.target + 1, 3 * sizeof(g.target[0]));
+	set_narrowed_group(&g);
+	assert_int_equal(slot_of(marked6(46, 0x12345)), 3);
+	assert_int_equal(slot_of(marked4(1, 0)), 1000);
+	assert_int_equal(slot_of(marked6(0, 0xabcdf)), 1000);
+}
+
+static void test_narrowed_alike(void **state)
+{
+	struct sl_claim c = {.slot = 3, .flags = SL_CLAIM_GROUP};
+	struct sl_group g = {.count = 5, .open = 1};
+	unsigned hits[5] = {0};
+
+	for (uint32_t i = 0; i < 5; i++)
+		g.target[i] = claim_of(i);
+	for (uint32_t i = 0; i < 4; i++) {
+		narrowed(&g, i, 10, 0, 0);
+		g.narrow[i].alike = 4 - i;
+	}
+	set_narrowed_group(&g);
+	add_endpoint(A4, DPORT, IPPROTO_UDP, 0, &c);
+	for (uint16_t i = 0; i < 1000; i++)
+		hits[slot_of(marked4(20000 + i, 10))]++;
+	assert_int_equal(hits[0], 0);
+	for (unsigned i = 1; i < 5; i++)
+		assert_in_range(hits[i], 180, 320);
+}
+
+/* The first segment of a connection decides, the marks of later ones count no more. */
+static void test_narrowed_connection(void **state)
+{
+	struct sl_claim c = {.slot = 3, .flags = SL_CLAIM_GROUP};
+	struct sl_group g = {.count = 2, .open = 1};
+	struct frame f;
+
+	g.target[0] = claim_of(0);
+	g.target[1] = claim_of(1);
+	narrowed(&g, 0, 46, 0, 0);
+	set_narrowed_group(&g);
+	add_endpoint(A4, DPORT, IPPROTO_TCP, 0, &c);
+	seg_of(&f, 6000, true);
+	f.b[f.l3 + 1] = 46 << 2;
+	assert_int_equal(run(&f).meta.slot, 1);
+	seg_of(&f, 6000, false);
+	assert_int_equal(run(&f).meta.slot, 1);
+	seg_of(&f, 6001, true);
+	assert_int_equal(run(&f).meta.slot, 0);
+	seg_of(&f, 6001, false);
+	f.b[f.l3 + 1] = 46 << 2;
+	assert_int_equal(run(&f).meta.slot, 0);
+}
+
 static void test_multicast_endpoint(void **state)
 {
 	struct frame f = udp4("239.1.2.3", SPORT, DPORT);
@@ -467,6 +592,9 @@ int main(void)
 		T(test_group_away),
 		T(test_group_keeps_flows_in_a_flood),
 		T(test_group_empty_or_wrong_passes),
+		T(test_narrowed),
+		T(test_narrowed_alike),
+		T(test_narrowed_connection),
 		T(test_multicast_endpoint),
 		T(test_cost_of_a_miss),
 	};

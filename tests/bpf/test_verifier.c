@@ -77,7 +77,9 @@ static void check_stack(int fd, const char *log)
 	static const char *const chain[][3] = {
 		{"pick", "find_member"},
 		{"steer_icmp", "has_odd_ends"},
+		{"pick", "find_narrowed"},
 		{"steer_group_icmp", "pick", "find_member"},
+		{"steer_group_icmp", "pick", "find_narrowed"},
 		{"sl_ip6_ext", "sl_ip6_opts", "sl_ip6_opt"},
 		{"sl_ip4_opts", "sl_ip4_opt"},
 	};

@@ -89,7 +89,7 @@ class Session:
     def body(self, s, local, remote=None, flags=0):
         key = packed(local[0]) + (packed(remote[0]) if remote else bytes(16))
         key += struct.pack("=HHBBBBI", local[1], remote[1] if remote else 0, PROTO[s.type], 0, 0, 0, 0)
-        return struct.pack("=II", ifindex, 0) + key + struct.pack("=IIIII", self.lane, 1, 1, flags, 0)
+        return struct.pack("=II", ifindex, 0) + key + struct.pack("=IIIII", self.lane, 1, 1, flags, 0) + bytes(8)
 
     def claim(self, s, local, remote=None, flags=0):
         """True: the daemon granted the claim."""

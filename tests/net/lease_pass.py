@@ -37,7 +37,7 @@ bound.bind((own, 0))
 port = bound.getsockname()[1]
 for rport in (7, 8, 9):
     key = mapped(own) + mapped(peer) + struct.pack("=HHBBBBI", port, rport, socket.IPPROTO_TCP, 0, 0, 0, 0)
-    ask(CLAIM, struct.pack("=II", ifindex, 0) + key + struct.pack("=IIIII", 0, rport, 1, PASS, 0), [bound.fileno()])
+    ask(CLAIM, struct.pack("=II", ifindex, 0) + key + struct.pack("=IIIII", 0, rport, 1, PASS, 0) + bytes(8), [bound.fileno()])
 print("claimed", flush=True)
 sys.stdin.readline()
 if how == "exec":

@@ -56,7 +56,7 @@ class Session:
 
     def claim(self, sock, port, rport):
         key = mapped(own) + mapped(peer) + struct.pack("=HHBBBBI", port, rport, socket.IPPROTO_TCP, 0, 0, 0, 0)
-        return self.ask(CLAIM, struct.pack("=II", ifindex, 0) + key + struct.pack("=IIIII", 0, 1, 1, 0, 0), [sock.fileno()])[0]
+        return self.ask(CLAIM, struct.pack("=II", ifindex, 0) + key + struct.pack("=IIIII", 0, 1, 1, 0, 0) + bytes(8), [sock.fileno()])[0]
 
 
 def image(port, rport, rcvq=0, sndq=0, unsent=0, state=1, wscale=7, mss=1460, flags=1, local=own, remote=peer, how=LIVE):

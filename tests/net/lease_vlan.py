@@ -50,7 +50,7 @@ class Session:
 def claim(port, tag, nr, flags=0, addr=own):
     key = bytes(10) + b"\xff\xff" + socket.inet_aton(addr) + bytes(16)
     key += struct.pack("=HHBBBBI", port, 0, socket.IPPROTO_UDP, 0, 0, 0, tag)
-    return struct.pack("=II", low, 0) + key + struct.pack("=IIIII", lane, 1, 1, flags | nr << 26, 0)
+    return struct.pack("=II", low, 0) + key + struct.pack("=IIIII", lane, 1, 1, flags | nr << 26, 0) + bytes(8)
 
 
 def check(what, good, ret):

@@ -61,7 +61,7 @@ def mapped(addr):
 def claim(port, proto=socket.IPPROTO_UDP, lane=0, flags=0, addr=None, remote=(None, 0)):
     key = mapped(addr or own) + (mapped(remote[0]) if remote[0] else bytes(16))
     key += struct.pack("=HHBBBBI", port, remote[1], proto, 0, 0, 0, 0)
-    return struct.pack("=II", ifindex, 0) + key + struct.pack("=IIIII", lane, 1, 1, flags, 0)
+    return struct.pack("=II", ifindex, 0) + key + struct.pack("=IIIII", lane, 1, 1, flags, 0) + bytes(8)
 
 
 def refused(what, ret):

@@ -7,6 +7,7 @@
 #include "base/sys.h"
 #include "ctl/broker/inject.h"
 #include "ctl/claim/claim.h"
+#include "ctl/claim/group.h"
 #include "ctl/claim/stray.h"
 #include "ctl/device/device.h"
 #include "ctl/front/broker.h"
@@ -52,6 +53,7 @@ static int to_req(struct sl_session *s, const struct sl_lease_claim *c, struct s
 		.shadow_fd = -1,
 		.key = c->key,
 		.claim = c->claim,
+		.narrow = c->narrow,
 		.spread = c->flags & SL_LEASE_SPREAD,
 		.replace = c->flags & SL_LEASE_REPLACE,
 	};
@@ -59,7 +61,7 @@ static int to_req(struct sl_session *s, const struct sl_lease_claim *c, struct s
 	req->claim.pid = sl_claim_pid(s);
 	if (!p || (c->key.proto != IPPROTO_TCP && c->key.proto != IPPROTO_UDP) ||
 	    !c->key.local_port || c->claim.flags & ~(SL_CLAIM_STAMP | SL_CLAIM_PASS | VLAN_BITS) ||
-	    c->flags & ~(SL_LEASE_SPREAD | SL_LEASE_REPLACE))
+	    c->flags & ~(SL_LEASE_SPREAD | SL_LEASE_REPLACE) || !sl_narrow_is_sound(&c->narrow))
 		return -EINVAL;
 	return c->claim.flags & SL_CLAIM_PASS || owns_lane(p, c->claim.lane) ? 0 : -EINVAL;
 }

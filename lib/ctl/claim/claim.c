@@ -134,7 +134,7 @@ static void entry_del(const struct entry *e)
 }
 
 /* Finds the claim of the same slot of the same process. */
-static struct sl_claim *group_find(struct sl_group *g, const struct sl_claim *c)
+static struct sl_claim *group_find(struct sl_members *g, const struct sl_claim *c)
 {
 	for (uint32_t i = 0; i < g->count; i++) {
 		if (g->target[i].slot == c->slot && g->target[i].pid == c->pid)
@@ -143,28 +143,58 @@ static struct sl_claim *group_find(struct sl_group *g, const struct sl_claim *c)
 	return NULL;
 }
 
-/* Replaces the endpoint's entry (nothing, one claim or a group) by the targets. A TCP group stays
- * one even with one target: which flows that target has must be known when others come again. */
-static int swing(const struct entry *e, const struct sl_claim *old, const struct sl_group *g)
+/* True: a member other than `mine` has packets of the same narrowing. */
+static bool has_rival(const struct sl_members *g, const struct sl_claim *mine,
+		      const struct sl_narrow *narrow)
 {
+	for (uint32_t i = 0; i < g->count; i++)
+		if (&g->target[i] != mine && sl_narrow_is_same(&g->narrow[i], narrow))
+			return true;
+	return false;
+}
+
+static bool has_narrowed(const struct sl_members *g)
+{
+	for (uint32_t i = 0; i < g->count; i++)
+		if (sl_is_narrow(&g->narrow[i]))
+			return true;
+	return false;
+}
+
+static void remove_at(struct sl_members *g, uint32_t i)
+{
+	g->count--;
+	g->target[i] = g->target[g->count];
+	g->narrow[i] = g->narrow[g->count];
+}
+
+/* Replaces the entry (nothing, one claim or a group) by the targets. A TCP group stays one even
+ * with one target: which flows that target has must be known when others come again. */
+static int swing(const struct entry *e, const struct sl_claim *old, const struct sl_members *g)
+{
+	bool was_group = old->flags & SL_CLAIM_GROUP, is_group = false;
 	struct sl_claim fresh = g->target[0];
 	int err = 0;
 
-	if (g->count == 0)
+	if (g->count == 0) {
 		entry_del(e);
-	else if (g->count > 1 || (is_tcp(e) && old->flags & SL_CLAIM_GROUP))
-		err = sl_group_make(e->port, g->target, g->count, &fresh);
+	} else if (g->count > 1 || has_narrowed(g) || (is_tcp(e) && was_group)) {
+		err = sl_group_make(e->port, g, &fresh);
+		is_group = !err;
+	}
 	if (!err && g->count)
 		err = entry_put(e, &fresh);
-	if (err && fresh.flags & SL_CLAIM_GROUP)
+	if (err && is_group)
 		sl_group_drop(e->port, fresh.slot);
-	if (!err && old->flags & SL_CLAIM_GROUP)
+	if (!err && was_group)
 		sl_group_drop(e->port, old->slot);
+	if (!err && e->bit == SL_L4_PORT_FLOW)
+		e->port->replaced += is_group - was_group;
 	return err;
 }
 
 /* Reads the entry into *old, and its claims as a group, even if it is a single claim. */
-static int members(const struct entry *e, struct sl_claim *old, struct sl_group *g)
+static int members(const struct entry *e, struct sl_claim *old, struct sl_members *g)
 {
 	int err = entry_get(e, old);
 
@@ -178,12 +208,39 @@ static int members(const struct entry *e, struct sl_claim *old, struct sl_group 
 	return 0;
 }
 
-/* Adds a claim to an existing entry: replaces the claim of the same slot, or joins the group. */
-static int claim_join(const struct entry *e, const struct sl_claim *claim, bool spread,
-		      bool replace)
+/* Removes the members with that narrowing if the process of the claim may take their place: they
+ * are its own, or flows that are let pass, which are the kernel's. */
+static int take_place(const struct entry *e, struct sl_members *g, const struct sl_claim_req *req)
 {
+	for (uint32_t i = g->count; i-- > 0;) {
+		if (!sl_narrow_is_same(&g->narrow[i], &req->narrow))
+			continue;
+		if (g->target[i].pid != req->claim.pid && !(g->target[i].flags & SL_CLAIM_PASS))
+			return -EADDRINUSE;
+		remove_at(g, i);
+		e->port->replaced += e->bit == SL_L4_PORT_FLOW;
+	}
+	return 0;
+}
+
+/* Makes room for a new member, whose packets another may have. */
+static int make_place(const struct entry *e, struct sl_members *g, const struct sl_claim_req *req)
+{
+	if (has_rival(g, NULL, &req->narrow)) {
+		if (req->spread)
+			return e->bit == SL_L4_PORT_FLOW ? -EADDRINUSE : 0;
+		return req->replace ? take_place(e, g, req) : -EADDRINUSE;
+	}
+	/* (A flow that passes is not shared.) */
+	return g->count && g->target[0].flags & SL_CLAIM_PASS ? -EADDRINUSE : 0;
+}
+
+/* Adds a claim to an existing entry: replaces the claim of the same slot, or joins the group. */
+static int claim_join(const struct entry *e, const struct sl_claim_req *req)
+{
+	const struct sl_claim *claim = &req->claim;
 	struct sl_claim old, *mine;
-	struct sl_group g;
+	struct sl_members g;
 	int err = members(e, &old, &g);
 
 	if (!err && !sl_part_is_same(e->port, &g.target[0], claim))
@@ -191,69 +248,87 @@ static int claim_join(const struct entry *e, const struct sl_claim *claim, bool 
 	if (err)
 		return err;
 	mine = group_find(&g, claim);
-	/* A flow that is let pass is the kernel's; a process that takes it over has its socket. */
-	if (!mine && replace && !spread &&
-	    (g.target[0].pid == claim->pid || old.flags & SL_CLAIM_PASS)) {
-		g.count = 1;
-		mine = &g.target[0];
-		e->port->replaced += e->bit == SL_L4_PORT_FLOW;
-	}
 	if (!mine) {
-		if (!spread || e->bit == SL_L4_PORT_FLOW)
-			return -EADDRINUSE;
+		err = make_place(e, &g, req);
+		if (err)
+			return err;
 		if (g.count == SL_GROUP_TARGETS)
 			return -ENOSPC;
 		mine = &g.target[g.count++];
+	} else if (!sl_narrow_is_same(&g.narrow[mine - g.target], &req->narrow) && !req->spread &&
+		   has_rival(&g, mine, &req->narrow)) {
+		return -EADDRINUSE;
 	}
 	*mine = *claim;
+	g.narrow[mine - g.target] = req->narrow;
 	return swing(e, &old, &g);
 }
 
-/* The first claim of a TCP endpoint that others may share makes a group from the beginning. */
-static int claim_first(const struct entry *e, const struct sl_claim *claim)
+/* The first claim of a TCP endpoint that others may share makes a group from the beginning, and so
+ * does a narrowed claim. */
+static int claim_first(const struct entry *e, const struct sl_claim_req *req)
 {
+	struct sl_members m = {.count = 1, .target = {req->claim}, .narrow = {req->narrow}};
 	struct sl_claim group;
-	int err = sl_group_make(e->port, claim, 1, &group);
+	int err = sl_group_make(e->port, &m, &group);
 
 	if (err)
 		return err;
 	err = entry_add(e, &group);
 	if (err)
 		sl_group_drop(e->port, group.slot);
+	else
+		e->port->replaced += e->bit == SL_L4_PORT_FLOW;
 	return err;
 }
 
-static int claim_put(const struct entry *e, const struct sl_claim *claim, bool spread, bool replace)
+static int claim_put(const struct entry *e, const struct sl_claim_req *req)
 {
-	bool group = spread && is_tcp(e) && e->bit != SL_L4_PORT_FLOW;
-	int err = group ? claim_first(e, claim) : entry_add(e, claim);
+	bool group = sl_is_narrow(&req->narrow) ||
+		     (req->spread && is_tcp(e) && e->bit != SL_L4_PORT_FLOW);
+	int err = group ? claim_first(e, req) : entry_add(e, &req->claim);
 
-	return err == -EEXIST ? claim_join(e, claim, spread, replace) : err;
+	return err == -EEXIST ? claim_join(e, req) : err;
 }
 
-static int claim(const struct sl_claim_req *req, bool spread)
+/* What a claim may be. */
+static int check(const struct sl_claim_req *req)
 {
-	struct sl_claim c = req->claim;
-	struct entry e;
-	int err = entry_init(&e, req);
+	bool passes = req->claim.flags & SL_CLAIM_PASS;
 
-	c.flags &= ~(SL_CLAIM_GROUP | SL_CLAIM_AWAY);
-	if (!c.pid) /* the daemon sets its owner */
-		c.pid = sl_broker_pid();
-	if (!err && c.flags & SL_CLAIM_PASS && e.bit != SL_L4_PORT_FLOW)
-		err = -EINVAL;
+	if (passes && !req->key.remote_port)
+		return -EINVAL;
+	if (!sl_narrow_is_sound(&req->narrow))
+		return -EINVAL;
+	return sl_is_narrow(&req->narrow) &&
+			       (passes || (req->key.remote_port && req->key.proto == IPPROTO_TCP))
+		       ? -EINVAL
+		       : 0;
+}
+
+static int claim(const struct sl_claim_req *asked)
+{
+	struct sl_claim_req req = *asked;
+	struct entry e;
+	int err = check(asked);
+
+	if (!err)
+		err = entry_init(&e, asked);
+	req.claim.flags &= ~(SL_CLAIM_GROUP | SL_CLAIM_AWAY);
+	if (!req.claim.pid) /* the daemon sets its owner */
+		req.claim.pid = sl_broker_pid();
 	/* (Opening the guard takes ten milliseconds. With a listener's claim in force already,
 	 * connections would wait meanwhile.) */
-	if (!err && req->key.proto == IPPROTO_TCP)
-		sl_guard_open(&e.port->attach, req->ifindex);
-	return err ? err : claim_put(&e, &c, spread, req->replace);
+	if (!err && req.key.proto == IPPROTO_TCP)
+		sl_guard_open(&e.port->attach, req.ifindex);
+	return err ? err : claim_put(&e, &req);
 }
 
 /* Removes the claim of that slot from the entry. */
 static int claim_leave(const struct entry *e, const struct sl_claim *claim)
 {
 	struct sl_claim old, *mine;
-	struct sl_group g;
+	struct sl_members g;
 	int err = members(e, &old, &g);
 
 	if (err)
@@ -261,7 +336,7 @@ static int claim_leave(const struct entry *e, const struct sl_claim *claim)
 	mine = group_find(&g, claim);
 	if (!mine)
 		return -ENOENT;
-	*mine = g.target[--g.count];
+	remove_at(&g, (uint32_t)(mine - g.target));
 	return swing(e, &old, &g);
 }
 
@@ -291,7 +366,7 @@ static int unclaim(const struct sl_claim_req *req)
 static int claim_away(const struct sl_claim_req *req, bool away)
 {
 	struct sl_claim old = {0}, *mine;
-	struct sl_group g;
+	struct sl_members g;
 	struct entry e;
 	int err = entry_init(&e, req);
 
@@ -308,6 +383,7 @@ static int claim_away(const struct sl_claim_req *req, bool away)
 		mine->flags |= SL_CLAIM_AWAY;
 	else
 		mine->flags &= ~SL_CLAIM_AWAY;
+	g.narrow[mine - g.target] = req->narrow; /* the map has none of those that are away */
 	return swing(&e, &old, &g);
 }
 
@@ -318,8 +394,8 @@ static void say_why(int err, const char **why)
 	else if (err == -E2BIG || err == -ENOMEM)
 		sl_why(why, "the steering table is full (SLUICE_MAX_FLOWS)");
 	else if (err == -ENOSPC)
-		sl_why(why, "more than %u sockets on one port, or %u such ports", SL_GROUP_TARGETS,
-		       SL_MAX_GROUPS);
+		sl_why(why, "more than %u sockets (%u narrowed) on one port, or %u such ports",
+		       SL_GROUP_TARGETS, SL_GROUP_NARROWED, SL_MAX_GROUPS);
 	else if (err == -ENODEV)
 		sl_why(why, "the device is not offloaded");
 	else if (err)
@@ -332,7 +408,7 @@ int sl_embedded_claim(const struct sl_claim_req *req, const char **why)
 	int err;
 
 	sl_broker_enter(&g);
-	err = claim(req, req->spread);
+	err = claim(req);
 	say_why(err, why);
 	sl_broker_leave(&g);
 	return err;
@@ -344,7 +420,7 @@ int sl_embedded_claim_update(const struct sl_claim_req *req)
 	int err;
 
 	sl_broker_enter(&g);
-	err = claim(req, req->spread);
+	err = claim(req);
 	sl_broker_leave(&g);
 	return err;
 }

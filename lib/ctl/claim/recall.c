@@ -26,7 +26,7 @@ struct recall {
 };
 
 static void add(struct recall *r, const struct sl_flow_key *key, const struct sl_claim *claim,
-		bool spread)
+		const struct sl_narrow *narrow, bool spread)
 {
 	if (r->n == r->max) {
 		uint32_t max = r->max ? 2 * r->max : 256;
@@ -44,19 +44,21 @@ static void add(struct recall *r, const struct sl_flow_key *key, const struct sl
 		.shadow_fd = -1,
 		.key = *key,
 		.claim = *claim,
+		.narrow = *narrow,
 		.spread = spread,
 	};
 }
 
 static void add_group(struct recall *r, const struct sl_flow_key *key, uint32_t index)
 {
-	struct sl_group g;
+	struct sl_members g;
 
 	if (index >= SL_MAX_GROUPS || sl_group_get(r->d, index, &g))
 		return;
 	r->group[index] = true;
 	for (uint32_t i = 0; i < g.count; i++)
-		add(r, key, &g.target[i], true);
+		add(r, key, &g.target[i], &g.narrow[i], !key->remote_port);
+	r->d->replaced += key->remote_port != 0;
 }
 
 static uint16_t *uses_of(const struct sl_device *d, const struct sl_flow_key *k, uint32_t *index,
@@ -85,7 +87,7 @@ static void found(struct recall *r, const struct sl_flow_key *key, const struct 
 	if (claim->flags & SL_CLAIM_GROUP)
 		add_group(r, key, claim->slot);
 	else
-		add(r, key, claim, false);
+		add(r, key, claim, &(struct sl_narrow){0}, false);
 }
 
 static void found_endpoint(struct recall *r, const struct sl_endpoint_key *e,

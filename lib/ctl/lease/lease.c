@@ -190,6 +190,7 @@ static void fill_claim(struct sl_lease_claim *c, const struct sl_claim_req *req)
 			(req->spread ? SL_LEASE_SPREAD : 0) | (req->replace ? SL_LEASE_REPLACE : 0),
 		.key = req->key,
 		.claim = req->claim,
+		.narrow = req->narrow,
 	};
 }
 

@@ -18,7 +18,7 @@
 #include "steer.h"
 
 #define SL_LEASE_MAGIC   0x4c534c53 /* "SLSL" */
-#define SL_LEASE_VERSION 13
+#define SL_LEASE_VERSION 14
 #define SL_LEASE_PATH    "/run/sluice/sluiced.sock"
 
 /* The view of a device's policy that PORT_OPEN gives: copies of the maps `rules` and `paces`. */
@@ -130,6 +130,7 @@ struct sl_lease_claim {
 	uint32_t flags; /* SL_LEASE_SPREAD, _REPLACE */
 	struct sl_flow_key key;
 	struct sl_claim claim; /* the daemon fills in pid */
+	struct sl_narrow narrow;
 };
 
 struct sl_lease_drop {
