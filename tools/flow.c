@@ -83,7 +83,7 @@ static bool rule_says(const struct sl_rule *r, uint32_t role, const struct sl_ad
 {
 	const struct sl_rule *hit;
 
-	sl_rule_decide(r, 1, &(struct sl_rule_ask){role, a, port, b, bport}, &hit);
+	sl_rule_decide(r, 1, &(struct sl_rule_ask){role, a, port, b, bport, 0}, &hit);
 	return hit;
 }
 

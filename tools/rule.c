@@ -18,7 +18,7 @@
 static const char help[] =
 	"usage: sluice rule list [--device NAME | --file FILE]\n"
 	"       sluice rule test [--device NAME | --file FILE] [--program NAME] [--id ID]\n"
-	"                        ROLE ADDR:PORT[:LOCAL-ADDR:PORT]\n"
+	"                        ROLE ADDR:PORT[:LOCAL-ADDR:PORT] [vni N]\n"
 	"       sluice rule add  [--device NAME] [--at N] [--program GLOB] [--id ID] use ...\n"
 	"       sluice rule del  [--device NAME] N\n"
 	"       sluice rule save [--device NAME | --file FILE] FILE\n"
@@ -188,6 +188,7 @@ static int test(void *arg)
 		.first_port = q->first.port_min,
 		.second = q->second.prefix_len ? &second : NULL,
 		.second_port = q->second.port_min,
+		.vni_after = q->match & SL_RULE_VNI ? q->vni + 1 : 0,
 	};
 	enum sl_rule_action action;
 
@@ -214,9 +215,12 @@ static int cmd_test(const struct options *o, int argc, char **argv)
 	struct sl_rule question;
 	char line[256];
 
-	if (argc != 2)
+	bool of_vxlan = argc == 4 && !strcmp(argv[2], "vni");
+
+	if (argc != 2 && !of_vxlan)
 		return usage_error();
-	snprintf(line, sizeof(line), "use os %s %s", argv[0], argv[1]);
+	snprintf(line, sizeof(line), "use os %s %s %s %s", argv[0], argv[1],
+		 of_vxlan ? argv[2] : "", of_vxlan ? argv[3] : "");
 	if (sl_conf_rule(line, strlen(line), &question, &err)) {
 		fprintf(stderr, "sluice rule: expected %s, found '%s'\n", err.expected, err.found);
 		return 2;

@@ -218,6 +218,16 @@ static void parse_vlan(const struct nlattr *data, struct link *l)
 		parse_egress(tb[IFLA_VLAN_EGRESS_QOS], &l->pub.egress);
 }
 
+/* (A device with collected metadata is of all VNIs.) */
+static void parse_vxlan(const struct nlattr *data, struct link *l)
+{
+	const struct nlattr *tb[IFLA_VXLAN_MAX + 1];
+
+	sl_rtnl_nested(data, tb, IFLA_VXLAN_MAX);
+	if (sl_rtnl_u8(tb[IFLA_VXLAN_COLLECT_METADATA], 0) == 0)
+		l->pub.vni_after = sl_rtnl_u32(tb[IFLA_VXLAN_ID], UINT32_MAX) + 1;
+}
+
 static void parse_kind(const struct nlattr *info, struct link *l)
 {
 	const struct nlattr *tb[IFLA_INFO_MAX + 1];
@@ -228,6 +238,8 @@ static void parse_kind(const struct nlattr *info, struct link *l)
 	parse_text(tb[IFLA_INFO_KIND], l->pub.kind, sizeof(l->pub.kind));
 	if (strcmp(l->pub.kind, "vlan") == 0 && tb[IFLA_INFO_DATA])
 		parse_vlan(tb[IFLA_INFO_DATA], l);
+	if (strcmp(l->pub.kind, "vxlan") == 0 && tb[IFLA_INFO_DATA])
+		parse_vxlan(tb[IFLA_INFO_DATA], l);
 }
 
 static void parse_xdp(const struct nlattr *xdp, struct link *l)

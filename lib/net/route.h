@@ -102,6 +102,7 @@ struct sl_link {
 	char kind[16];   /* IFLA_INFO_KIND: "veth", "vlan"...; "" for hardware */
 	/* kind "vlan": the tag as in the steering maps (SL_VLAN_AD) */
 	uint16_t vlan_tag;
+	uint32_t vni_after; /* kind "vxlan": its VNI + 1; 0: it has none of its own */
 	struct sl_egress egress;
 	uint32_t carrier_up;
 	uint32_t xdp_id; /* id of the XDP program on the device, 0: none */

@@ -382,6 +382,7 @@ static struct sl_port *open_port(const struct sl_link *link)
 		return NULL;
 	}
 	as.lower = as.info.ifindex;
+	as.vni_after = link->vni_after;
 	as.tags = as.info.flags & SL_PORT_TAGS;
 	sl_port_opened(&as);
 	add_port(p, &as);
@@ -493,27 +494,43 @@ bool sl_port_open_wanted(void)
 
 /* Policy --------------------------------------------------------------------------------------- */
 
-enum sl_rule_action sl_port_decide(const struct sl_port *port, uint32_t role,
-				   const struct sl_addr *first, uint16_t first_port,
-				   const struct sl_addr *second, uint16_t second_port)
+enum sl_rule_action sl_port_decide_narrow(const struct sl_port *port,
+					  const struct sl_rule_ask *asked, struct sl_narrow *narrow)
 {
 	unsigned n = SL_MAX_RULES, nadded;
 	const struct sl_rule *rules = port ? port->info.rules : NULL, *hit;
 	enum sl_rule_action action;
-	const struct sl_rule_ask ask = {role, first, first_port, second, second_port};
+	struct sl_rule_ask ask = *asked;
 	const struct sl_rule *added = sl_rules_added(&nadded);
 
+	ask.vni_after = port ? port->vni_after : 0;
+	*narrow = (struct sl_narrow){0};
 	if (added) {
 		action = sl_rule_decide(added, nadded, &ask, &hit);
+		if (hit)
+			*narrow = hit->narrow;
 		if (hit || action == SL_RULE_NONE)
 			return action;
 	}
 	if (!rules)
 		rules = sl_rules(&n);
 	action = sl_rule_decide(rules, n, &ask, &hit);
+	if (hit)
+		*narrow = hit->narrow;
 	if (hit && port && port->info.rules_rw)
 		__atomic_fetch_add(&port->info.rules_rw[hit - rules].hits, 1, __ATOMIC_RELAXED);
 	return action;
+}
+
+enum sl_rule_action sl_port_decide(const struct sl_port *port, uint32_t role,
+				   const struct sl_addr *first, uint16_t first_port,
+				   const struct sl_addr *second, uint16_t second_port)
+{
+	struct sl_narrow narrow;
+
+	return sl_port_decide_narrow(
+		port, &(struct sl_rule_ask){role, first, first_port, second, second_port, 0},
+		&narrow);
 }
 
 /* No event reports that a NIC now strips tags. */

@@ -17,6 +17,7 @@ struct sl_port {
 	struct sl_port *base; /* port of the device below a VLAN device; NULL: not a VLAN device */
 	uint32_t lower;       /* ifindex of the device whose steering maps hold the claims */
 	uint32_t vlan;        /* as in struct sl_flow_key */
+	uint32_t vni_after;   /* as in struct sl_link */
 	uint32_t vlan_nr;     /* number in sl_in_vlan and in the claims; 0: not a VLAN device */
 	/* A VLAN device's PCP by a packet's priority. The array is of the priorities that programs
 	 * use, for threads that send; atomic. The map is guarded by the lock of ports. */
@@ -75,6 +76,10 @@ bool sl_port_is_gone(const struct sl_port *port);
 enum sl_rule_action sl_port_decide(const struct sl_port *port, uint32_t role,
 				   const struct sl_addr *first, uint16_t first_port,
 				   const struct sl_addr *second, uint16_t second_port);
+/* The same with the question itself, without its VNI. *narrow: the packets that the socket may
+ * claim. */
+enum sl_rule_action sl_port_decide_narrow(const struct sl_port *port, const struct sl_rule_ask *ask,
+					  struct sl_narrow *narrow);
 /* Called by the keeper about once a second. Counts packets that the kernel dropped and checks that
  * the steering program is still attached. If somebody detached it (`ip link set dev X xdp off`),
  * the kernel gets the port's traffic for good: this is logged once, and only the next process

@@ -51,6 +51,46 @@ static void test_manual_sample(void **state)
 	assert_int_equal(conf.rules[1].line, 3);
 }
 
+static void test_narrowed(void **state)
+{
+	assert_int_equal(parse("use sluice udp_receiver *:5000 dscp 46\n"
+			       "use sluice tcp_server|udp_connect *:5000 flow-label 0xabcde/0xfffff\n"
+			       "use sluice udp_receiver *:* flow-label 0x00c00/0xfff00 dscp 0x0a vni 42\n"
+			       "use os * *:53 vni 0\n"
+			       "use sluice udp_connect *:1:10.0.0.1:2 dscp 0 flow-label 17\n"),
+			 0);
+	assert_rule(0, "use sluice udp_receiver *:5000 dscp 46");
+	assert_rule(1, "use sluice tcp_server|udp_connect *:5000 flow-label 0xabcde/0xfffff");
+	assert_rule(2, "use sluice udp_receiver *:* dscp 10 flow-label 0x00c00/0xfff00 vni 42");
+	assert_rule(3, "use os * *:53 vni 0");
+	assert_rule(4, "use sluice udp_connect *:1:10.0.0.1:2 dscp 0 flow-label 0x00011/0xfffff");
+	assert_int_equal(conf.rules[0].narrow.mask.word, SL_MARKS_DSCP(63));
+	assert_int_equal(conf.rules[1].narrow.mask.word, SL_MARKS_LABEL | SL_MARKS_V4);
+	assert_int_equal(conf.rules[3].match, SL_RULE_VNI);
+}
+
+static void test_narrowed_wrongly(void **state)
+{
+	static const char *const lines[] = {
+		"use sluice udp_receiver *:* dscp",
+		"use sluice udp_receiver *:* dscp 64",
+		"use sluice udp_receiver *:* dscp 0x",
+		"use sluice udp_receiver *:* dscp 4x",
+		"use sluice udp_receiver *:* flow-label 0x100000",
+		"use sluice udp_receiver *:* flow-label 0xabcde/0",
+		"use sluice udp_receiver *:* flow-label 0xabcde/0xfff",
+		"use sluice udp_receiver *:* vni 16777216",
+		"use sluice udp_receiver *:* tos 4",
+		"use os udp_receiver *:* dscp 46", /* the rest would be sluice's */
+		"use sluice * *:* dscp 46",
+		"use sluice tcp_client *:* dscp 46",
+		"use sluice udp_sender *:* flow-label 1",
+	};
+
+	for (unsigned i = 0; i < sl_array_len(lines); i++)
+		assert_int_equal(parse(lines[i]), 1);
+}
+
 static void test_libvma_conf_as_shipped(void **state)
 {
 	static const char text[] =
@@ -258,6 +298,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_manual_sample),
+		cmocka_unit_test(test_narrowed),
+		cmocka_unit_test(test_narrowed_wrongly),
 		cmocka_unit_test(test_libvma_conf_as_shipped),
 		cmocka_unit_test(test_extensions),
 		cmocka_unit_test(test_target_holds_for_what_follows),

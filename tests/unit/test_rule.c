@@ -39,10 +39,27 @@ static unsigned hit(uint32_t role, const char *first, uint16_t fport, const char
 	if (second)
 		b = addr(second);
 	action = sl_rule_decide(conf.rules, conf.n,
-				&(struct sl_rule_ask){role, &a, fport, second ? &b : NULL, sport},
+				&(struct sl_rule_ask){role, &a, fport, second ? &b : NULL, sport, 0},
 				&r);
 	assert_int_equal(action, r ? r->action : SL_RULE_SLUICE);
 	return r ? r->line : 0;
+}
+
+static void test_vni(void **state)
+{
+	struct sl_addr a = addr("10.0.0.1");
+	struct sl_rule_ask ask = {SL_ROLE_UDP_RECEIVER, &a, 53, NULL, 0, 0};
+	const struct sl_rule *r;
+
+	use("use os udp_receiver *:53 vni 42\n"
+	    "use os udp_receiver *:53 vni 0\n");
+	sl_rule_decide(conf.rules, conf.n, &ask, &r);
+	assert_null(r); /* no VXLAN device */
+	for (uint32_t vni = 0; vni < 44; vni++) {
+		ask.vni_after = vni + 1;
+		sl_rule_decide(conf.rules, conf.n, &ask, &r);
+		assert_int_equal(r ? r->line : 0, vni == 42 ? 1 : vni == 0 ? 2 : 0);
+	}
 }
 
 static void test_first_match_wins(void **state)
@@ -82,7 +99,7 @@ static void test_port_not_chosen(void **state)
 	    "use os tcp_client *:*\n");
 	assert_int_equal(hit(SL_ROLE_TCP_CLIENT, "10.0.0.1", 80, "10.0.0.2", 0), 2);
 	assert_int_equal(sl_rule_decide(conf.rules, conf.n,
-					&(struct sl_rule_ask){SL_ROLE_TCP_CLIENT, &a, 81, &b, 0},
+					&(struct sl_rule_ask){SL_ROLE_TCP_CLIENT, &a, 81, &b, 0, 0},
 					&r),
 			 SL_RULE_NONE);
 	assert_null(r);
@@ -130,7 +147,7 @@ static void test_rubbish_in_shared_memory(void **state)
 	struct sl_rule rules[3];
 	const struct sl_rule *r;
 	struct sl_addr a = addr("1.2.3.4");
-	const struct sl_rule_ask ask = {SL_ROLE_UDP_SENDER, &a, 1, NULL, 0};
+	const struct sl_rule_ask ask = {SL_ROLE_UDP_SENDER, &a, 1, NULL, 0, 0};
 	char buf[SL_RULE_TEXT_MAX];
 
 	memset(rules, 0xff, sizeof(rules)); /* action no one knows, texts that do not end */
@@ -176,6 +193,7 @@ static void test_list_of_globs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_vni),
 		cmocka_unit_test(test_first_match_wins),
 		cmocka_unit_test(test_two_ends),
 		cmocka_unit_test(test_port_not_chosen),

@@ -3,6 +3,7 @@
 #include "ctl/rules/conf.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -234,6 +235,81 @@ static int take_roles(struct line *l, uint32_t *roles)
 	return 0;
 }
 
+/* A number, decimal or with 0x in front. */
+static int take_any_number(struct line *l, uint32_t max, const char *what, uint32_t *out)
+{
+	const char *first = l->p;
+	uint64_t v = 0;
+
+	skip_blanks(l);
+	if (l->end - l->p < 3 || l->p[0] != '0' || (l->p[1] != 'x' && l->p[1] != 'X'))
+		return take_number(l, max, what, out);
+	for (l->p += 2; l->p < l->end && isxdigit((unsigned char)*l->p) && v <= max; l->p++)
+		v = v * 16 + (uint64_t)(*l->p <= '9' ? *l->p - '0' : (*l->p | 32) - 'a' + 10);
+	if (l->p == first + 2 || v > max) {
+		l->p = first;
+		return expected(l, what);
+	}
+	*out = (uint32_t)v;
+	return 0;
+}
+
+static int take_label(struct line *l, struct sl_narrow *narrow)
+{
+	static const char what[] = "a flow label from 0 to 0xfffff, and perhaps /mask";
+	uint32_t label = 0, mask = SL_MARKS_LABEL;
+	int err = take_any_number(l, SL_MARKS_LABEL, what, &label);
+
+	if (!err && take_char(l, '/'))
+		err = take_any_number(l, SL_MARKS_LABEL, what, &mask);
+	if (!err && (!mask || label & ~mask))
+		err = expected(l, "a mask with ones, at least where the flow label has them");
+	if (err)
+		return err;
+	narrow->marks.label = label & SL_MARKS_LABEL;
+	narrow->mask.label = mask & SL_MARKS_LABEL;
+	narrow->mask.v4 = 1;
+	return 0;
+}
+
+/* Roles of packets that arrive and that their marks can tell apart. (A connection to a server is
+ * offloaded or not by the marks of its first packet; of a client's the peer chooses them.) */
+#define ROLES_NARROWED (SL_ROLE_TCP_SERVER | SL_ROLE_UDP_RECEIVER | SL_ROLE_UDP_CONNECT)
+
+/* Parses what may stand behind the ends of a rule. */
+static int take_narrowing(struct line *l, struct sl_rule *r)
+{
+	const char *first = l->p;
+	uint32_t v = 0;
+	int err = 0;
+
+	while (!err && !at_end(l)) {
+		if (take_word(l, "dscp")) {
+			err = take_any_number(l, 63, "a DSCP from 0 to 63", &v);
+			r->narrow.marks.dscp = v & 0x3f;
+			r->narrow.mask.dscp = 0x3f;
+		} else if (take_word(l, "flow-label")) {
+			err = take_label(l, &r->narrow);
+		} else if (take_word(l, "vni")) {
+			err = take_any_number(l, 0xffffff, "a VNI from 0 to 16777215", &r->vni);
+			r->match |= SL_RULE_VNI;
+		} else {
+			err = expected(l, "dscp, flow-label, vni or the end of the line");
+		}
+	}
+	if (err || !r->narrow.mask.word)
+		return err;
+	l->p = first;
+	skip_blanks(l);
+	if (r->action != SL_RULE_SLUICE)
+		return expected(l, "dscp and flow-label behind `use sluice` alone");
+	if (r->roles & ~ROLES_NARROWED)
+		return expected(l, "dscp and flow-label with the roles tcp_server, udp_receiver "
+				   "and udp_connect alone");
+	l->p = l->end;
+	return 0;
+}
+
 /* Parses the rest of a `use` line. */
 static int take_use(struct line *l, struct sl_rule *r)
 {
@@ -256,8 +332,9 @@ static int take_use(struct line *l, struct sl_rule *r)
 		if (!(r->roles & SL_ROLE_TWO_ENDS)) /* libvma reads a second end and ignores it */
 			r->second = any;
 	}
-	if (!at_end(l))
-		return expected(l, "the end of the line");
+	err = take_narrowing(l, r);
+	if (err)
+		return err;
 	r->line = l->number;
 	return 0;
 }

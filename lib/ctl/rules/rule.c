@@ -173,6 +173,11 @@ static bool app_id_matches(const char shared[32])
 	return !shared[0] || !strncmp(shared, self.app_id, 32);
 }
 
+static bool vni_matches(const struct sl_rule *r, uint32_t vni_after)
+{
+	return !(sl_load(&r->match) & SL_RULE_VNI) || sl_load(&r->vni) + 1 == vni_after;
+}
+
 enum sl_rule_action sl_rule_decide(const struct sl_rule *rules, unsigned n,
 				   const struct sl_rule_ask *ask, const struct sl_rule **hit)
 {
@@ -195,7 +200,8 @@ enum sl_rule_action sl_rule_decide(const struct sl_rule *rules, unsigned n,
 		    !(unchosen ? end_may_match(&r->second, ask->second, &some)
 			       : end_matches(&r->second, ask->second, ask->second_port)))
 			continue;
-		if (!program_matches(r->program) || !app_id_matches(r->app_id))
+		if (!program_matches(r->program) || !app_id_matches(r->app_id) ||
+		    !vni_matches(r, ask->vni_after))
 			continue;
 		if (some)
 			return SL_RULE_NONE;
@@ -244,6 +250,18 @@ static size_t add_end(char *buf, size_t n, const struct sl_rule_end *e)
 	return add(buf, n, ":%u-%u", e->port_min, e->port_max);
 }
 
+static void add_narrowing(char *buf, size_t n, const struct sl_rule *r)
+{
+	const struct sl_marks *is = &r->narrow.marks, *mask = &r->narrow.mask;
+
+	if (mask->dscp)
+		n = add(buf, n, " dscp %u", is->dscp);
+	if (mask->label)
+		n = add(buf, n, " flow-label 0x%05x/0x%05x", is->label, mask->label);
+	if (r->match & SL_RULE_VNI)
+		add(buf, n, " vni %u", r->vni);
+}
+
 const char *sl_rule_text(const struct sl_rule *shared, char buf[SL_RULE_TEXT_MAX])
 {
 	struct sl_rule r = *shared;
@@ -267,7 +285,8 @@ const char *sl_rule_text(const struct sl_rule *shared, char buf[SL_RULE_TEXT_MAX
 	n = add_end(buf, n, &r.first);
 	if ((r.roles & SL_ROLE_TWO_ENDS) && !end_is_any(&r.second)) {
 		n = add(buf, n, ":");
-		add_end(buf, n, &r.second);
+		n = add_end(buf, n, &r.second);
 	}
+	add_narrowing(buf, n, &r);
 	return buf;
 }

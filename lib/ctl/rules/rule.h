@@ -27,6 +27,7 @@ struct sl_rule_ask {
 	uint16_t first_port;
 	const struct sl_addr *second; /* NULL: not known, matched by * only */
 	uint16_t second_port;         /* 0: not chosen yet */
+	uint32_t vni_after;           /* VNI of the device + 1; 0: the device is no VXLAN device */
 };
 /* Decides where a socket belongs. rules, n: the array; entries may change meanwhile, n not. hit:
  * the rule that decided, NULL when none did (may be NULL). Returns SL_RULE_SLUICE or SL_RULE_OS;
