@@ -94,6 +94,24 @@ struct sl_rate_limit {
 	uint16_t typical_pkt_sz; /* bytes, for the NIC; 0: the NIC's choice */
 };
 int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len);
+/* The datagrams that a socket wants. sl_steer() is the option SL_SO_STEER of SOL_SOCKET, with this
+ * structure as its value. */
+#define SL_SO_STEER 21324
+struct sl_steer {
+	int32_t dscp;        /* 0 to 63; -1: any */
+	uint32_t label;      /* the flow label, of IPv6, in the bits that the mask has */
+	uint32_t label_mask; /* at most 0xfffff; 0: any, and IPv4 */
+	int32_t vni;         /* came by a VXLAN device with this VNI; -1: by any device */
+};
+/* From now on the datagram socket fd receives only what fits; others on the same port get the rest
+ * (SO_REUSEADDR or SO_REUSEPORT, before bind(2)). The steering program chooses, so urgent datagrams
+ * come to the lane of the thread that reads this socket. It chooses the socket that asks for most
+ * bits, among equal ones by the flow's hash. The kernel does not choose so: of what comes its way
+ * (fragments, other devices) a socket filter drops what does not fit, in the place of a filter of
+ * the program's own. vni: of devices that exist now. A member of a multicast group goes to the
+ * kernel. -EINVAL: a value out of range; -EOPNOTSUPP: no datagram socket of ours; -EBUSY: the
+ * program has attached a filter. */
+int sl_steer(int fd, const struct sl_steer *to);
 
 /* ioctl(2) with its one argument. FIONREAD, FIONBIO, SIOCOUTQ as udp(7) has them. */
 int sl_ioctl(int fd, unsigned long request, void *arg);

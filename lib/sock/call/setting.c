@@ -37,6 +37,8 @@ static int set_membership(struct sl_sock *sk, int level, int name, const void *v
 {
 	int err = sl_mcast_setsockopt(sk, level, name, val, len);
 
+	if (err == 0 && sl_sock_is_steered(sk) && sl_udp_sk(sk)->members)
+		sl_sock_kernel(sk, SL_REASON_OPTION);
 	if (err == 0 && sl_load(&sk->state) != SL_STATE_KERNEL)
 		sl_sock_wait_links(sk, 0);
 	return err;
@@ -56,6 +58,8 @@ static int set_option(int fd, int level, int name, const void *val, socklen_t le
 		return set_membership(sk, level, name, val, len);
 	if (sk && level == SOL_SOCKET && name == SO_MAX_PACING_RATE)
 		return set_rate(sk, fd, val, len);
+	if (sl_unlikely(sk && level == SOL_SOCKET && name == SL_SO_STEER))
+		return sl_sock_steer(sk, fd, val, len);
 	tcp = sl_sock_is_tcp(sk);
 	if (tcp) {
 		if (level == SOL_SOCKET)
@@ -89,6 +93,13 @@ int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 {
 	return sl_told(set_option(fd, level, name, val, len), "setsockopt(%d, %d, %d, %u bytes)",
 		       fd, level, name, len);
+}
+
+SL_API
+int sl_steer(int fd, const struct sl_steer *to)
+{
+	return sl_fd_sock(fd) ? sl_setsockopt(fd, SOL_SOCKET, SL_SO_STEER, to, sizeof(*to))
+			      : -EOPNOTSUPP;
 }
 
 static int get_option(int fd, int level, int name, void *val, socklen_t *len)

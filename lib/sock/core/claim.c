@@ -34,6 +34,7 @@ static void look_for_heir(struct sl_sock *sk, void *arg)
 	for (struct sl_sock_claim *c = sk->claims; c; c = c->next)
 		if ((c->born >= h->born || sk->family != h->family) &&
 		    c->req.ifindex == h->key->ifindex &&
+		    memcmp(&c->req.narrow, &h->key->narrow, sizeof(c->req.narrow)) == 0 &&
 		    memcmp(&c->req.key, &h->key->key, sizeof(c->req.key)) == 0) {
 			h->born = c->born;
 			h->family = sk->family;
@@ -185,16 +186,42 @@ static void fill_req(struct sl_sock *sk, const struct sl_port *port, const struc
 	}
 }
 
-static bool has_claim(const struct sl_sock *sk, const struct sl_claim_req *req)
+/* Adds what the rule asks for to what the socket asks for. False: no packet fits both. */
+static bool narrow_by(const struct sl_sock *sk, const struct sl_narrow *rule, struct sl_narrow *out)
 {
-	for (const struct sl_sock_claim *c = sk->claims; c; c = c->next)
-		if (c->req.ifindex == req->ifindex &&
-		    memcmp(&c->req.key, &req->key, sizeof(req->key)) == 0)
-			return true;
-	return false;
+	*out = *rule;
+	if (!sl_sock_is_udp(sk))
+		return true;
+	out->mask.word |= sl_udp_sk_const(sk)->narrow.mask.word;
+	out->marks.word |= sl_udp_sk_const(sk)->narrow.marks.word;
+	return !((rule->marks.word ^ sl_udp_sk_const(sk)->narrow.marks.word) & rule->mask.word &
+		 sl_udp_sk_const(sk)->narrow.mask.word);
 }
 
-bool sl_sock_claim_on(struct sl_sock *sk, struct sl_port *port, const char **why)
+static struct sl_sock_claim *find_claim(const struct sl_sock *sk, const struct sl_claim_req *req)
+{
+	for (struct sl_sock_claim *c = sk->claims; c; c = c->next)
+		if (c->req.ifindex == req->ifindex &&
+		    memcmp(&c->req.key, &req->key, sizeof(req->key)) == 0)
+			return c;
+	return NULL;
+}
+
+/* Claims, or narrows the claim that there is. */
+static bool put_claim(struct sl_sock *sk, const struct sl_claim_req *req, const char **why)
+{
+	struct sl_sock_claim *c = find_claim(sk, req);
+
+	if (!c)
+		return sl_sock_add_claim(sk, req, why);
+	if (memcmp(&c->req.narrow, &req->narrow, sizeof(req->narrow)) == 0)
+		return true;
+	c->req.narrow = req->narrow;
+	return sl_broker_claim_update(&c->req) == 0;
+}
+
+bool sl_sock_claim_on(struct sl_sock *sk, struct sl_port *port, const struct sl_narrow *rule,
+		      const char **why)
 {
 	struct sl_leg *leg = sl_lane_leg(sk->lane, port);
 	struct sl_claim_req req;
@@ -203,13 +230,17 @@ bool sl_sock_claim_on(struct sl_sock *sk, struct sl_port *port, const char **why
 	if (!leg)
 		return false;
 	fill_req(sk, port, leg, &req);
-	ok = has_claim(sk, &req) || sl_sock_add_claim(sk, &req, why);
+	if (!narrow_by(sk, rule, &req.narrow)) {
+		*why = "no packet has both the marks of its rule and those that it asks for";
+		return false;
+	}
+	ok = put_claim(sk, &req, why);
 	if (ok && sk->family == AF_INET6 && !sk->v6only && !sk->bound_addr &&
 	    !sl_sock_is_connected_udp(sk)) {
 		struct sl_addr any4 = sl_addr_v4(0); /* a dual-stack wildcard is two endpoints */
 
 		memcpy(req.key.local, any4.b, 16);
-		ok = has_claim(sk, &req) || sl_sock_add_claim(sk, &req, why);
+		ok = put_claim(sk, &req, why);
 	}
 	return ok;
 }
@@ -270,7 +301,7 @@ void sl_sock_claims_drop(struct sl_sock *sk, struct sl_sock_claim *old)
 		struct sl_sock_claim *c = old;
 
 		old = c->next;
-		if (!has_claim(sk, &c->req))
+		if (!find_claim(sk, &c->req))
 			unclaim(sk, &c->req);
 		sl_free(c);
 	}

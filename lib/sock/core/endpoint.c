@@ -55,19 +55,26 @@ struct claim_walk {
 static bool claim_link(const struct sl_link *link, void *arg)
 {
 	struct claim_walk *w = arg;
+	struct sl_narrow narrow;
 	struct sl_port *port;
 
 	if ((w->only && link->ifindex != w->only) || !sl_port_allowed(link))
 		return true;
 	port = sl_port_open(link->ifindex);
-	if (!port)
+	if (!port || !sl_sock_wants_port(w->sk, port))
 		return true;
-	w->action = sl_port_decide(
-		port, w->sk->proto == IPPROTO_TCP ? SL_ROLE_TCP_SERVER : SL_ROLE_UDP_RECEIVER,
-		&w->sk->local, w->sk->local_port, NULL, 0);
+	w->action = sl_port_decide_narrow(port,
+					  &(struct sl_rule_ask){
+						  .role = w->sk->proto == IPPROTO_TCP
+								  ? SL_ROLE_TCP_SERVER
+								  : SL_ROLE_UDP_RECEIVER,
+						  .first = &w->sk->local,
+						  .first_port = w->sk->local_port,
+					  },
+					  &narrow);
 	if (w->action == SL_RULE_OS)
 		return false;
-	if (sl_sock_claim_on(w->sk, port, &w->why))
+	if (sl_sock_claim_on(w->sk, port, &narrow, &w->why))
 		w->ports++;
 	return true;
 }

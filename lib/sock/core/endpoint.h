@@ -4,6 +4,8 @@
 #define SL_ENDPOINT_H
 
 #include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
+#include "stack/port.h"
 
 /* Looks at what the shadow is bound to. 0 or -errno; slow held. */
 int sl_sock_read_names(struct sl_sock *sk);
@@ -30,8 +32,15 @@ void sl_sock_claim_device(struct sl_sock *sk, uint32_t ifindex);
 uint32_t sl_device_of_addr(const struct sl_addr *addr); /* 0: not ours */
 /* claim.c; slow held */
 bool sl_sock_add_claim(struct sl_sock *sk, const struct sl_claim_req *req, const char **why);
-/* Claims the socket's names on one port. */
-bool sl_sock_claim_on(struct sl_sock *sk, struct sl_port *port, const char **why);
+/* Claims the socket's names on one port, for the packets that its rule allows. */
+bool sl_sock_claim_on(struct sl_sock *sk, struct sl_port *port, const struct sl_narrow *rule,
+		      const char **why);
+/* True: the socket wants packets that come by this port (sl_steer()). */
+static inline bool sl_sock_wants_port(const struct sl_sock *sk, const struct sl_port *port)
+{
+	return !sl_sock_is_udp(sk) || !sl_udp_sk_const(sk)->vni_after ||
+	       sl_udp_sk_const(sk)->vni_after == port->vni_after;
+}
 /* A device of the socket's claims that lost its link when we claimed on it; NULL: none. */
 struct sl_port *sl_sock_without_link(const struct sl_sock *sk);
 void sl_sock_unclaim(struct sl_sock *sk);     /* all of them */

@@ -82,6 +82,8 @@ struct sl_udp_sock {
 	struct sl_addr mc_src; /* source address that IP_MULTICAST_IF set */
 	uint32_t sndbuf;
 	struct sl_member *members; /* multicast memberships */
+	struct sl_narrow narrow;   /* sl_steer(): the packets that it wants */
+	uint32_t vni_after;        /* and the VXLAN device's VNI + 1; 0: any device */
 	struct sl_extra *extra;    /* extra.h; stays with the object, NULL: it never had one */
 };
 

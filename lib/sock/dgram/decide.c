@@ -27,6 +27,7 @@ static enum sl_reason claim_flow(struct sl_sock *sk)
 		.src = sk->local,
 		.oif = sk->bound_if ? sk->bound_if : sk->local_scope,
 	};
+	struct sl_narrow narrow;
 	struct sl_route route;
 	struct sl_port *port;
 	const char *why = NULL;
@@ -42,12 +43,17 @@ static enum sl_reason claim_flow(struct sl_sock *sk)
 	port = sl_port_open(route.ifindex);
 	if (!port)
 		return SL_REASON_NO_DEVICE;
-	if (sl_port_decide(port, SL_ROLE_UDP_CONNECT, &us->udp.remote, us->udp.remote_port,
-			   &sk->local, sk->local_port) == SL_RULE_OS)
+	if (sl_port_decide_narrow(port,
+				  &(struct sl_rule_ask){SL_ROLE_UDP_CONNECT, &us->udp.remote,
+							us->udp.remote_port, &sk->local,
+							sk->local_port, 0},
+				  &narrow) == SL_RULE_OS)
 		return SL_REASON_RULE;
+	if (!sl_sock_wants_port(sk, port))
+		return SL_REASON_OPTION;
 	if (!sl_sock_take_lane(sk, route.ifindex))
 		return SL_REASON_MEMORY;
-	return sl_sock_claim_on(sk, port, &why) ? SL_REASON_NONE : SL_REASON_CLAIM;
+	return sl_sock_claim_on(sk, port, &narrow, &why) ? SL_REASON_NONE : SL_REASON_CLAIM;
 }
 
 /* Claims anew under the new names; the old claims go after the new ones have come. */

@@ -44,6 +44,10 @@ struct sl_pace_ask sl_sock_pace_ask(const struct sl_sock *sk); /* what was set *
 /* The socket leaves its lane, which is held. flush: the kernel sends from now on, after the
  * packets that still wait here. */
 void sl_sock_pace_end(struct sl_sock *sk, bool flush);
+/* steer.c: SL_SO_STEER, as setsockopt(2). */
+int sl_sock_steer(struct sl_sock *sk, int fd, const void *val, socklen_t len);
+/* True: the socket wants some datagrams alone. */
+bool sl_sock_is_steered(const struct sl_sock *sk);
 /* sibling.c: `to` is the kernel's now. Hands back those of our sockets that would get its
  * datagrams. No slow lock held. */
 void sl_siblings_yield(const struct sl_sock *to);
