@@ -287,7 +287,7 @@ static void test_isn(void)
 	sim_check(&s, sl_tcp_ts_offset(&h, &key) == sl_tcp_ts_offset(&h, &other));
 	h.now_us += 4000;
 	sim_check(&s, sl_tcp_isn(&h, &key) == a + 1000);
-	h.key[15] = 9;
+	h.pair_key[15] = 9;
 	sim_check(&s, sl_tcp_isn(&h, &key) != a + 1000);
 }
 
