@@ -125,7 +125,7 @@ def cases(fds):
     def claim(proto, remote=None, flags=0, how=0, lane=0):
         key = mapped(own) + (mapped(remote[0]) if remote else bytes(16))
         key += struct.pack("=HHBBBBI", port, remote[1] if remote else 0, proto, 0, 0, 0, 0)
-        return struct.pack("=II", ifindex, how) + key + struct.pack("=IIIII", lane, 1, 1, flags, 0)
+        return struct.pack("=II", ifindex, how) + key + struct.pack("=IIIII", lane, 1, 1, flags, 0) + bytes(8)
 
     image = mapped(own) + mapped(peer) + struct.pack("=HHI", port, rport, 0)
     image += struct.pack("=7I", 1000, 2000, 2000, 65535, 65535, 65535, 2000) + struct.pack("=7I", 0, 0, 0, 87040, 131072, 0, 0)
