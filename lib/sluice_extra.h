@@ -144,7 +144,7 @@ int sl_buff_free(struct sl_buff *buff);
  */
 int sl_free_descs(const struct sl_packet_desc *packets, size_t n);
 
-/* What is offloaded ---------------------------------------------------------------------------- */
+/* Offload by threads --------------------------------------------------------------------------- */
 
 /* Puts a line of sluice.conf(5) at the head of this process's rules. Sockets that have been decided
  * stay where they are. -EINVAL: the line is wrong (the log says where); -ENOSPC. */
@@ -154,8 +154,7 @@ int sl_conf_add(const char *line);
  * setting. */
 int sl_thread_offload(bool offload, pthread_t thread);
 
-/* What a socket's way is ------------------------------------------------------------------------
- */
+/* The way of a socket -------------------------------------------------------------------------- */
 
 /* Descriptors that become readable when packets come for the socket's lane: for poll(2) alone.
  * Writes at most n, returns how many there are. -EINVAL: no socket of ours; -ENODATA: not

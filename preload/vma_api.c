@@ -97,7 +97,7 @@ _Static_assert(VMA_SOCKETXTREME_PACKET == SL_LANE_PACKET &&
 		       VMA_SOCKETXTREME_NEW_CONNECTION_ACCEPTED == SL_LANE_ACCEPTED,
 	       "events");
 
-/* As with libvma, the functions are there with the setting alone. */
+/* Like libvma's, the functions are there with the setting alone. */
 static bool is_xtreme(void)
 {
 	return lib_is_there() && !lib.lane_join_new(-1);
@@ -129,7 +129,7 @@ static int socketxtreme_free_vma_buff(struct vma_buff_t *buff)
 	return (int)done(is_xtreme() ? lib.buff_free((struct sl_buff *)buff) : -EOPNOTSUPP);
 }
 
-/* What only libvma's own rings can do. */
+/* Calls that only libvma's own rings can serve. */
 #define ABSENT(name, ...)                                                                          \
 	static int name(__VA_ARGS__)                                                               \
 	{                                                                                          \

@@ -239,7 +239,7 @@ static void drop_source(struct capture *c, unsigned i)
 	c->src[i] = c->src[--c->n];
 }
 
-/* One look at all rings. True: there was something. */
+/* Looks at all rings once. True: there was something. */
 static bool turn(struct capture *c)
 {
 	bool any = false;

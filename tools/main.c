@@ -47,7 +47,8 @@ static const struct {
 	{"-V", "version"},
 	{"--help", "help"},
 	{"-h", "help"},
-	/* As the programs whose work they do: the tool is installed under these names, too. */
+	/* Names of programs whose work the commands do: the tool is installed under these names,
+	   too. */
 	{"mlnx_qos", "qos"},
 	{"tc_wrap.py", "tc_wrap"},
 };

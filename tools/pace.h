@@ -23,7 +23,7 @@ int sl_pace_nic_flow(const char *device, unsigned queue, uint32_t addr, uint16_t
 int sl_pace_nic_find(const char *device, uint32_t addr, uint16_t port, unsigned *queue);
 /* True: the driver has flow maps. */
 bool sl_pace_nic_has_flows(const char *device);
-/* What `sluice doctor` says of a ConnectX NIC. */
+/* The lines of `sluice doctor` about a ConnectX NIC. */
 #define SL_PACE_FLOWS "maps flows to queues with a rate: `sluice pace set -d`, sluice-pace(1)"
 #define SL_PACE_NO_FLOWS                                                                           \
 	"no flow_map: rates of the kernel's flows need packet pacing in the firmware and the "     \

@@ -42,7 +42,7 @@ struct options {
 	bool all;
 };
 
-/* What one run works on. */
+/* The state of a run. */
 struct run {
 	const struct options *o;
 	struct sl_dcb dcb;

@@ -11,8 +11,8 @@
 #define SL_QOS_APPS_MAX (SL_QOS_DSCPS * IEEE_8021QAZ_MAX_TCS)
 #define SL_QOS_SKPRIOS  16
 
-/* What a device's driver says over DCB netlink (net/dcb/dcbnl.c). A has_ flag that is false: the
- * driver does not answer this part. */
+/* The answers of a device's driver over DCB netlink (net/dcb/dcbnl.c). A has_ flag that is false:
+ * the driver does not answer this part. */
 struct sl_qos {
 	bool has_dcbx, has_ets, has_pfc, has_maxrate, has_buffer;
 	uint8_t dcbx;               /* DCB_CAP_DCBX_* */

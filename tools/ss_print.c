@@ -122,7 +122,7 @@ static void put_processes(struct text *t, const struct sl_ss_sock *k)
 	}
 }
 
-/* As ss(8) writes milliseconds: the longer the time, the fewer units. */
+/* Milliseconds as ss(8) writes them: the longer the time, the fewer units. */
 static void put_time(struct text *t, uint32_t ms)
 {
 	uint32_t minutes = ms / 60000, s = minutes > 9 ? 0 : ms / 1000 % 60;

@@ -68,7 +68,7 @@ static void find_sockets(struct list *l, int pid)
 		closedir(d);
 }
 
-/* One of the kernel's sockets: fills in those of its numbers that the program has. */
+/* Fills in those of its numbers that the program has. */
 static void fill(const struct sl_ss_sock *from, void *arg)
 {
 	struct list *l = arg;

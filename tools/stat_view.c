@@ -88,7 +88,7 @@ static double percent(uint64_t part, uint64_t rest)
 	return part + rest ? 100.0 * (double)part / (double)(part + rest) : 0;
 }
 
-/* Of the time that the counters are of; two threads that poll all the time have 200. */
+/* A share of the time that the counters are of; two threads that poll all the time have 200. */
 static double polling_percent(const struct sl_stats *s, const struct sl_stat_show *show)
 {
 	struct timespec ts;

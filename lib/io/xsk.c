@@ -420,7 +420,7 @@ static inline unsigned post_near(struct sl_xsk *x, const struct sl_tx_desc *desc
 	n = sl_min(n, room);
 	if (sl_unlikely(n == 0))
 		return 0;
-	/* As xsk_ring_prod__reserve(), which would look for the room once more. */
+	/* Like xsk_ring_prod__reserve(), which would look for the room once more. */
 	x->tx_ring.cached_prod = idx + n;
 	for (unsigned i = 0; i < n; i++) {
 		struct xdp_desc *d = xsk_ring_prod__tx_desc(&x->tx_ring, idx + i);

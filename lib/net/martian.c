@@ -158,7 +158,7 @@ static void remember_ends(struct sl_in *in, uint32_t gen)
 	in->ends = s->ends;
 }
 
-/* The entry of a source. *known: it is valid; else it is to be written anew. */
+/* The entry of a source. *known: it is valid; else the caller must write it anew. */
 static struct sl_source *source_get(struct sl_sources *s, uint32_t addr, uint32_t dev,
 				    uint32_t second, bool *known)
 {

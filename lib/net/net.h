@@ -131,8 +131,8 @@ struct sl_dst_cache {
 struct sl_dst *sl_dst_get(struct sl_dst_cache *c, const struct sl_route_key *key, void *lane,
 			  sl_leg_finder find, uint64_t now_ns);
 
-/* The same for a SYN's source. When there are many, it may be the destination of another address
- * that the kernel routes alike (span.h), with that one's key. */
+/* Like the call above, for a SYN's source. When there are many, it may be the destination of
+ * another address that the kernel routes alike (span.h), with that one's key. */
 struct sl_dst *sl_dst_get_alike(struct sl_dst_cache *c, const struct sl_route_key *key, void *lane,
 				sl_leg_finder find, uint64_t now_ns);
 

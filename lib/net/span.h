@@ -25,7 +25,7 @@ bool sl_span_first(struct sl_addr *addr);
 
 /* Called by the keeper: reads the prefixes of all tables and rules, if sl_span_use() wants it. */
 void sl_spans_work(void);
-/* The same at once. 0, -E2BIG: there are too many prefixes, or an error of sl_rtnl_dump(). */
+/* Reads them at once. 0, -E2BIG: there are too many prefixes, or an error of sl_rtnl_dump(). */
 int sl_spans_read(void);
 /* In a child of fork. */
 void sl_spans_child(void);

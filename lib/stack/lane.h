@@ -175,7 +175,7 @@ static inline uint32_t sl_lane_frame(struct sl_lane *lane)
 
 /* The destination, from the lane's cache; lane held. */
 struct sl_dst *sl_lane_dst(struct sl_lane *lane, const struct sl_route_key *key, uint64_t now_ns);
-/* The same for the answer to a SYN: see sl_dst_get_alike(). */
+/* Like that, for the answer to a SYN: see sl_dst_get_alike(). */
 struct sl_dst *sl_lane_dst_alike(struct sl_lane *lane, const struct sl_route_key *key,
 				 uint64_t now_ns);
 /* Called by the keeper: asks the kernel again for destinations that grew old in the lane's cache.

@@ -76,7 +76,7 @@ bool sl_port_is_gone(const struct sl_port *port);
 enum sl_rule_action sl_port_decide(const struct sl_port *port, uint32_t role,
 				   const struct sl_addr *first, uint16_t first_port,
 				   const struct sl_addr *second, uint16_t second_port);
-/* The same with the question itself, without its VNI. *narrow: the packets that the socket may
+/* Like that, with the question itself, without its VNI. *narrow: the packets that the socket may
  * claim. */
 enum sl_rule_action sl_port_decide_narrow(const struct sl_port *port, const struct sl_rule_ask *ask,
 					  struct sl_narrow *narrow);

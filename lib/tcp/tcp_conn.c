@@ -89,9 +89,9 @@ struct sl_tcp_trouble *sl_tcp_trouble_new(struct sl_tcp *c)
 	return t;
 }
 
-/* What holds a connection up (tcp_chrono.h). Time is counted in units of 1,024 us, as Linux counts
- * it in jiffies. --------------------------------------------------------------------------------
- */
+/* Time by causes that hold a connection up (tcp_chrono.h) -------------------------------------- */
+
+/* In units of 1,024 us; Linux counts in jiffies. */
 
 static uint32_t now_units(const struct sl_tcp *c)
 {

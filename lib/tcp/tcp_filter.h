@@ -7,7 +7,7 @@
 
 #include "tcp/tcp_conn.h"
 
-/* What is in the queue now, and what comes, waits for sl_tcp_pass(). Does nothing when there is a
+/* The data in the queue, and all that come, wait for sl_tcp_pass(). Does nothing when there is a
  * filter already. */
 void sl_tcp_filter(struct sl_tcp *c);
 /* Copies up to max of the oldest pieces that the filter has not seen; returns how many. *before:

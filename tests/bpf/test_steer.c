@@ -494,7 +494,7 @@ static void test_narrowed(void **state)
 	assert_int_equal(slot_of(marked6(0, 0xabcde)), 2);
 	assert_int_equal(slot_of(marked6(0, 0xabcdf)), 0);
 	assert_int_equal(slot_of(marked6(46, 0x12345)), 3);
-	/* Nobody gets the rest. */
+	/* No socket gets the rest. */
 	g.open = 0;
 	g.count = 3;
 	memmove(g.target, g.target + 1, 3 * sizeof(g.target[0]));

@@ -59,7 +59,7 @@ static int nothing(const struct nlmsghdr *nlh, void *arg)
 	return 0;
 }
 
-/* What ip_route_input() says about a packet from src. */
+/* The answer of ip_route_input() about a packet from src. */
 static int ask_input(const struct sl_addr *src, uint8_t tos)
 {
 	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8))) = {0};

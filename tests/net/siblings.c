@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* siblings ADDRESS PORT ATTACK: a server makes sockets and forks children, of which one becomes
+/* siblings ADDRESS PORT ATTACK: a server makes sockets and forks children, one of them becomes
  * another user, is taken over, and attacks all packet sockets of the UNIX family that it has. Then
  * each of the others uses a socket that it has inherited:
  *

@@ -286,7 +286,7 @@ static void tcp_bounded(void)
 	}
 }
 
-/* What is held counts against the receive buffer, and close gives it back. */
+/* Held data count against the receive buffer, and close gives it back. */
 static void bounded(void)
 {
 	int fd = fresh(), room = 20000, flags, held = 0;
@@ -429,7 +429,7 @@ static int look_stream(int fd, size_t n, struct iovec *iov, struct info *info, v
 	CHECK(memcmp(info->src, &t_peer, 8) == 0 && info->dst->sin_family == t_own.ss_family);
 	CHECK(getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_STREAM);
 	CHECK(info->bytes == piece.passed && (!info->pkts) == (!info->bytes));
-	/* What has passed can be read in here, what is shown cannot. */
+	/* Data that have passed can be read in here, data that are shown cannot. */
 	CHECK(recv(fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) == (piece.passed ? 1 : -1));
 	if (piece.leave)
 		CHECK(fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_ASYNC) == 0);
@@ -487,7 +487,7 @@ static void tcp_sort(void)
 	CHECK(send(fd, "plain", 5, 0) == 5);
 	CHECK(recv(fd, big, sizeof(big), 0) == 5 && piece.n == 100);
 	close(fd);
-	/* It is asked before connect(2) and once only. */
+	/* The question comes before connect(2), and once only. */
 	fd = socket(t_own.ss_family, SOCK_STREAM, 0);
 	memset(&piece, 0, sizeof(piece));
 	piece.fd = fd;

@@ -53,12 +53,13 @@ static void test_manual_sample(void **state)
 
 static void test_narrowed(void **state)
 {
-	assert_int_equal(parse("use sluice udp_receiver *:5000 dscp 46\n"
-			       "use sluice tcp_server|udp_connect *:5000 flow-label 0xabcde/0xfffff\n"
-			       "use sluice udp_receiver *:* flow-label 0x00c00/0xfff00 dscp 0x0a vni 42\n"
-			       "use os * *:53 vni 0\n"
-			       "use sluice udp_connect *:1:10.0.0.1:2 dscp 0 flow-label 17\n"),
-			 0);
+	assert_int_equal(
+		parse("use sluice udp_receiver *:5000 dscp 46\n"
+		      "use sluice tcp_server|udp_connect *:5000 flow-label 0xabcde/0xfffff\n"
+		      "use sluice udp_receiver *:* flow-label 0x00c00/0xfff00 dscp 0x0a vni 42\n"
+		      "use os * *:53 vni 0\n"
+		      "use sluice udp_connect *:1:10.0.0.1:2 dscp 0 flow-label 17\n"),
+		0);
 	assert_rule(0, "use sluice udp_receiver *:5000 dscp 46");
 	assert_rule(1, "use sluice tcp_server|udp_connect *:5000 flow-label 0xabcde/0xfffff");
 	assert_rule(2, "use sluice udp_receiver *:* dscp 10 flow-label 0x00c00/0xfff00 vni 42");
@@ -147,7 +148,7 @@ static void test_target_holds_for_what_follows(void **state)
 	assert_string_equal(conf.rules[2].program, "");
 }
 
-/* What libvma's own grammar allows. */
+/* Lines that libvma's own grammar allows. */
 static void test_lines_of_libvma(void **state)
 {
 	static const uint16_t order[] = {1, 3, 2, 4};

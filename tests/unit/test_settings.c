@@ -126,7 +126,7 @@ static void test_preset_yields_to_what_is_given(void **state)
 	assert_int_equal(sl_settings.select_poll, 5);
 }
 
-/* One setting of each preset that the others leave alone, or have otherwise. */
+/* A setting of each preset that the others leave alone, or have otherwise. */
 static void test_presets_are_those_of_vma(void **state)
 {
 	assert_int_equal(LOAD("VMA_SPEC=10"), 0);

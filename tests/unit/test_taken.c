@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What accept(2) may return of a box that others fill: one case for each check, which that check
- * alone refuses. */
+/* Connections that accept(2) may return of a box that others fill: one case for each check, which
+ * that check alone refuses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

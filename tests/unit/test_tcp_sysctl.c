@@ -129,7 +129,7 @@ static void test_the_machine_has_them(void **state)
 	assert_true(p.wmem_max >= p.wmem_min);
 }
 
-/* What changes later is stored; a directory that cannot be read any more changes nothing. */
+/* A later change is stored; a directory that cannot be read any more changes nothing. */
 static void test_follow(void **state)
 {
 	(void)state;

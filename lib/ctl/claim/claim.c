@@ -291,7 +291,7 @@ static int claim_put(const struct entry *e, const struct sl_claim_req *req)
 	return err == -EEXIST ? claim_join(e, req) : err;
 }
 
-/* What a claim may be. */
+/* The checks of a claim's form. */
 static int check(const struct sl_claim_req *req)
 {
 	bool passes = req->claim.flags & SL_CLAIM_PASS;

@@ -100,7 +100,7 @@ static void count(const struct mapping *m, void *arg)
 	*(uint64_t *)arg += m->to - m->from;
 }
 
-/* (What cannot be brought in is locked all the same, as mlockall(2) does.) */
+/* (A page that cannot be brought in is locked all the same, as mlockall(2) does.) */
 static void lock(const struct mapping *m, void *arg)
 {
 	sl_sys(SYS_mlock2, m->from, m->to - m->from,

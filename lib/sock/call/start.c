@@ -481,7 +481,7 @@ void sl_alone_end(void)
 	sl_release();
 }
 
-/* What the parent's threads had. */
+/* State of the parent's threads. */
 static void forget_threads(void)
 {
 	sl_bell_child();

@@ -277,7 +277,7 @@ static void part(struct postbox *b)
 		move_in(b, end, place);
 }
 
-/* Of a mailbox whose reader has ended only the will is of use (heirs.c): a pair with a copy of it,
+/* If a mailbox's reader has ended, only the will is of use (heirs.c): a pair with a copy of it,
  * so that no process can take it from another. Returns the end to read from, or -1. */
 static int copy_will(int from)
 {
@@ -304,7 +304,7 @@ static bool is_passed_from(struct sl_sock *sk, void *arg)
 	return sl_load(&sk->passed) == *(const uint8_t *)arg + 1;
 }
 
-/* What a child of this process gets in place of up[i]. */
+/* The descriptors that a child of this process gets in place of up[i]. */
 static struct postbox for_child(uint8_t i)
 {
 	struct postbox b = up[i];

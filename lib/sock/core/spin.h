@@ -18,7 +18,8 @@ uint64_t sl_spin_credit_ns(uintptr_t of, uint32_t loads, uint64_t now_ns);
 /* The calling thread has polled for so long, and nothing came. */
 void sl_spin_in_vain(uint64_t ns);
 
-/* The same of a spin that began at since_ns, for SLUICE_CPU_USAGE_STATS; it may have ended well. */
+/* Like that, of a spin that began at since_ns, for SLUICE_CPU_USAGE_STATS; it may have ended well.
+ */
 void sl_spin_count(uint64_t since_ns);
 
 /* A spin under way; on the caller's stack. */

@@ -122,7 +122,7 @@ static void put_stamps(const struct sl_dgram *d, struct sl_packet_info *info)
 			sl_filter_time(sl_hw_time(d->ifindex, sl_hw_stamp(d->frame, d->off)));
 }
 
-/* As they stand in the packet's headers. */
+/* Addresses as they stand in the packet's headers. */
 static void put_names(const struct sl_dgram *d, struct sockaddr_in6 *src, struct sockaddr_in6 *dst)
 {
 	const uint8_t *p = sl_frame_ptr(d->frame) + d->off, *ip = p + d->l3, *udp = p + d->l4;

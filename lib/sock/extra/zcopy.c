@@ -113,7 +113,7 @@ static ssize_t take_ours(struct zcopy *z)
 	return n;
 }
 
-/* What the kernel has for the socket is copied. */
+/* Data that the kernel has for the socket are copied. */
 static ssize_t copy_kernels(const struct zcopy *z)
 {
 	struct iovec iov = {z->buf, z->len};
@@ -173,7 +173,7 @@ static ssize_t receive(struct zcopy *z)
 	return n == -ETIMEDOUT || n == -EDEADLK ? -EAGAIN : n;
 }
 
-/* As recv(2) of a stream it tells no name. */
+/* Like recv(2) of a stream, it tells no name. */
 static ssize_t receive_stream(struct zcopy *z)
 {
 	socklen_t none = 0;

@@ -92,7 +92,7 @@ void sl_tcp_sock_close(struct sl_sock *sk, int fd);
 int sl_tcp_sock_listen(struct sl_sock *sk, int fd, int backlog);
 int sl_tcp_sock_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, socklen_t *len,
 		       int flags);
-/* As sl_accept_left(). */
+/* Like sl_accept_left(). */
 int sl_tcp_sock_accept_left(struct sl_sock *sk, int fd, struct sockaddr *addr, socklen_t *len,
 			    int flags);
 /* Ends the listener; its live connections get claims of their own. sk->slow held. */

@@ -98,7 +98,7 @@ static int without_kick(struct sl_epoll *ep, struct epoll_event *evs, int n)
 	return n;
 }
 
-/* As epoll_pwait2(2). -EREMOTE: the set has members of ours (by now). */
+/* Like epoll_pwait2(2). -EREMOTE: the set has members of ours (by now). */
 static int wait_inside(struct sl_epoll *ep, int epfd, struct epoll_event *evs, int max,
 		       const struct timespec *timeout, const sigset_t *sigmask)
 {

@@ -159,7 +159,7 @@ static void serve_reader(void)
 	run_jobs(SL_JOB_READER, sl_now_ns());
 }
 
-/* What was written: the file of the counters, or a setting of the machine. */
+/* The file that was written: that of the counters, or a setting of the machine. */
 static void on_written(uint32_t events)
 {
 	char buf[4096] __attribute__((aligned(8)));

@@ -26,7 +26,7 @@ static inline bool sl_tconn_path_fresh(const struct sl_tconn *c)
 /* The lane's destination for a flow; the kernel resolves the neighbour meanwhile, if need be. */
 struct sl_dst *sl_tconn_find_dst(struct sl_lane *lane, const struct sl_tcp_key *k, uint32_t oif,
 				 uint32_t mark, uint8_t tos);
-/* The same for the answer to a SYN, or to a stray segment: many do not cost a question each. */
+/* Like that, for the answer to a SYN, or to a stray segment: many do not cost a question each. */
 struct sl_dst *sl_tconn_find_back(struct sl_lane *lane, const struct sl_tcp_key *k, uint32_t oif,
 				  uint32_t mark, uint8_t tos);
 /* The leg to send by; NULL: there is no way out now. */
