@@ -66,8 +66,19 @@ start wait SLUICE_MAX_FLOWS=2000
 same "MAX_FLOWS: flows, endpoints, and a quarter picked" "2000 2000 500" "$(tables flows endpoints picked)"
 stop "$PROGRAM"
 start wait SLUICE_MAX_FLOWS=262144
-same "the default tables" "262144 262144 65536" "$(tables flows endpoints picked)"
+same "the largest tables" "262144 262144 65536" "$(tables flows endpoints picked)"
 stop "$PROGRAM"
+limit=$(ulimit -Sn)
+ulimit -Sn 1024
+start wait SLUICE_MAX_FLOWS=0
+same "those of a program that may have few descriptors" "32768 8192 8192" "$(tables flows endpoints picked)"
+stop "$PROGRAM"
+if ulimit -Sn 12000 2>/dev/null; then
+	start wait SLUICE_MAX_FLOWS=0
+	same "those of one that may have more" "32768 12000 8192" "$(tables flows endpoints picked)"
+	stop "$PROGRAM"
+fi
+ulimit -Sn "$limit"
 
 # How the program is attached -------------------------------------------------------------------
 start wait SLUICE_XDP_MODE=generic

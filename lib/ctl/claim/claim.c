@@ -389,6 +389,9 @@ static int claim_away(const struct sl_claim_req *req, bool away)
 
 static void say_why(int err, const char **why)
 {
+	if (err == -E2BIG)
+		sl_warn_once("port", "a steering table is full: more sockets stay with the kernel; "
+				     "remedy: a higher SLUICE_MAX_FLOWS");
 	if (err == -EADDRINUSE)
 		sl_why(why, "another socket of this process receives on the same address and port");
 	else if (err == -E2BIG || err == -ENOMEM)

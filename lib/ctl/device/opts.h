@@ -17,7 +17,9 @@ struct sl_broker_opts {
 	/* Entries of each receive and transmit ring, rounded up to a power of two; 0: 4096, 2048.
 	 * Fill and completion rings of a queue have twice as many. */
 	uint32_t rx_ring, tx_ring;
-	uint32_t max_flows;        /* entries of `flows`, and of `endpoints`; 0: SL_MAX_FLOWS */
+	/* Entries of `flows`, and of `endpoints`. 0: SL_MAX_FLOWS with serve, else what the process
+	 * may need (load.c). */
+	uint32_t max_flows;
 	bool busy_poll;            /* set SO_PREFER_BUSY_POLL on the XSKs */
 	uint32_t busy_poll_us;     /* SO_BUSY_POLL, 0: 20 */
 	uint32_t busy_poll_budget; /* SO_BUSY_POLL_BUDGET in packets, 0: 64 */

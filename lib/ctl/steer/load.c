@@ -27,6 +27,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -54,23 +56,48 @@ void sl_steer_make_key(void *key, size_t bytes)
 	}
 }
 
+#define LEAST_FLOWS     1024u
+#define LEAST_ENDPOINTS 8192u
+/* More than the local ports that the kernel gives to connections with one peer. */
+#define LEAST_OWN_FLOWS 32768u
+
+/* What a process needs that serves no other: an entry for each descriptor that it may have, and
+ * some for connections that have none any more. (Sockets that exceed the tables are the kernel's.)
+ */
+static uint32_t own_entries(uint32_t least)
+{
+	struct rlimit64 files;
+
+	if (sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &files) || files.rlim_cur < least)
+		return least;
+	return (uint32_t)sl_min(files.rlim_cur, (uint64_t)SL_MAX_FLOWS);
+}
+
 /* The kernel makes the buckets of a hash and the entries of an LRU hash with the map, and touches
  * them all: with the most flows that takes longer than the rest of a program's start. `picked`
  * keeps its share of the flows. */
 static int size_tables(struct bpf_object *obj)
 {
-	const uint32_t flows = sl_broker_opts()->max_flows;
+	const struct sl_broker_opts *o = sl_broker_opts();
+	uint32_t flows = SL_MAX_FLOWS, endpoints = SL_MAX_FLOWS;
+	int err = 0;
+
+	if (o->max_flows) {
+		flows = endpoints = sl_max(o->max_flows, LEAST_FLOWS);
+	} else if (!o->serve) {
+		flows = own_entries(LEAST_OWN_FLOWS);
+		endpoints = own_entries(LEAST_ENDPOINTS);
+	}
 	const struct {
 		const char *name;
 		uint32_t entries;
 	} table[] = {
 		{"flows", flows},
-		{"endpoints", flows},
+		{"endpoints", endpoints},
 		{"picked", flows / (SL_MAX_FLOWS / SL_MAX_PICKED)},
 	};
-	int err = 0;
 
-	for (unsigned i = 0; flows && !err && i < sl_array_len(table); i++)
+	for (unsigned i = 0; !err && i < sl_array_len(table); i++)
 		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, table[i].name),
 					       table[i].entries);
 	return err;
