@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # A small program with one offloaded socket has at most 12 MB more in memory than by the kernel, and makes its first
-# socket with 1,300 system calls at most, and one network namespace. (None of it depends on the load, as times would.)
+# socket with 1,300 system calls at most, and one network namespace; beside a process that has the device, with a few
+# looks at that process. (None of it depends on the load, as times would.)
 . "$(dirname "$0")/lib.sh"
 case $BUILD in *san*) echo "skipped: a sanitizer has memory of its own"; exit 77 ;; esac
 [ -z "${VERBS:-}${RX:-}" ] || skip "the bounds are those of packet sockets"
@@ -17,5 +18,15 @@ for kind in udp tcp; do
 	ok "$kind: $((ours - kernel)) system calls of the program's thread, its end included" test $((ours - kernel)) -le 1300
 	sb strace -f -e trace=unshare -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null
 	same "$kind: network namespaces that it makes" 1 "$(grep -c 'unshare(CLONE_NEWNET) *= 0' "$TMP/trace")"
+done
+bg sb "$BIN/echo" "$B4" 7001
+wait_udp b 7001
+ok "the device is another's" wait_until 10 test -e "/sys/fs/bpf/sluice/$DEV_B/flows"
+for kind in udp tcp; do
+	rm -f "$TMP"/sluice.*.log
+	sb strace -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null
+	ok "$kind: it is told that another process has the device" grep -q "is used by process $BG" "$TMP"/sluice.*.log
+	n=$(grep -c pidfd_open "$TMP/trace")
+	ok "$kind: $n looks whether that process dies" test "$n" -ge 1 -a "$n" -le 2
 done
 done_testing

@@ -28,9 +28,10 @@
 #include "ctl/kern/say.h"
 
 #define BACKLOG    1024
-#define LIVE_TRIES 5   /* of 10 ms: a process that was just killed lives that long */
+#define TRY_MS     10
+#define LIVE_TRIES 5   /* of TRY_MS: a process that was just killed lives that long */
+#define TAKE_TRIES 300 /* of TRY_MS: how long a dying owner's cleaning may take */
 #define EXITING    4ul /* in a process's flags: it has begun to exit (linux/sched.h: PF_EXITING) */
-#define TAKE_TRIES 300 /* of 10 ms: how long a dying owner's cleaning may take */
 
 static socklen_t owner_name(uint32_t ifindex, struct sockaddr_un *sun)
 {
@@ -83,10 +84,10 @@ static void process_name(pid_t pid, char name[32])
 }
 
 /* A name whose holder is dead (a zombie, too), or was this process before exec, is held by its
- * reaper: wait. */
-static bool is_dying(pid_t pid)
+ * reaper: wait. True: it is dead, or dies within so many milliseconds. */
+static bool dies_within(pid_t pid, long ms)
 {
-	const struct timespec now = {0};
+	const struct timespec most = {.tv_nsec = ms * 1000 * 1000};
 	struct pollfd p = {.events = POLLIN};
 	bool dead;
 
@@ -95,7 +96,7 @@ static bool is_dying(pid_t pid)
 	p.fd = (int)sl_sys(SYS_pidfd_open, pid, 0);
 	if (p.fd < 0)
 		return p.fd == -ESRCH;
-	dead = sl_sys(SYS_ppoll, &p, 1, &now, NULL, 8) == 1;
+	dead = sl_sys(SYS_ppoll, &p, 1, &most, NULL, 8) == 1;
 	sl_sys_close(p.fd);
 	return dead;
 }
@@ -135,7 +136,7 @@ bool sl_owner_is_taken(uint32_t ifindex)
 	uint32_t uid;
 	pid_t pid = owner_ask(&sun, len);
 
-	return pid && !is_dying(pid) && !is_foreign(&sun, len, &uid);
+	return pid && !dies_within(pid, 0) && !is_foreign(&sun, len, &uid);
 }
 
 /* Takes root's lock, because a stranger has the name. */
@@ -190,7 +191,7 @@ static int tries_of(void)
 
 int sl_owner_take(uint32_t ifindex, const char *ifname, int *owner_fd, const char **why)
 {
-	const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+	const struct timespec pause = {.tv_nsec = TRY_MS * 1000 * 1000};
 	struct sockaddr_un sun;
 	socklen_t len = owner_name(ifindex, &sun);
 	char name[32];
@@ -214,7 +215,12 @@ int sl_owner_take(uint32_t ifindex, const char *ifname, int *owner_fd, const cha
 			return fd;
 		}
 		pid = owner_ask(&sun, len);
-		if (pid && !is_dying(pid) && (i >= LIVE_TRIES || !may_be_ending(pid)))
+		if (pid && i < LIVE_TRIES && may_be_ending(pid) &&
+		    !dies_within(pid, (LIVE_TRIES - i) * TRY_MS)) {
+			i = LIVE_TRIES - 1; /* one more look */
+			continue;
+		}
+		if (pid && !dies_within(pid, 0))
 			break;
 		sl_sys(SYS_nanosleep, &pause, NULL);
 	}
@@ -222,7 +228,7 @@ int sl_owner_take(uint32_t ifindex, const char *ifname, int *owner_fd, const cha
 		sl_why(why, "device %s is used by a process of another container", ifname);
 		return sl_broker_opts()->serve ? -EINPROGRESS : -EBUSY;
 	}
-	if (sl_broker_opts()->serve && is_dying(pid))
+	if (sl_broker_opts()->serve && dies_within(pid, 0))
 		return -EINPROGRESS; /* the dead owner's reaper is cleaning */
 	process_name(pid, name);
 	sl_why(why, "device %s is used by process %d (%s)", ifname, (int)pid, name);
