@@ -133,6 +133,9 @@ void sl_confine(const struct sock_fprog *filter);
 /* Call before the process limits how many descriptors it may open: a forked child gets its parent's
  * connections now. */
 void sl_fetch(void);
+/* Call before the process limits how many threads it may have (RLIMIT_NPROC): starts the library
+ * now, with its thread, unless it runs or cannot. errno stays. */
+void sl_start_early(void);
 /* mlockall(2) for a program whose limit of locked memory is below what the library has mapped, when
  * the kernel has refused it with ENOMEM. flags: mlockall(2)'s, with MCL_CURRENT. Locks all mappings
  * but the library's. 0, -ENOMEM: the program's are beyond the limit, too, or another -errno. */

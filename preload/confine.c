@@ -4,7 +4,8 @@
  * Theory of operation: after such a call a system call that the program does not make itself may
  * kill it. The C library has no function for seccomp(2): programs use prctl(2) or syscall(2)
  * (syscall.c). A child that may open no more descriptors (sshd's, by setrlimit(2)) can get none
- * from its parent, so its connections are fetched before the limit. */
+ * from its parent, so its connections are fetched before the limit. After a limit of threads the
+ * library can make none, so it starts before that. */
 #include "real.h"
 
 #include <linux/seccomp.h>
@@ -52,6 +53,12 @@ wants_few(__rlimit_resource_t which, const struct rlimit *to)
 	return which == RLIMIT_NOFILE && to && to->rlim_cur < FEW_FILES;
 }
 
+static bool NOT_SANITIZED __attribute__((noipa))
+wants_no_thread(__rlimit_resource_t which, const struct rlimit *to)
+{
+	return which == RLIMIT_NPROC && to && to->rlim_max <= 1;
+}
+
 static void __attribute__((noipa)) before_few_files(void)
 {
 	int saved = errno;
@@ -61,10 +68,19 @@ static void __attribute__((noipa)) before_few_files(void)
 	errno = saved;
 }
 
+/* A worker that will make no child any more, as haproxy's: the library's thread is made before. */
+static void __attribute__((noipa)) before_no_thread(void)
+{
+	if (!sl_in_vfork && sl_lib_load())
+		lib.start_early();
+}
+
 NOT_SANITIZED int setrlimit(__rlimit_resource_t which, const struct rlimit *to)
 {
 	if (wants_few(which, to))
 		before_few_files();
+	if (wants_no_thread(which, to))
+		before_no_thread();
 	return (int)sl_raw(SYS_prlimit64, 0, which, to, NULL);
 }
 

@@ -135,7 +135,9 @@ enum sl_stat_move { SL_MOVE_NONE, SL_MOVE_HAND_BACK, SL_MOVE_TAKE_OVER, SL_MOVE_
 	SL_REASON(CHILD, "used in a child process, whose parent has the device; remedy: start "    \
 			 "sluiced(8), which serves children, too")                                 \
 	SL_REASON(PERMISSION, "no permission to offload (EPERM); remedy: start sluiced(8), or "    \
-			      "give the program CAP_BPF, CAP_NET_ADMIN and CAP_NET_RAW")
+			      "give the program CAP_BPF, CAP_NET_ADMIN and CAP_NET_RAW")           \
+	SL_REASON(THREADS, "no thread is allowed for the library; remedy: a higher limit of "      \
+			   "processes (RLIMIT_NPROC, or pids.max of the control group)")
 enum sl_reason {
 #define SL_REASON(name, text) SL_REASON_##name,
 	SL_REASONS

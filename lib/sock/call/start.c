@@ -197,7 +197,7 @@ void sl_stop(void)
 void sl_shut_down(void)
 {
 	sl_fdtab_notice();
-	if (sl_up_state == -ECHILD && sl_stats->kernels)
+	if (sl_up_state < 0 && sl_stats->kernels)
 		sl_stats_close();
 	if (sl_up_state != 1)
 		return;
@@ -279,9 +279,23 @@ static void in_child(void)
 #define NO_FILES                                                                                   \
 	" (too few descriptors are allowed; remedy: a hard limit of 256 or more, ulimit -Hn)"
 
+#define NO_THREAD                                                                                  \
+	" (the library's thread is not allowed; remedy: a higher limit of processes, ulimit -Hu, " \
+	"or a higher pids.max of the control group)"
+
 static const char *remedy(int err)
 {
-	return err == -ENOMEM ? NO_ROOM : err == -EMFILE ? NO_FILES : "";
+	return err == -ENOMEM   ? NO_ROOM
+	       : err == -EMFILE ? NO_FILES
+	       : err == -EAGAIN ? NO_THREAD
+				: "";
+}
+
+/* `sluice stat` lists the sockets of a program that may have no thread of ours. */
+static void show_reason(int err)
+{
+	if (err == -EAGAIN)
+		sl_store(&sl_stats->kernels, SL_REASON_THREADS);
 }
 
 static void start_first(void)
@@ -318,9 +332,10 @@ static void start_first(void)
 		sl_warn("sluice", "everything stays with the kernel: %s%s", strerrorname_np(-ret),
 			remedy(ret));
 		sl_cgroup_forget();
-	} else {
-		atexit(sl_shut_down);
+		show_reason(ret);
 	}
+	if (ret >= 0 || sl_stats->kernels)
+		atexit(sl_shut_down);
 	sl_store_release(&sl_up_state, ret);
 }
 
@@ -336,10 +351,11 @@ static void start_again(void)
 	if (ret >= 0)
 		(void)sl_cgroup_has_programs(); /* (its descriptors take no number later) */
 	else
-		sl_info("sluice", "what this %s makes stays with the kernel: %s",
+		sl_info("sluice", "what this %s makes stays with the kernel: %s%s",
 			sl_up_state == -ESTALE ? "process, another user now,"
 					       : "child of a process",
-			strerrorname_np(-ret));
+			strerrorname_np(-ret), remedy(ret));
+	show_reason(ret);
 	sl_store_release(&sl_up_state, ret);
 }
 
@@ -415,6 +431,12 @@ int sl_start(void)
 	sl_release();
 	errno = saved;
 	return sl_up_state == 1 ? 0 : sl_up_state;
+}
+
+SL_API
+void sl_start_early(void)
+{
+	sl_start();
 }
 
 /* Fork ----------------------------------------------------------------------------------------- */

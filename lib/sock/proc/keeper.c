@@ -27,6 +27,7 @@
 #include <stdlib.h>
 #include <sys/inotify.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -569,6 +570,23 @@ void sl_keeper_close(void)
 	close_epoll();
 }
 
+/* A second try within the hard limit of processes: the program's own limit is for what the program
+ * starts. */
+static int make_thread(void)
+{
+	int err = sl_roomy_thread(&thread, keeper, NULL);
+	struct rlimit64 limit, high;
+
+	if (err != EAGAIN || sl_sys(SYS_prlimit64, 0, RLIMIT_NPROC, NULL, &limit) ||
+	    limit.rlim_cur == limit.rlim_max)
+		return err;
+	high = (struct rlimit64){.rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max};
+	sl_sys(SYS_prlimit64, 0, RLIMIT_NPROC, &high, NULL);
+	err = sl_roomy_thread(&thread, keeper, NULL);
+	sl_sys(SYS_prlimit64, 0, RLIMIT_NPROC, &limit, NULL);
+	return err;
+}
+
 int sl_keeper_start(void)
 {
 	sigset_t all, old;
@@ -577,7 +595,7 @@ int sl_keeper_start(void)
 	/* The program's signals are for the program's threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = sl_roomy_thread(&thread, keeper, NULL);
+	err = make_thread();
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err) {
 		sl_stats_sweep();
