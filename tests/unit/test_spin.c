@@ -9,10 +9,14 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "sock/core/quota.h"
 #include "sock/core/spin.h"
 
 #define MS 1000000ull
@@ -212,12 +216,78 @@ static void test_polling_costs_no_more_than_the_burst(void **state)
 	assert_int_equal(waits(lane, 7, now + 11 * MS), 0); /* too late */
 }
 
+/* Under a CPU quota of the control group a thread polls for a small part of it. */
+
+static bool put(const char *dir, const char *name, const char *text)
+{
+	char path[200];
+	FILE *f;
+	bool ok;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = access(path, F_OK) ? NULL : fopen(path, "w");
+	if (!f)
+		return false;
+	ok = fputs(text, f) >= 0;
+	return !fclose(f) && ok;
+}
+
+/* What 100 packets, 5 ms apart, are worth, in microseconds; each is polled for in vain. */
+static uint64_t polled_us(uint64_t now)
+{
+	static char lane[64];
+	uint64_t sum = 0;
+
+	for (uint32_t i = 1; i <= 100; i++) {
+		uint64_t ns = sl_spin_credit_ns((uintptr_t)lane, i, now + i * 5 * MS);
+
+		sl_spin_in_vain(ns);
+		sum += i > 10 ? ns : 0; /* (a thread has some at its start) */
+	}
+	return sum / 1000;
+}
+
+static void test_polling_keeps_within_the_quota(void **state)
+{
+	static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/cpu"};
+	uint64_t now = sl_now_ns(), us;
+	bool made = false;
+	char dir[100];
+
+	assert_in_range(polled_us(now), 80000, 91000);
+	for (unsigned i = 0; i < 2 && !made; i++) {
+		snprintf(dir, sizeof(dir), "%s/sluice-unit-%d", roots[i], getpid());
+		if (mkdir(dir, 0755))
+			continue;
+		made = put(dir, "cpu.max", "20000 100000") ||
+		       (put(dir, "cpu.cfs_period_us", "100000") &&
+			put(dir, "cpu.cfs_quota_us", "20000"));
+		made = made && put(dir, "cgroup.procs", "0");
+		if (!made)
+			rmdir(dir);
+	}
+	if (!made)
+		skip();
+	us = sl_quota_read();
+	sl_spin_look_at_quota(now + 1000 * MS);
+	*strrchr(dir, '/') = 0;
+	assert_true(put(dir, "cgroup.procs", "0"));
+	snprintf(dir + strlen(dir), 50, "/sluice-unit-%d", getpid());
+	rmdir(dir);
+	assert_int_equal(us, 200);
+	us = polled_us(now + 2000 * MS);
+	assert_in_range(us, 10000, 12500); /* 2.5 % of 450 ms */
+	sl_spin_look_at_quota(now + 5000 * MS);
+	assert_in_range(polled_us(now + 6000 * MS), 80000, 91000);
+}
+
 int main(void)
 {
 	int failed;
 	const struct CMUnitTest anywhere[] = {
 		cmocka_unit_test(test_polling_costs_no_more_than_the_burst),
 		cmocka_unit_test(test_threads_without_a_core_are_seen),
+		cmocka_unit_test(test_polling_keeps_within_the_quota),
 	};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_who_waits_is_let_in_soon),

@@ -10,6 +10,7 @@
 #include "sock/core/mail.h"
 #include "sock/core/sock.h"
 #include "sock/core/sock_ops.h"
+#include "sock/core/spin.h"
 #include "sock/dgram/dgram.h"
 #include "sock/dgram/rivals.h"
 #include "sock/listen/listen.h"
@@ -87,6 +88,13 @@ static uint64_t memory_due_ns(uint64_t now_ns, bool quiet)
 	return in_a_second(now_ns, quiet && sl_umem_grows(frames_born()));
 }
 
+/* (A filter of system calls may kill for files.) */
+static void look_at_quota(uint64_t now_ns)
+{
+	if (!sl_inherit_is_confined())
+		sl_spin_look_at_quota(now_ns);
+}
+
 /* The keeper runs them in this order. Each has one of run() and run_at(). */
 static const struct sl_job jobs[] = {
 	{"devices that a call did not wait for", SL_JOB_ROUND, sl_sock_look_late, NULL, NULL},
@@ -97,6 +105,7 @@ static const struct sl_job jobs[] = {
 	{"sockets of other programs", SL_JOB_SECOND, NULL, sl_rivals_look, NULL},
 	{"multicast groups", SL_JOB_SECOND, sl_mcast_recheck, NULL, groups_due_ns},
 	{"devices", SL_JOB_SECOND, NULL, sl_devices_look, sl_devices_due_ns},
+	{"CPU quota", SL_JOB_ROUND, NULL, look_at_quota, NULL},
 	{"policy", SL_JOB_SECOND, sl_policy_check, NULL, policy_due_ns},
 	{"rates of destinations", SL_JOB_SECOND, sl_paces_check, NULL, NULL},
 	{"policy, soon", SL_JOB_EVENTS, check_policy_if_due, NULL, NULL},

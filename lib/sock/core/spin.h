@@ -21,6 +21,8 @@ void sl_spin_in_vain(uint64_t ns);
 /* Like that, of a spin that began at since_ns, for SLUICE_CPU_USAGE_STATS; it may have ended well.
  */
 void sl_spin_count(uint64_t since_ns);
+/* The keeper's, now and then: the quota that bounds it may have changed. */
+void sl_spin_look_at_quota(uint64_t now_ns);
 
 /* A spin under way; on the caller's stack. */
 struct sl_spin {

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How much CPU time the process's control group allows. */
+#ifndef SL_QUOTA_H
+#define SL_QUOTA_H
+
+#include "base/base.h"
+
+/* Reads the files of the group and of those around it, 20 us and more. Returns thousandths of a
+ * core, all threads of the group together; 0: no quota, or not known. */
+uint32_t sl_quota_read(void);
+
+#endif
