@@ -18,6 +18,7 @@
 #include "tcp/tcp_host.h"
 #include "tcp/tcp_int.h"
 #include "tcp/tcp_mem.h"
+#include "tcp/tcp_mtup.h"
 #include "tcp/tcp_out.h"
 #include "tcp/tcp_reass.h"
 #include "tcp/tcp_sndq.h"
@@ -69,6 +70,7 @@ void sl_tcp_fini(struct sl_tcp *c)
 	sl_tcp_rcv_free(c);
 	sl_free(c->trouble);
 	sl_tcp_rate_free(c);
+	sl_tcp_mtup_free(c);
 	sl_free(c->opts);
 	c->trouble = NULL;
 	c->opts = NULL;
@@ -272,6 +274,7 @@ void sl_tcp_take_syn_options(struct sl_tcp *c, const struct sl_tcp_seg *syn)
 		c->ts_recent = syn->tsval;
 		c->ts_recent_at = sl_tcp_paws_now(c->host);
 	}
+	sl_tcp_mtup_open(c);
 	sl_tcp_mss_changed(c);
 	c->rcv_mss = sl_min(c->mss, (uint16_t)536);
 }

@@ -22,6 +22,7 @@
 #include "tcp/tcp_in.h"
 #include "tcp/tcp_int.h"
 #include "tcp/tcp_late.h"
+#include "tcp/tcp_mtup.h"
 #include "tcp/tcp_out.h"
 #include "tcp/tcp_queue.h"
 #include "tcp/tcp_reass.h"
@@ -291,6 +292,8 @@ static void advance(struct sl_tcp *c, const struct sl_tcp_arrival *a, struct sl_
 	sl_tcp_snd_drop(c, ack);
 	if (c->fin_sent && ack == c->write_seq)
 		c->fin_acked = true;
+	if (sl_unlikely(c->opts))
+		sl_tcp_mtup_on_acked(c);
 	if (c->urg_out && sl_seq_ge(ack, c->snd_up))
 		c->urg_out = false;
 	c->soft_error = 0;

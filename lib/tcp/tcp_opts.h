@@ -8,6 +8,7 @@
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_params.h"
 
+struct sl_tcp_mtup;
 struct sl_tcp_rate;
 
 /* Options that few programs set. */
@@ -25,6 +26,7 @@ struct sl_tcp_opts {
 	uint8_t init_cwnd; /* segments (sl_tcp_route), 0: params */
 	uint64_t leaves_us;
 	struct sl_tcp_rate *rate; /* of an algorithm that paces; NULL: it does not */
+	struct sl_tcp_mtup *mtup; /* the search for the path's MTU; NULL: there is none */
 };
 
 /* The options, for writing. Never NULL: without memory they are a shared dummy, whose values are

@@ -17,6 +17,7 @@
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_host.h"
 #include "tcp/tcp_int.h"
+#include "tcp/tcp_mtup.h"
 #include "tcp/tcp_out.h"
 #include "tcp/tcp_queue.h"
 #include "tcp/tcp_sndq.h"
@@ -393,6 +394,8 @@ static void send_new(struct sl_tcp *c)
 		return;
 	if (c->tx_una == c->tx_nxt)
 		sl_cc_idle_check(c);
+	if (sl_unlikely(sl_tcp_mtup(c)) && (is_paced(c) || !sl_tcp_mtup_send(c)))
+		return;
 	while (c->tx_nxt != c->tx_tail && sl_tcp_in_flight(c) < sl_tcp_loss_cwnd(c)) {
 		if (!prepare_next(c) || is_paced(c) || !sl_tcp_xmit_piece(c, c->tx_nxt, false))
 			return;

@@ -37,8 +37,9 @@ struct sl_tcp_params {
 	uint8_t syncookies;       /* 0, 1, 2 (always) */
 	uint32_t max_syn_backlog; /* requests of a listener, without cookies */
 	uint32_t tfo;             /* tcp_fastopen bits */
-	bool mtu_probing;         /* black-hole detection */
+	uint8_t mtu_probing;      /* 1: after a black hole was found, 2: always */
 	uint32_t base_mss, min_snd_mss;
+	uint32_t mtu_probe_floor, probe_threshold, probe_interval_s;
 	uint32_t challenge_ack_limit; /* per second, for the whole host */
 	uint32_t max_syn_rate;        /* SYNs per second, the rest is dropped; 0: no limit */
 	uint32_t invalid_ratelimit_ms;

@@ -14,6 +14,7 @@
 #include "tcp/tcp.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_int.h"
+#include "tcp/tcp_mtup.h"
 #include "tcp/tcp_out.h"
 #include "tcp/tcp_queue.h"
 #include "tcp/tcp_reass.h"
@@ -286,6 +287,7 @@ int sl_tcp_repair_set(struct sl_tcp *c, const struct sl_tcp_repair *r)
 	set_sequences(c, r);
 	set_options(c, r);
 	sl_tcp_start_buffers(c);
+	sl_tcp_mtup_open(c);
 	sl_tcp_mss_changed(c);
 	sl_tcp_rtt_init(c);
 	sl_tcp_loss_init(c);

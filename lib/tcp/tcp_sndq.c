@@ -4,9 +4,11 @@
 #include "base/heap.h"
 #include "tcp/loss/cc.h"
 #include "tcp/loss/tcp_rack.h"
+#include "tcp/loss/tcp_rate.h"
 #include "tcp/tcp_chrono.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_int.h"
+#include "tcp/tcp_mtup.h"
 #include "tcp/tcp_queue.h"
 #include "tcp/tcp_sndq.h"
 #include "tcp/tcp_trouble.h"
@@ -77,7 +79,7 @@ bool sl_tcp_snd_split(struct sl_tcp *c, uint32_t i, uint16_t len)
 	return true;
 }
 
-/* Takes the first n bytes off the oldest piece: the peer has acknowledged them. */
+/* Takes the first n bytes off a piece: the peer has acknowledged them, or they are elsewhere. */
 static void trim_head(struct sl_tcp *c, struct sl_txseg *s, uint32_t n)
 {
 	s->seq += n;
@@ -91,6 +93,74 @@ static void trim_head(struct sl_tcp *c, struct sl_txseg *s, uint32_t n)
 	put_frame(c, s);
 	s->frame = SL_NO_FRAME;
 	s->sum = 0;
+}
+
+/* How many unsent pieces lie within len bytes as a whole. UINT32_MAX: they cannot be joined. */
+static uint32_t joinable(const struct sl_tcp *c, uint32_t len)
+{
+	uint32_t i;
+
+	for (i = c->tx_nxt; i != c->tx_tail; i++) {
+		const struct sl_txseg *s = sl_tcp_piece(c, i);
+
+		if (s->frame == SL_NO_FRAME)
+			break;
+		if (s->len > len)
+			return i - c->tx_nxt;
+		if (s->marks || s->flags & (SL_TXS_EOR | SL_TCP_FIN | SL_TCP_SYN))
+			break;
+		len -= s->len;
+	}
+	return UINT32_MAX;
+}
+
+/* Moves the pieces that were sent n places up, over those that were joined. */
+static void move_sent(struct sl_tcp *c, uint32_t n)
+{
+	for (uint32_t i = c->tx_nxt; i-- != c->tx_una;)
+		*sl_tcp_piece(c, i + n) = *sl_tcp_piece(c, i);
+	c->tx_una += n;
+	c->tx_nxt += n;
+	c->loss_hint += n;
+	c->rack_hint += n;
+	if (c->opts && c->opts->rate)
+		c->opts->rate->una += n;
+}
+
+bool sl_tcp_snd_join(struct sl_tcp *c, uint16_t len)
+{
+	uint32_t n = joinable(c, len), at = 0, frame;
+	struct sl_txseg all = {.seq = c->snd_nxt, .off = SL_TCP_HEADROOM, .len = len}, *s;
+
+	if (n == UINT32_MAX)
+		return false;
+	if (!n)
+		return sl_tcp_snd_split(c, c->tx_nxt, len);
+	if (c->host->frames->scarcity != SL_PLENTY)
+		return false;
+	frame = sl_frame_get(c->host->frames);
+	if (frame == SL_NO_FRAME)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		s = sl_tcp_piece(c, c->tx_nxt + i);
+		memcpy(sl_frame_ptr(frame) + all.off + at, sl_frame_ptr(s->frame) + s->off, s->len);
+		at += s->len;
+		all.flags |= s->flags;
+		put_frame(c, s);
+	}
+	if (at != len) {
+		s = sl_tcp_piece(c, c->tx_nxt + n);
+		memcpy(sl_frame_ptr(frame) + all.off + at, sl_frame_ptr(s->frame) + s->off,
+		       len - at);
+		trim_head(c, s, len - at);
+		c->wmem += len - at;
+	}
+	c->wmem -= (n - 1) * sl_tcp_tx_charge(0);
+	all.frame = frame;
+	all.sum = sum_of(&all);
+	*sl_tcp_piece(c, c->tx_nxt + n - 1) = all;
+	move_sent(c, n - 1);
+	return true;
 }
 
 uint32_t sl_tcp_snd_drop(struct sl_tcp *c, uint32_t ack)
@@ -157,7 +227,7 @@ void sl_tcp_queue_fin(struct sl_tcp *c)
 
 /* Pieces under way that no longer fit the path count as lost, but not as lost by congestion
  * (tcp_simple_retransmit() of Linux). */
-static void lose_what_is_too_long(struct sl_tcp *c)
+void sl_tcp_lose_too_long(struct sl_tcp *c)
 {
 	bool any = false;
 
@@ -179,21 +249,33 @@ static void lose_what_is_too_long(struct sl_tcp *c)
 	c->ca = SL_CA_LOSS;
 }
 
+uint32_t sl_tcp_mss_limit(const struct sl_tcp *c)
+{
+	uint32_t mss = (1u << sl_pool.shift) - SL_TCP_HEADROOM;
+
+	mss = sl_min(mss, (uint32_t)c->mss_clamp);
+	return c->pmtu_mss ? sl_min(mss, (uint32_t)c->pmtu_mss) : mss;
+}
+
 /* Chooses the MSS again (RFC 9293 3.7.1): the least of the peer's MSS, the path's and a frame's
  * room, less the options that are on every segment (RFC 6691). */
 void sl_tcp_mss_changed(struct sl_tcp *c)
 {
-	uint32_t mss = (1u << sl_pool.shift) - SL_TCP_HEADROOM, old = c->mss;
+	uint32_t mss = sl_tcp_mss_limit(c), old = c->mss;
+	struct sl_tcp_mtup *m = sl_tcp_mtup(c);
+	bool too_long = false;
 
-	mss = sl_min(mss, (uint32_t)c->mss_clamp);
-	if (c->pmtu_mss)
-		mss = sl_min(mss, (uint32_t)c->pmtu_mss);
+	if (sl_unlikely(m)) {
+		m->high = (uint16_t)sl_min(m->high, mss);
+		too_long = m->size > m->high;
+		mss = sl_min(mss, m->low);
+	}
 	mss = sl_max(mss, sl_tcp_params.min_snd_mss);
 	if (c->ts_ok)
 		mss = mss > 12 + 8 ? mss - 12 : 8;
 	c->mss = (uint16_t)mss;
-	if (mss < old)
-		lose_what_is_too_long(c);
+	if (mss < old || too_long)
+		sl_tcp_lose_too_long(c);
 }
 
 /* The overhead of a full segment in Linux: headers and skb_shared_info, and sk_buff. SO_SNDBUF

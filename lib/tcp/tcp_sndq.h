@@ -16,9 +16,17 @@ uint32_t sl_tcp_snd_drop(struct sl_tcp *c, uint32_t ack);
  * Both halves have the first one's marks. If it was at tx_nxt, it still is, but tx_nxt and tx_una
  * may be other indexes now. False: no memory. */
 bool sl_tcp_snd_split(struct sl_tcp *c, uint32_t i, uint16_t len);
+/* Makes the piece at tx_nxt, which was never sent, len bytes long, of its own bytes or with those
+ * of the next ones. tx_nxt and tx_una may be other indexes now. False: too few bytes, no memory, or
+ * a mark between them. Nothing is sent again or SACKED meanwhile. */
+bool sl_tcp_snd_join(struct sl_tcp *c, uint16_t len);
 /* Computes c->mss anew after one of its limits has changed; pieces that are too long now count as
  * lost. */
 void sl_tcp_mss_changed(struct sl_tcp *c);
+/* The longest segment that the peer, the path and a frame have room for, with its options. */
+uint32_t sl_tcp_mss_limit(const struct sl_tcp *c);
+/* Marks pieces under way that are longer than c->mss as lost, but not by congestion. */
+void sl_tcp_lose_too_long(struct sl_tcp *c);
 /* Grows sndbuf with the window, unless the program has set it. */
 void sl_tcp_sndbuf_grow(struct sl_tcp *c);
 /* Pieces that were sent and not acknowledged. */

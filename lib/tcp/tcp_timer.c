@@ -17,6 +17,7 @@
 #include "tcp/tcp_int.h"
 #include "tcp/tcp_late.h"
 #include "tcp/tcp_mem.h"
+#include "tcp/tcp_mtup.h"
 #include "tcp/tcp_out.h"
 #include "tcp/tcp_queue.h"
 #include "tcp/tcp_reass.h"
@@ -31,7 +32,6 @@
 #define SYN_RTO_US     1000000ull /* RFC 6298 2.1 */
 #define RESOURCE_US    500000u    /* nothing could be sent: try again */
 #define MTU_PROBE_FROM 3u         /* time-outs: tcp_retries1 */
-#define MIN_PATH_MSS   48u
 #define REST_US        1000000u   /* then an empty queue's memory is given back */
 #define THIN_STREAM    4u         /* TCP_THIN_*: fewer segments are out */
 #define THIN_RETRIES   6u         /* TCP_THIN_LINEAR_RETRIES: then the RTO doubles after all */
@@ -424,13 +424,8 @@ static bool is_hopeless(struct sl_tcp *c, bool *reset)
  * 4821). */
 static void probe_mtu(struct sl_tcp *c)
 {
-	uint32_t mss = c->pmtu_mss ? c->pmtu_mss : c->mss_clamp;
-
-	if (!sl_tcp_params.mtu_probing || c->retries < MTU_PROBE_FROM)
-		return;
-	mss = sl_min(mss / 2, sl_tcp_params.base_mss);
-	c->pmtu_mss = (uint16_t)sl_max(mss, MIN_PATH_MSS);
-	sl_tcp_mss_changed(c);
+	if (sl_tcp_params.mtu_probing && c->retries >= MTU_PROBE_FROM)
+		sl_tcp_mtup_black_hole(c);
 }
 
 /* RFC 6298 5.4 to 5.6. */

@@ -60,6 +60,9 @@ for MODE in $MODES; do
 		set_on a tcp_mtu_probing=1
 		set_on b tcp_mtu_probing=1
 		with_mtus black_hole 30 1500 1300 1500
+		set_on a tcp_mtu_probing=2
+		set_on b tcp_mtu_probing=2
+		with_mtus probing 30 1500 1300 1500
 		set_on a tcp_mtu_probing=0
 		set_on b tcp_mtu_probing=0
 	done

@@ -243,7 +243,7 @@ static void plan_params(struct sim_rng *r, struct sl_tcp_params *p)
 	p->tlp = sim_below(r, 4) != 0;
 	p->ecn = (uint8_t)sim_below(r, 3);
 	p->slow_start_after_idle = sim_below(r, 2);
-	p->mtu_probing = sim_below(r, 2);
+	p->mtu_probing = (uint8_t)sim_below(r, 3);
 	p->syn_retries = p->synack_retries = p->retries2 = p->orphan_retries = 60;
 	strcpy(p->congestion, sim_below(r, 2) ? "cubic" : "reno");
 	if (sim_below(r, 3) == 0)

@@ -17,6 +17,7 @@
 #include "tcp/loss/tcp_rack.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_int.h"
+#include "tcp/tcp_mtup.h"
 #include "tcp/tcp_out.h"
 #include "tcp/tcp_queue.h"
 #include "tcp/tcp_sndq.h"
@@ -67,6 +68,7 @@ static void note_retransmission(struct sl_tcp *c, uint32_t i)
 		t->retrans_tsval = sl_tcp_tsval(c);
 	}
 	t->undo_retrans = t->undo_retrans < 0 ? 1 : t->undo_retrans + 1;
+	sl_tcp_mtup_forget(c);
 	if (c->sack_ok)
 		sl_tcp_rack_on_retransmit(c, i);
 }
@@ -493,7 +495,7 @@ void sl_tcp_loss_on_reo_timer(struct sl_tcp *c)
 	sl_tcp_rack_detect(c);
 	if (c->lost == lost)
 		return;
-	if (c->ca < SL_CA_RECOVERY)
+	if (c->ca < SL_CA_RECOVERY && !sl_tcp_mtup_on_lost(c))
 		enter_recovery(c, false);
 	if (c->ca == SL_CA_RECOVERY)
 		prr(c, &a, false, true);
@@ -526,7 +528,8 @@ static void on_ack_otherwise(struct sl_tcp *c, struct sl_tcp_ack *a, bool advanc
 		undo_by_dsack(c);
 	detect(c, advanced);
 	if (c->lost_out) {
-		enter_recovery(c, a->ece);
+		if (!sl_tcp_mtup_on_lost(c))
+			enter_recovery(c, a->ece);
 		return;
 	}
 	if (!was_retransmitted(c))
