@@ -14,6 +14,7 @@
  * urgent data are acknowledged as usual. */
 
 #include "tcp/listen/tcp_fastopen.h"
+#include "tcp/loss/cc.h"
 #include "tcp/tcp_ack.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_host.h"
@@ -274,6 +275,7 @@ void sl_tcp_fill_ack(struct sl_tcp *c, struct sl_tcp_seg *seg)
 	}
 	if (c->ecn_ok && c->ece_owed)
 		seg->flags |= SL_TCP_ECE;
+	seg->ce = c->cc->ecn;
 }
 
 bool sl_tcp_fill_sack(struct sl_tcp *c, struct sl_tcp_seg *seg, uint32_t room)
@@ -393,7 +395,7 @@ static uint8_t ecn_flags(const struct sl_tcp *c)
 {
 	if (c->state == SL_TCP_SYN_RCVD)
 		return c->ecn_ok ? SL_TCP_ECE : 0;
-	return sl_tcp_params.ecn_out && !c->retries ? SL_TCP_ECE | SL_TCP_CWR : 0;
+	return (sl_tcp_params.ecn_out || c->cc->ecn) && !c->retries ? SL_TCP_ECE | SL_TCP_CWR : 0;
 }
 
 void sl_tcp_send_syn(struct sl_tcp *c)
@@ -402,6 +404,7 @@ void sl_tcp_send_syn(struct sl_tcp *c)
 	bool sent;
 
 	fill_syn(c, &seg);
+	seg.ce = c->cc->ecn;
 	seg.wnd = (uint16_t)sl_min(c->rcv_wnd, (uint32_t)UINT16_MAX); /* never scaled */
 	if (c->state == SL_TCP_SYN_RCVD) {
 		seg.flags |= SL_TCP_ACK;

@@ -432,6 +432,8 @@ int sl_tcp_set_congestion(struct sl_tcp *c, const char *name)
 		c->cc = cc;
 		if (c->state != SL_TCP_CLOSED)
 			sl_cc_start(c);
+		if (sl_tcp_is_synchronised(c->state))
+			sl_cc_opened(c);
 	}
 	return 0;
 }
@@ -443,5 +445,7 @@ const char *sl_tcp_congestion(const struct sl_tcp *c)
 
 uint32_t sl_tcp_cc_info(const struct sl_tcp *c, union tcp_cc_info *info)
 {
-	return c->cc->info && sl_tcp_opt(c, rate) ? c->cc->info(c, info) : 0;
+	if (c->cc->controls && !sl_tcp_opt(c, rate))
+		return 0;
+	return c->cc->info ? c->cc->info(c, info) : 0;
 }

@@ -12,6 +12,7 @@
 #include "tcp/listen/tcp_child.h"
 #include "tcp/listen/tcp_fastopen.h"
 #include "tcp/listen/tcp_req.h"
+#include "tcp/loss/cc.h"
 #include "tcp/loss/tcp_loss.h"
 #include "tcp/loss/tcp_rack.h"
 #include "tcp/loss/tcp_rtt.h"
@@ -424,6 +425,7 @@ void sl_tcp_established(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t
 	if (c->retries > 1) /* RFC 5681 3.1: a lost SYN is a sign of congestion */
 		c->cwnd = 1;
 	c->retries = 0;
+	sl_cc_opened(c);
 	sl_tcp_set_state(c, SL_TCP_ESTABLISHED);
 	sl_tcp_start_buffers(c);
 	sl_tcp_timer_on_acked(c);
@@ -484,14 +486,14 @@ static void syn_sent(struct sl_tcp *c, struct sl_tcp_arrival *a)
 	sl_tcp_take_syn(c, seg);
 	if (!ack) { /* simultaneous open */
 		if ((seg->flags & (SL_TCP_ECE | SL_TCP_CWR)) == (SL_TCP_ECE | SL_TCP_CWR))
-			c->ecn_ok = sl_tcp_params.ecn_in;
+			c->ecn_ok = sl_tcp_params.ecn_in || c->cc->ecn;
 		sl_tcp_set_state(c, SL_TCP_SYN_RCVD);
 		sl_tcp_send_syn(c);
 		return;
 	}
 	/* RFC 3168 6.1.1 */
-	c->ecn_ok =
-		sl_tcp_params.ecn_out && (seg->flags & SL_TCP_ECE) && !(seg->flags & SL_TCP_CWR);
+	c->ecn_ok = (sl_tcp_params.ecn_out || c->cc->ecn) && (seg->flags & SL_TCP_ECE) &&
+		    !(seg->flags & SL_TCP_CWR);
 	sl_tcp_established(c, seg, seg->seq);
 	c->ack_now = true;
 	sl_tcp_want_out(c);

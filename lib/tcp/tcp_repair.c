@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "tcp/loss/cc.h"
 #include "tcp/loss/tcp_loss.h"
 #include "tcp/loss/tcp_rtt.h"
 #include "tcp/tcp.h"
@@ -298,6 +299,7 @@ int sl_tcp_repair_set(struct sl_tcp *c, const struct sl_tcp_repair *r)
 	c->rcv_ssthresh = sl_max(c->rcv_ssthresh, 4u * c->adv_mss);
 	c->sndbuf = sl_max(c->sndbuf, r->sndbuf);
 	c->sndbuf = sl_max(c->sndbuf, 3 * r->sndq);
+	sl_cc_opened(c);
 	sl_tcp_set_state(c, SL_TCP_ESTABLISHED);
 	return 0;
 }

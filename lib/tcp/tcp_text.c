@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 
+#include "tcp/loss/cc.h"
 #include "tcp/tcp.h"
 #include "tcp/tcp_ack.h"
 #include "tcp/tcp_arrival.h"
@@ -79,12 +80,33 @@ static bool cut_to_window(struct sl_tcp *c, struct sl_tcp_arrival *a)
 	return cut;
 }
 
+/* Each ACK tells whether the segments that it covers were marked: what was acknowledged late so far
+ * goes before that changes (RFC 8257 3.2; dctcp_ece_ack_update() of Linux). */
+static void echo_exactly(struct sl_tcp *c, const struct sl_tcp_arrival *a)
+{
+	if (a->seg->flags & SL_TCP_CWR && a->len) {
+		c->ack_now = true;
+		sl_tcp_want_out(c);
+	}
+	if (a->seg->ce == c->ece_owed)
+		return;
+	if (c->ack_pending)
+		sl_tcp_send_ack(c);
+	c->ece_owed = a->seg->ce;
+	c->ack_now = true;
+	sl_tcp_want_out(c);
+}
+
 /* Notes a congestion mark, and the sender's answer to it: ACKs have ECE until a segment has CWR
  * (RFC 3168 6.1.3). */
 static void take_ecn(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
-	if (!c->ecn_ok)
+	if (sl_likely(!c->ecn_ok))
 		return;
+	if (c->cc->ecn) {
+		echo_exactly(c, a);
+		return;
+	}
 	if (a->seg->flags & SL_TCP_CWR)
 		c->ece_owed = false;
 	if (a->seg->ce) {

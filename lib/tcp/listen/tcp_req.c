@@ -5,6 +5,7 @@
 #include "base/heap.h"
 #include "tcp/listen/tcp_child.h"
 #include "tcp/listen/tcp_req.h"
+#include "tcp/loss/cc.h"
 #include "tcp/tcp_arrival.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_hash.h"
@@ -31,9 +32,18 @@ static uint32_t listener_rcvbuf(const struct sl_tcp_listener *l)
 	return l->rcvbuf ? l->rcvbuf : sl_tcp_params.rmem_default;
 }
 
-bool sl_tcp_wants_ecn(const struct sl_tcp_seg *syn)
+/* True: connections of l are controlled by ECN. */
+static bool needs_ecn(const struct sl_tcp_listener *l)
 {
-	return sl_tcp_params.ecn_in &&
+	const char *name = l->congestion[0] ? l->congestion : sl_tcp_params.congestion;
+	const struct sl_cc *cc = sl_cc_find(name);
+
+	return cc && cc->ecn;
+}
+
+bool sl_tcp_wants_ecn(const struct sl_tcp_listener *l, const struct sl_tcp_seg *syn)
+{
+	return (sl_tcp_params.ecn_in || needs_ecn(l)) &&
 	       (syn->flags & (SL_TCP_ECE | SL_TCP_CWR)) == (SL_TCP_ECE | SL_TCP_CWR);
 }
 
@@ -89,12 +99,14 @@ static struct sl_tcp_seg synack_of(struct sl_tcp_host *h, const struct sl_tcp_re
 				   uint32_t tsval)
 {
 	struct sl_tcp_seg s = {
-		.flags = SL_TCP_SYN | SL_TCP_ACK | (sl_tcp_wants_ecn(&r->syn) ? SL_TCP_ECE : 0),
+		.flags = SL_TCP_SYN | SL_TCP_ACK |
+			 (sl_tcp_wants_ecn(r->l, &r->syn) ? SL_TCP_ECE : 0),
 		.seq = r->iss,
 		.ack = r->syn.seq + 1,
 		.wnd = (uint16_t)sl_min(r->rcv_wnd, (uint32_t)UINT16_MAX),
 		.opts = SL_TCPO_MSS,
 		.mss = r->mss,
+		.ce = needs_ecn(r->l),
 	};
 
 	if (sl_tcp_params.sack)

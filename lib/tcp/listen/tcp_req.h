@@ -42,7 +42,7 @@ struct sl_tcp_req *sl_tcp_req_add(struct sl_tcp_host *h, const struct sl_tcp_req
 /* Sends the SYN-ACK and arms the timer that repeats it. */
 void sl_tcp_req_answer_syn(struct sl_tcp_host *h, struct sl_tcp_req *r);
 /* True: the SYN asks for ECN, and we accept it. */
-bool sl_tcp_wants_ecn(const struct sl_tcp_seg *syn);
+bool sl_tcp_wants_ecn(const struct sl_tcp_listener *l, const struct sl_tcp_seg *syn);
 /* Sends the SYN-ACK to r's SYN, with the options that both support (RFC 9293 3.10.7.2, third). */
 void sl_tcp_send_synack(struct sl_tcp_host *h, const struct sl_tcp_req *r, uint32_t tsval,
 			void *from);

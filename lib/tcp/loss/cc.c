@@ -8,7 +8,8 @@
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_opts.h"
 
-static const struct sl_cc *const algorithms[] = {&sl_cc_cubic, &sl_cc_reno, &sl_cc_bbr};
+static const struct sl_cc *const algorithms[] = {&sl_cc_cubic, &sl_cc_reno, &sl_cc_bbr,
+						 &sl_cc_dctcp, &sl_cc_dctcp_reno};
 
 const struct sl_cc *sl_cc_find(const char *name)
 {
@@ -20,7 +21,7 @@ const struct sl_cc *sl_cc_find(const char *name)
 
 const char *const *sl_tcp_congestions(void)
 {
-	static const char *const names[] = {"cubic", "reno", "bbr", NULL};
+	static const char *const names[] = {"cubic", "reno", "bbr", "dctcp", "dctcp-reno", NULL};
 
 	return names;
 }
@@ -33,6 +34,14 @@ void sl_cc_start(struct sl_tcp *c)
 			c->cc = &sl_cc_cubic;
 	}
 	memset(c->cc_priv, 0, sizeof(c->cc_priv));
+	c->cc->init(c);
+}
+
+void sl_cc_opened(struct sl_tcp *c)
+{
+	if (sl_likely(!c->cc->ecn) || c->ecn_ok)
+		return;
+	c->cc = c->cc->without_ecn;
 	c->cc->init(c);
 }
 

@@ -200,6 +200,8 @@ static void enter_recovery(struct sl_tcp *c, bool ece)
 			t->prior_ssthresh = sl_cc_current_ssthresh(c);
 		begin_reduction(c);
 	}
+	if (c->cc->on_recovery)
+		c->cc->on_recovery(c);
 	c->high_seq = c->snd_nxt;
 	c->ca = SL_CA_RECOVERY;
 	tcp_count(c->host, c->sack_ok ? SL_TCPC_FAST_RECOVERY : SL_TCPC_RENO_RECOVERY, 1);
@@ -571,6 +573,8 @@ void sl_tcp_loss_on_ack(struct sl_tcp *c, struct sl_tcp_ack *a)
 	bool dup = !advanced && !a->old && !a->data && !a->window_changed && c->tx_una != c->tx_nxt;
 	uint32_t lost = c->lost;
 
+	if (sl_unlikely(c->cc->on_any_ack))
+		c->cc->on_any_ack(c, a);
 	if (c->tlp_out)
 		on_ack_of_tlp(c, a, advanced);
 	/* In the common case nothing is missing, and nothing has been. */
