@@ -398,12 +398,17 @@ static uint8_t ecn_flags(const struct sl_tcp *c)
 	return (sl_tcp_params.ecn_out || c->cc->ecn) && !c->retries ? SL_TCP_ECE | SL_TCP_CWR : 0;
 }
 
-void sl_tcp_send_syn(struct sl_tcp *c)
+static void send_syn(struct sl_tcp *c, const struct sl_tcp_seg *cookie)
 {
 	struct sl_tcp_seg seg = {.seq = c->iss, .flags = SL_TCP_SYN | ecn_flags(c)};
 	bool sent;
 
 	fill_syn(c, &seg);
+	if (cookie) {
+		seg.opts |= cookie->opts;
+		seg.tfo_len = cookie->tfo_len;
+		memcpy(seg.tfo, cookie->tfo, cookie->tfo_len);
+	}
 	seg.ce = c->cc->ecn;
 	seg.wnd = (uint16_t)sl_min(c->rcv_wnd, (uint32_t)UINT16_MAX); /* never scaled */
 	if (c->state == SL_TCP_SYN_RCVD) {
@@ -420,4 +425,14 @@ void sl_tcp_send_syn(struct sl_tcp *c)
 	if (c->retries)
 		sl_tcp_trouble(c)->total_retrans++;
 	sl_tcp_timer_on_syn(c);
+}
+
+void sl_tcp_send_syn(struct sl_tcp *c)
+{
+	send_syn(c, NULL);
+}
+
+void sl_tcp_send_syn_cookie(struct sl_tcp *c, const struct sl_tcp_seg *cookie)
+{
+	send_syn(c, cookie);
 }

@@ -9,6 +9,8 @@ void sl_tcp_send_ack(struct sl_tcp *c); /* at once */
 /* Sends the SYN, or in SYN_RCVD the SYN-ACK (simultaneous open, Fast Open child), and arms rto_at
  * to repeat it. */
 void sl_tcp_send_syn(struct sl_tcp *c);
+/* Sends it with the Fast Open option of that segment, which has no other. */
+void sl_tcp_send_syn_cookie(struct sl_tcp *c, const struct sl_tcp_seg *cookie);
 /* Sends a reset once: if there is no room it is lost. Does not end c. */
 void sl_tcp_send_rst(struct sl_tcp *c);
 void sl_tcp_send_probe(struct sl_tcp *c, bool data); /* window probe, keepalive */

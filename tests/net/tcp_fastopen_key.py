@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_fastopen_key.py OWN PEER FAR learn|use|own|auto: by which keys a server's Fast Open cookies are made."""
+"""tcp_fastopen_key.py OWN PEER FAR learn|use|own|auto|retry: by which keys a server's Fast Open cookies are made; how a
+client asks a server that gives none."""
 from tcplib import *
 
 own, peer, far = start()
@@ -7,6 +8,7 @@ six = is6(own)
 what = sys.argv[4]
 MSG_FASTOPEN, TCP_FASTOPEN, FASTOPEN_KEY = 0x20000000, 23, 33
 SYN_DATA = 32
+SAVE_SYN, SAVED_SYN = 27, 28
 data = pattern(1, 0, 100)
 
 
@@ -31,6 +33,35 @@ def keys(ls, *numbers):
     return len(ls.getsockopt(TCP, FASTOPEN_KEY, 32))
 
 
+def option(syn):
+    """The Fast Open option of a SYN that begins with the IP header."""
+    tcp_header = syn[40:] if syn[0] >> 4 == 6 else syn[(syn[0] & 15) * 4:]
+    opts = tcp_header[20:(tcp_header[12] >> 4) * 4]
+    while opts and opts[0]:
+        n = 1 if opts[0] == 1 else opts[1]
+        if opts[0] in (34, 254):
+            return opts[:n].hex()
+        opts = opts[n:]
+    return "none"
+
+
+def retry():
+    fl = far.tcp(peer, 7001, 5)
+    fl.setsockopt(TCP, SAVE_SYN, 1)
+    for _ in range(4):
+        s = tcp(six=six)
+        s.sendto(data, MSG_FASTOPEN, (peer, 7001))
+        f, _ = fl.accept()
+        say("asks by", option(f.getsockopt(TCP, SAVED_SYN, 256)), f.take(100) == data)
+        s.close()
+        f.to_end()
+        f.close()
+    fl.close()
+
+
+if what == "retry":
+    retry()
+    sys.exit()
 ls = tcp(own, 7000, 5)
 if what == "auto":
     say("by the machine:", ls.getsockopt(TCP, TCP_FASTOPEN), with_syn(ls)[0], with_syn(ls))

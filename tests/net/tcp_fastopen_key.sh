@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Fast Open's cookies are those of the machine: one that the kernel has given is good for an offloaded server,
-# and keys of a listener's own, a second key and tcp_fastopen 0x400 work as by the kernel.
+# and keys of a listener's own, a second key and tcp_fastopen 0x400 work as by the kernel. A client that gets no cookie
+# asks once by option 254.
 . "$(dirname "$0")/lib_tcp.sh"
 need python3
 net_up
@@ -22,6 +23,11 @@ for MODE in $MODES; do
 		tcp_round fastopen_key own 60 own
 		b sysctl -qw net.ipv4.tcp_fastopen=0x403
 		tcp_round fastopen_key auto 60 auto
+		# A server without Fast Open: the second SYN tries the experimental option, the others do not.
+		a sysctl -qw net.ipv4.tcp_fastopen=0
+		b ip tcp_metrics flush >/dev/null
+		tcp_round fastopen_key "retry" "" retry
+		a sysctl -qw net.ipv4.tcp_fastopen=3
 	done
 done
 [ -z "${SHOW_ORACLE:-}" ] || cat "$TMP"/oracle.*

@@ -56,6 +56,36 @@ static void served_wrong(struct t *t)
 	check(t, t->naccepted == 0);
 }
 
+/* A cookie by the second key is good, and the answer brings one by the first
+ * (tcp_fastopen_cookie_gen_check() of Linux); that one is not replaced. */
+static void served_anew(struct t *t)
+{
+	uint8_t old[sizeof(t->tfo)];
+
+	t->h->params.tfo = 3;
+	t_listen(t, 5);
+	t->l->tcp.tfo_qlen = 5;
+	t->l->tcp.ntfo_keys = 1;
+	memset(t->l->tcp.tfo_key[0], 1, 16);
+	in(t, "S 0:0(0) win 32896 <mss 1000,tfo>");
+	out(t, "S. 0:0(0) ack 1 <mss 1460,tfo *>");
+	memcpy(old, t->tfo, sizeof(old));
+	in(t, "R 1:1(0)");
+	t->l->tcp.ntfo_keys = 2;
+	memset(t->l->tcp.tfo_key[0], 2, 16);
+	memset(t->l->tcp.tfo_key[1], 1, 16);
+	t->rport++;
+	t->know_iss = false;
+	in(t, "S 0:10(10) win 32896 <mss 1000,tfo =>");
+	out(t, "S. 0:0(0) ack 11 <mss 1460,tfo *>");
+	check(t, t->naccepted == 1 && t->tfo_len == 8 && memcmp(old, t->tfo, 8) != 0);
+	t->rport++;
+	t->know_iss = false;
+	in(t, "S 0:10(10) win 32896 <mss 1000,tfo =>");
+	out(t, "S. 0:0(0) ack 11 <mss 1460>");
+	check(t, t->naccepted == 2);
+}
+
 /* Without cookies data with a SYN are believed (TCP_FASTOPEN_NO_COOKIE). */
 static void served_without(struct t *t)
 {
@@ -291,6 +321,7 @@ const struct script scripts[] = {
 	SCRIPT(served),
 	SCRIPT(served_reset),
 	SCRIPT(served_wrong),
+	SCRIPT(served_anew),
 	SCRIPT(served_without),
 	SCRIPT(asked),
 	SCRIPT(asked_in_vain),

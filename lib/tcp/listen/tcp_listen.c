@@ -111,11 +111,13 @@ static bool cookie_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 
 /* Fast Open ------------------------------------------------------------------------------------ */
 
-/* True: the SYN has a good Fast Open cookie (tcp_try_fastopen()). */
-static bool is_tfo_good(struct sl_tcp_host *h, struct sl_tcp_listener *l,
-			const struct sl_tcp_key *key, const struct sl_tcp_seg *syn)
+/* True: the SYN has a good Fast Open cookie (tcp_try_fastopen()). Sets r->tfo_asked if that is by
+ * an older key, so that the answer brings one by the first. */
+static bool is_tfo_good(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl_tcp_req *r,
+			const struct sl_tcp_seg *syn)
 {
-	bool option = syn->opts & SL_TCPO_TFO, good;
+	bool option = syn->opts & SL_TCPO_TFO;
+	unsigned good;
 
 	if (option && !syn->tfo_len)
 		tcp_count(h, SL_TCPC_TFO_COOKIE_REQD, 1);
@@ -129,9 +131,23 @@ static bool is_tfo_good(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 		return true;
 	if (!option || !syn->tfo_len)
 		return false;
-	good = sl_tcp_tfo_is_cookie(h, l, key, syn);
+	good = sl_tcp_tfo_key_of(h, l, &r->node.key, syn);
+	r->tfo_asked = good > 1;
 	tcp_count(h, good ? SL_TCPC_TFO_PASSIVE : SL_TCPC_TFO_PASSIVE_FAIL, 1);
 	return good;
+}
+
+static void answer_tfo(struct sl_tcp *c, const struct sl_tcp_req *r)
+{
+	struct sl_tcp_seg cookie = {.tfo_len = SL_TCP_TFO_COOKIE};
+
+	if (!r->tfo_asked) {
+		sl_tcp_send_syn(c);
+		return;
+	}
+	cookie.opts = SL_TCPO_TFO | (r->syn.opts & SL_TCPO_TFO_EXP);
+	sl_tcp_tfo_cookie(c->host, r->l, &r->node.key, cookie.tfo);
+	sl_tcp_send_syn_cookie(c, &cookie);
 }
 
 /* Makes the child that reads the SYN's data before the handshake is complete (RFC 7413 4.2.2). */
@@ -151,7 +167,7 @@ static bool tfo_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, const st
 	if (seg->len && seg->len <= c->rcv_wnd)
 		kept = sl_tcp_rcv_queue(c, c->rcv_nxt, a->frame, a->off, seg->len, false);
 	c->syn_data_acked = seg->len;
-	sl_tcp_send_syn(c);
+	answer_tfo(c, r);
 	tcp_count(h, SL_TCPC_PASSIVE_OPENS, 1);
 	h->ops->accept_ready(l);
 	return kept;
@@ -183,7 +199,7 @@ static bool syn_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct s
 	r->iss = sl_tcp_isn(h, key);
 	if (isn && sl_seq_lt(r->iss, isn))
 		r->iss = isn;
-	if (tfo && is_tfo_good(h, l, key, a->seg))
+	if (tfo && is_tfo_good(h, l, r, a->seg))
 		return tfo_input(h, l, r, a);
 	r->tfo_asked = tfo && a->seg->opts & SL_TCPO_TFO;
 	q = sl_tcp_req_add(h, r);

@@ -79,19 +79,19 @@ void sl_tcp_tfo_cookie(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 	memcpy(cookie, &v, SL_TCP_TFO_COOKIE);
 }
 
-bool sl_tcp_tfo_is_cookie(struct sl_tcp_host *h, struct sl_tcp_listener *l,
-			  const struct sl_tcp_key *key, const struct sl_tcp_seg *syn)
+unsigned sl_tcp_tfo_key_of(struct sl_tcp_host *h, struct sl_tcp_listener *l,
+			   const struct sl_tcp_key *key, const struct sl_tcp_seg *syn)
 {
 	uint64_t v;
 
 	if (syn->tfo_len != SL_TCP_TFO_COOKIE)
-		return false;
+		return 0;
 	read_tfo_keys(h, l);
 	memcpy(&v, syn->tfo, SL_TCP_TFO_COOKIE);
 	v = le64toh(v);
 	for (unsigned i = 0; i < l->ntfo_keys; i++)
 		if (v == tfo_hash(l->tfo_key[i], key))
-			return true;
+			return i + 1;
 	return !l->ntfo_keys && v == tfo_hash(h->key, key);
 }
 

@@ -49,9 +49,9 @@ void sl_tcp_send_synack(struct sl_tcp_host *h, const struct sl_tcp_req *r, uint3
 /* RFC 7413 4.1.2: the cookie depends on the client's address only, so all its ports may use it. */
 void sl_tcp_tfo_cookie(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 		       const struct sl_tcp_key *key, uint8_t cookie[SL_TCP_TFO_COOKIE]);
-/* True: the SYN has a cookie by one of l's keys. */
-bool sl_tcp_tfo_is_cookie(struct sl_tcp_host *h, struct sl_tcp_listener *l,
-			  const struct sl_tcp_key *key, const struct sl_tcp_seg *syn);
+/* By which of l's keys the SYN's cookie is: 1 is the first. 0: by none. */
+unsigned sl_tcp_tfo_key_of(struct sl_tcp_host *h, struct sl_tcp_listener *l,
+			   const struct sl_tcp_key *key, const struct sl_tcp_seg *syn);
 /* Handles a segment for the request n. The ACK that ends the handshake makes a child of it. n may
  * be gone afterwards. True: the frame was kept. */
 bool sl_tcp_req_input(struct sl_tcp_host *h, struct sl_tcp_node *n, struct sl_tcp_arrival *a);
