@@ -158,11 +158,11 @@ def cases(fds):
         "RESTORED": [(struct.pack("=I", 1), ())],
         "TAKE": [(b"", [conn]), (b"", [listener])],
         "DROP": [(struct.pack("=I", 1), [conn]), (struct.pack("=I", 0), [conn]), (struct.pack("=I", 1), [udp])],
-        "INJECT": [(packet, [mine]), (packet, [conn])],
+        "INJECT": [(packet, [mine]), (packet, [conn]), (packet, [udp])],
         "NEIGH": [(struct.pack("=I", ifindex) + mapped(peer), ())],
         "CONNS": [(struct.pack("=14I", 64, 64, 0, 8, 9, 0, 16, 32, 34, 40, 48, 52, 56, 1) + bytes(24), [memfd])],
         "HOLDERS": [(b"", [conn])],
-        "BUFFER": [(struct.pack("=iI", 33, 1 << 30), [conn])],
+        "BUFFER": [(struct.pack("=iI", opt, 1 << 30), [fd]) for opt in (32, 33) for fd in (conn, listener)],
         "BOX": [(struct.pack("=I", 0), [mine, listener]), (struct.pack("=I", 0), [listener, listener])],
         "UNBOX": [(struct.pack("=I", n), ()) for n in range(8)],
         "VLAN_GET": [(vlan, ())], "VLAN_PUT": [(vlan, ())],
@@ -172,10 +172,10 @@ def cases(fds):
 
 
 # Served: of a member the own device, own lane, own record of connections and what anybody may know; with a copy of a connection the number of its
-# references, the size of its buffers and a filter, which a process that has the descriptor can have by setsockopt(2).
-MEMBER = {"PORT_ALIVE", "PORT_TAGS", "UNGUARD", "STRAYS", "NEIGH", "HOLDERS", "BUFFER", "DROP", "STATUS", "SHOW_PORT", "SHOW_LEASE",
+# references.
+MEMBER = {"PORT_ALIVE", "PORT_TAGS", "UNGUARD", "STRAYS", "NEIGH", "HOLDERS", "STATUS", "SHOW_PORT", "SHOW_LEASE",
           "PORT_OPEN", "PORT_CLOSE", "UMEM", "CONNS"}
-OTHER = {"PORT_ALIVE", "HOLDERS", "BUFFER", "DROP", "STATUS", "SHOW_PORT", "SHOW_LEASE", "UMEM", "CONNS"}
+OTHER = {"PORT_ALIVE", "HOLDERS", "STATUS", "SHOW_PORT", "SHOW_LEASE", "UMEM", "CONNS"}
 
 
 def attack(who, session, all_cases, served):
@@ -197,6 +197,26 @@ def attack(who, session, all_cases, served):
                 print(f"{who}: {op} ({i}): {ret}")
             else:
                 done.add((who, op))
+
+
+def with_sockets_of_its_own(packet):
+    """What a copy does not get is served with the user's own sockets: so the refusals are for the socket's user."""
+    s = Session("")
+    tcp, udp = socket.socket(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp.bind((own, 0))
+    udp.settimeout(5)
+    packet = bytearray(packet)
+    packet[8 + 22 : 8 + 24] = struct.pack("!H", udp.getsockname()[1])
+    if any(s.ask("BUFFER", struct.pack("=iI", opt, 32 << 20), [tcp.fileno()]) for opt in (32, 33)):
+        print("an own socket's buffers are not widened:", s.body)
+    if tcp.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) != 64 << 20:
+        print("an own socket's buffer is small")
+    if any(s.ask("DROP", struct.pack("=I", on), [tcp.fileno()]) for on in (1, 0)):
+        print("an own socket's packets are not dropped:", s.body)
+    if s.ask("INJECT", bytes(packet), [udp.fileno()]):
+        print("no packet for an own socket:", s.body)
+    elif udp.recvfrom(9)[1][1] != 53:
+        print("a strange packet for an own socket")
 
 
 def become(user):
@@ -255,9 +275,17 @@ keep, done = [], set()
 have = copies(pid)
 have["peer"] = (sys.argv[8], int(sys.argv[9]))
 all_cases = cases(have)
+def sizes():
+    return [have[k].getsockopt(socket.SOL_SOCKET, opt) for k in ("listener", "conn") for opt in (socket.SO_SNDBUF, socket.SO_RCVBUF)]
+
+
+before = sizes()
 by_connection_of_another(all_cases)
 become(uid)
 attack("a member", lambda: Session("shared").join(), all_cases, MEMBER)
 attack("another group's", lambda: Session(""), all_cases, OTHER)
+if sizes() != before:
+    print("sizes of the server's buffers were", before, "and are", sizes())
+with_sockets_of_its_own(all_cases["INJECT"][0][0])
 print("refused to", "secret" if Session("secret").hello != OK else "nobody")
 print("cases", sum(("a member", op) in done and ("another group's", op) in done for op in OPS), "of", len(OPS))

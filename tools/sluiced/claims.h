@@ -12,7 +12,7 @@ struct sl_held {
 	struct sl_claim_req req; /* shadow_fd is -1 */
 	bool used;
 	bool everywhere; /* its socket is bound to no device, for certain */
-	uint64_t cookie; /* SO_COOKIE of the socket that proved an endpoint; 0: not known */
+	uint64_t cookie; /* SO_COOKIE of the socket that proved it; 0: not known, or a TCP flow */
 	uint32_t rule;   /* NIC rule for its packets (divide.c); 0: it needs none */
 };
 /* Open addressing; max is a power of two. */

@@ -45,6 +45,10 @@ int sl_prove(const struct sl_session *s, int fd, const struct sl_claim_req *req,
 	     struct sl_proof *proof, const char **why);
 /* Checks that the kernel would give a packet with those ends to the socket. */
 int sl_prove_packet(int fd, const struct sl_diag_flow *f, const char **why);
+/* Checks that the socket is of the session's user, or that the session proved a UDP claim with it:
+ * a program with a copy of another user's socket may do no more with it than the kernel allows.
+ * Check the descriptor's kind before. 0 or -EPERM. */
+int sl_prove_own(const struct sl_session *s, int fd, const char **why);
 /* True: a late packet for the session's end may be given to the kernel, since no other user's
  * socket would get it. */
 bool sl_prove_late(const struct sl_session *s, const struct sl_diag_flow *f);

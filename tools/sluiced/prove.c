@@ -468,6 +468,38 @@ int sl_prove_packet(int fd, const struct sl_diag_flow *packet, const char **why)
 	return -EPERM;
 }
 
+/* The session gives a claim up before it asks for the packets of the queue. */
+static bool has_had(const struct sl_session *s, uint64_t cookie)
+{
+	for (unsigned i = 0; i < sl_array_len(s->gave); i++)
+		if (s->gave[i] == cookie)
+			return true;
+	for (uint32_t i = 0; i < s->held.max; i++) {
+		const struct sl_held *h = &s->held.slot[i];
+
+		if (h->used && h->cookie == cookie && h->req.key.proto == IPPROTO_UDP)
+			return true;
+	}
+	return false;
+}
+
+int sl_prove_own(const struct sl_session *s, int fd, const char **why)
+{
+	struct sl_proof p;
+	struct stat st;
+	int err = read_basics(fd, &p);
+
+	if (!err && fstat(fd, &st))
+		err = -errno;
+	if (err)
+		return err;
+	if (!s->cred.uid || st.st_uid == s->cred.uid || (s->sent && st.st_uid == s->real_uid) ||
+	    has_had(s, p.own.cookie))
+		return 0;
+	sl_why(why, "the socket is of user %u", st.st_uid);
+	return -EPERM;
+}
+
 bool sl_prove_late(const struct sl_session *s, const struct sl_diag_flow *f)
 {
 	struct sl_diag_sock found;

@@ -66,6 +66,10 @@ struct sl_session {
 	struct sl_session_port port[SL_SESSION_PORTS];
 	uint32_t nlanes;
 	struct sl_held_table held;
+	/* SO_COOKIE of the sockets that proved the UDP claims which it gave up last; 0: none. It
+	 * may still have packets for their queues (sl_prove_own()). */
+	uint64_t gave[8];
+	uint8_t ngave;
 	struct sl_conns conns;
 	struct sl_boxes boxes;
 	struct sl_restore *restore; /* restore.c: one that is under way, or NULL */

@@ -125,7 +125,7 @@ static int claim_proved(struct sl_session *s, const struct sl_claim_req *req,
 
 	if (!err)
 		err = claim_flow(s, req, everywhere, why);
-	if (!err && !req->key.remote_port)
+	if (!err && (!req->key.remote_port || req->key.proto == IPPROTO_UDP))
 		sl_held_find(&s->held, req)->cookie = proof->own.cookie;
 	if (err && !had)
 		sl_watch_del(s, req);
@@ -176,6 +176,8 @@ int sl_on_unclaim(struct sl_session *s, struct sl_lease_msg *m, const char **why
 	h = err ? NULL : sl_held_find(&s->held, &req);
 	if (!h)
 		return -ENOENT;
+	if (req.key.proto == IPPROTO_UDP && !(h->req.claim.flags & SL_CLAIM_PASS))
+		s->gave[s->ngave++ % sl_array_len(s->gave)] = h->cookie;
 	unclaim_flow(s, h);
 	return 0;
 }
@@ -220,6 +222,8 @@ int sl_on_drop(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 	int err = s->limits.repair ? sl_proof_tcp(m->fd[0], why) : -EPERM;
 
 	if (!err)
+		err = sl_prove_own(s, m->fd[0], why);
+	if (!err)
 		err = sl_embedded_drop_packets(m->fd[0], m->body.drop.on);
 	return err == -ENOENT && s->again ? 0 : err;
 }
@@ -232,6 +236,8 @@ int sl_on_inject(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 	if (!s->limits.repair || i->bytes > sizeof(i->packet))
 		return -EPERM;
 	err = sl_proof_packet(m->fd[0], i->packet, i->bytes, why);
+	if (!err)
+		err = sl_prove_own(s, m->fd[0], why);
 	if (err || !sl_session_begin(s))
 		return err;
 	err = sl_embedded_inject(i->packet, i->bytes, i->scope);
@@ -251,6 +257,8 @@ int sl_on_buffer(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 	if (b->opt != SO_SNDBUFFORCE && b->opt != SO_RCVBUFFORCE)
 		return -EINVAL;
 	err = sl_proof_tcp(m->fd[0], why);
+	if (!err)
+		err = sl_prove_own(s, m->fd[0], why);
 	return err ? err : sl_sys_setsockopt(m->fd[0], SOL_SOCKET, b->opt, &v, sizeof(v));
 }
 
