@@ -175,6 +175,12 @@ FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(FUZZ_BUILD)/%)
 FUZZ_DAEMON_BIN := $(FUZZ_BUILD)/fuzz_lease $(FUZZ_BUILD)/fuzz_policy $(FUZZ_BUILD)/fuzz_death
 FUZZ_LIB_OBJ := $(LIB_SRC:%.c=$(FUZZ_BUILD)/%.o)
 FUZZ_DAEMON_OBJ := $(patsubst $(BUILD)/%,$(FUZZ_BUILD)/%,$(filter-out %/main.o,$(DAEMON_OBJ)))
+# (With the parts of the tools that they read.)
+FUZZ_TOOL_BIN := $(addprefix $(FUZZ_BUILD)/,fuzz_capture fuzz_pace fuzz_qos fuzz_ss)
+$(FUZZ_BUILD)/fuzz_capture: $(patsubst %,$(FUZZ_BUILD)/tools/%.o,capture_ring capture_pcapng capture_extcap capture_fix stat_file)
+$(FUZZ_BUILD)/fuzz_pace: $(FUZZ_BUILD)/tools/pace_set.o
+$(FUZZ_BUILD)/fuzz_qos: $(patsubst %,$(FUZZ_BUILD)/tools/%.o,qos_dcb qos_list qos_print qos_skprio)
+$(FUZZ_BUILD)/fuzz_ss: $(patsubst %,$(FUZZ_BUILD)/tools/%.o,ss_filter ss_kernel ss_print ss_users)
 $(FUZZ_BUILD)/%.o: %.c | $(SKEL)
 	@mkdir -p $(@D)
 	$(CLANG) $(FUZZ_CFLAGS) $(FUZZ_SAN) -c $< -o $@
@@ -182,7 +188,9 @@ $(FUZZ_BUILD)/libsluice.a: $(FUZZ_LIB_OBJ)
 	rm -f $@ && ar rcsD $@ $^
 $(FUZZ_DAEMON_BIN): $(FUZZ_BUILD)/%: $(FUZZ_BUILD)/tests/fuzz/%.o $(FUZZ_DAEMON_OBJ) $(FUZZ_BUILD)/libsluice.a
 	$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS) $(DAEMON_LIBS)
-$(filter-out $(FUZZ_DAEMON_BIN),$(FUZZ_BIN)): $(FUZZ_BUILD)/%: $(FUZZ_BUILD)/tests/fuzz/%.o $(FUZZ_BUILD)/libsluice.a
+$(FUZZ_TOOL_BIN): $(FUZZ_BUILD)/%: $(FUZZ_BUILD)/tests/fuzz/%.o $(FUZZ_BUILD)/tests/fuzz/answers.o $(FUZZ_BUILD)/libsluice.a
+	$(CLANG) -fsanitize=fuzzer,address,undefined -Wl,--wrap=getaddrinfo -o $@ $^ $(FUZZ_BUILD)/libsluice.a $(LIBS) -lpcap
+$(filter-out $(FUZZ_DAEMON_BIN) $(FUZZ_TOOL_BIN),$(FUZZ_BIN)): $(FUZZ_BUILD)/%: $(FUZZ_BUILD)/tests/fuzz/%.o $(FUZZ_BUILD)/libsluice.a
 	$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(FUZZ_BUILD)/libsluice.a $(LIBS)
 $(FUZZ_BUILD)/fuzz_tcp: $(patsubst %,$(FUZZ_BUILD)/tests/tcp/%.o,sim sim_ops sim_wire sim_check)
 .PHONY: fuzz fuzz-short fuzzers

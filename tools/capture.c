@@ -19,6 +19,12 @@
 #define IDLE_NS  2000000 /* pause when all rings are empty */
 #define SCAN_NS  500000000ull
 #define SNAP_MAX 262144
+/* Of a large segment: Ethernet, IPv4 and TCP without options at least, and all of them with
+ * options and two tags at most; the kernel's least payload of a part (TCP_MIN_GSO_SIZE). A hostile
+ * program cannot make much of little. */
+#define HDR_MIN 54
+#define HDR_MAX 256
+#define GSO_MIN 8
 
 static const char help[] =
 	"usage: sluice capture [-w FILE|-] [options] [filter]\n"
@@ -156,9 +162,8 @@ static bool drain(struct capture *c, struct sl_capture_source *s, bool *any)
 		if (got < 0)
 			return false;
 		*any = true;
-		/* Headers of at least 54 bytes: the longest of Ethernet, IPv4 and TCP without
-		 * options. */
-		if (rec.gso && rec.hdr >= 54 && rec.cap == rec.wire)
+		if (rec.gso >= GSO_MIN && rec.hdr >= HDR_MIN && rec.hdr <= HDR_MAX &&
+		    rec.cap == rec.wire)
 			write_segments(c, s, &rec, buf);
 		else
 			write_packet(c, s, &rec, buf, rec.wire, rec.cap);
@@ -430,6 +435,8 @@ static int make_filter(struct capture *c, int argc, char **argv)
 	if (!p || pcap_compile(p, &c->code, c->filter, 1, PCAP_NETMASK_UNKNOWN)) {
 		fprintf(stderr, "sluice capture: %s: %s\n", c->filter,
 			p ? pcap_geterr(p) : "out of memory");
+		if (p)
+			pcap_close(p);
 		return 2;
 	}
 	pcap_close(p);

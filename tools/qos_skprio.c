@@ -32,6 +32,14 @@ static void add_skprio(struct sl_skprio *s, uint32_t skprio, uint32_t up, uint16
 	s->map[s->n++].vid = vid;
 }
 
+/* (Only what the attribute's length covers is read.) */
+static bool says(const struct nlattr *a, const char *word)
+{
+	size_t n = strlen(word) + 1;
+
+	return mnl_attr_get_payload_len(a) >= n && !memcmp(mnl_attr_get_payload(a), word, n);
+}
+
 /* mqprio --------------------------------------------------------------------------------------- */
 /* Reads the options of the root queueing discipline if it is mqprio. 0, or -errno (-ENOENT: another
  * one). */
@@ -56,7 +64,7 @@ static int read_mqprio(int fd, unsigned ifindex, struct tc_mqprio_qopt *opt)
 	mnl_attr_for_each(a, answer, sizeof(*tc))
 	{
 		if (mnl_attr_get_type(a) == TCA_KIND)
-			is_mqprio = !strcmp(mnl_attr_get_str(a), "mqprio");
+			is_mqprio = says(a, "mqprio");
 		if (mnl_attr_get_type(a) != TCA_OPTIONS || !is_mqprio ||
 		    mnl_attr_get_payload_len(a) < sizeof(*opt))
 			continue;
@@ -120,7 +128,8 @@ static void take_vlan(const struct nlattr *info, struct vlan *v)
 			continue;
 		mnl_attr_for_each_nested(b, a)
 		{
-			if (mnl_attr_get_type(b) == IFLA_VLAN_ID)
+			if (mnl_attr_get_type(b) == IFLA_VLAN_ID &&
+			    mnl_attr_get_payload_len(b) >= sizeof(v->vid))
 				v->vid = mnl_attr_get_u16(b);
 			else if (mnl_attr_get_type(b) == IFLA_VLAN_EGRESS_QOS)
 				v->egress = b;
@@ -134,7 +143,7 @@ static bool is_vlan(const struct nlattr *info)
 
 	mnl_attr_for_each_nested(a, info)
 	{
-		if (mnl_attr_get_type(a) == IFLA_INFO_KIND && !strcmp(mnl_attr_get_str(a), "vlan"))
+		if (mnl_attr_get_type(a) == IFLA_INFO_KIND && says(a, "vlan"))
 			return true;
 	}
 	return false;
@@ -148,7 +157,8 @@ static void add_vlan(struct sl_skprio *s, const struct nlmsghdr *link, uint32_t 
 
 	mnl_attr_for_each(a, link, sizeof(struct ifinfomsg))
 	{
-		if (mnl_attr_get_type(a) == IFLA_LINK)
+		if (mnl_attr_get_type(a) == IFLA_LINK &&
+		    mnl_attr_get_payload_len(a) >= sizeof(v.lower))
 			v.lower = mnl_attr_get_u32(a);
 		else if (mnl_attr_get_type(a) == IFLA_LINKINFO && is_vlan(a))
 			take_vlan(a, &v);

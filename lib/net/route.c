@@ -27,7 +27,7 @@
 
 static void parse_metrics(const struct nlattr *metrics, struct sl_route *out)
 {
-	const struct nlattr *tb[RTAX_MAX + 1];
+	const struct nlattr *tb[RTAX_MAX + 1], *cc;
 
 	if (!metrics)
 		return;
@@ -36,9 +36,10 @@ static void parse_metrics(const struct nlattr *metrics, struct sl_route *out)
 	out->hoplimit = (uint8_t)sl_min(sl_rtnl_u32(tb[RTAX_HOPLIMIT], 0), 255u);
 	out->init_cwnd = (uint8_t)sl_min(sl_rtnl_u32(tb[RTAX_INITCWND], 0), 255u);
 	out->adv_mss = (uint16_t)sl_min(sl_rtnl_u32(tb[RTAX_ADVMSS], 0), 65535u);
-	if (tb[RTAX_CC_ALGO])
-		strncpy(out->congestion, mnl_attr_get_str(tb[RTAX_CC_ALGO]),
-			sizeof(out->congestion) - 1);
+	cc = tb[RTAX_CC_ALGO];
+	if (cc) /* (the text may have no end) */
+		strncpy(out->congestion, mnl_attr_get_payload(cc),
+			sl_min((size_t)mnl_attr_get_payload_len(cc), sizeof(out->congestion) - 1));
 }
 
 /* The next hop: a gateway of the same family, of another (RTA_VIA), or the destination. */

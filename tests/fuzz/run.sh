@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Runs every fuzzer for a time on its corpus: fuzz/run.sh BUILD-DIRECTORY SECONDS. New inputs go to
-# the build directory; tests/fuzz/corpus/<target>/ holds the seeds and what has once crashed.
+# the build directory; tests/fuzz/corpus/<target>/ holds the seeds and what has once crashed, tests/fuzz/dict/<target> the
+# words of its language.
 set -u
 dir=$1 seconds=$2 bad=0 ran=0
 here=$(dirname "$0")
@@ -11,6 +12,7 @@ run() { # program: a line of what became of it, and its status
 	name=$(basename "$bin")
 	mkdir -p "$dir/corpus/$name"
 	[ -d "$here/corpus/$name" ] && seeds=("$here/corpus/$name")
+	[ -f "$here/dict/$name" ] && seeds+=("-dict=$here/dict/$name")
 	if timeout $((seconds + 60)) "$bin" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
 		-artifact_prefix="$dir/crash-$name-" -print_final_stats=1 "$dir/corpus/$name" "${seeds[@]}" \
 		>"$dir/logs/$name.log" 2>&1; then
