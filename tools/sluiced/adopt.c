@@ -17,6 +17,7 @@
 #include "base/sys.h"
 #include "ctl/broker/adopt.h"
 #include "ctl/broker/embedded.h"
+#include "ctl/claim/bury.h"
 #include "ctl/claim/recall.h"
 #include "ctl/device/device.h"
 #include "ctl/device/part.h"
@@ -137,6 +138,17 @@ static struct sl_xsk_lease *leases_of(struct sl_vault_msg *m, const struct sl_la
 	return l;
 }
 
+/* The daemon before us may have taken the lane out of the map, which for packet sockets looks as if
+ * somebody had deleted the private device. Requests of others come before this process is buried.
+ */
+static void mute_if_dead(const struct sl_session *s, uint32_t ifindex, uint32_t lane)
+{
+	const struct sl_broker_lane dead = {.ifindex = ifindex, .lane = lane};
+
+	if (s->pidfd < 0 ? s->eof : sl_is_dead(s->pidfd))
+		sl_broker_mute(&dead, 1);
+}
+
 static int adopt_lane(struct sl_vault_msg *m)
 {
 	const struct sl_lane_kept *k = (const struct sl_lane_kept *)m->body;
@@ -157,6 +169,7 @@ static int adopt_lane(struct sl_vault_msg *m)
 	p->lane[k->number] = (uint16_t)(k->lane + 1);
 	p->lease[k->number] = leases;
 	s->nlanes++;
+	mute_if_dead(s, p->ifindex, k->lane);
 	return err;
 }
 
