@@ -70,6 +70,17 @@ static void work(const uint8_t *data, size_t size)
 	(void)sl_share_look(&u->info.share, u->watch, 30, NULL, NULL, &f);
 }
 
+/* The record's numbers are those by which members find frames. */
+static void check(void)
+{
+	const struct sl_umem *u = sl_umem_first();
+
+	if (u && (u->info.nframes != u->info.geometry.nframes ||
+		  (u->info.frame_size != 2048 && u->info.frame_size != 4096) ||
+		  u->info.headroom >= u->info.frame_size))
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct sl_vault_msg m;
@@ -84,8 +95,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		m.body[((size_t)data[used] << 8 | data[used + 1]) % m.bytes] ^= data[used + 2];
 	if (data[0] & 0x20)
 		m.bytes -= data[0] & 3;
-	if (!sl_umem_adopt(&m))
+	if (!sl_umem_adopt(&m)) {
+		check();
 		work(data + used, size - used);
+	}
 	sl_umem_drop(UMEM);
 	while (sl_umem_first())
 		sl_umem_drop(sl_umem_first()->info.id);
