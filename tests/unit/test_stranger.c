@@ -9,15 +9,20 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/rights.h"
 #include "sock/core/stranger.h"
 
-#define PACKETS 2
-#define EACH    253 /* the most in one packet (SCM_MAX_FD) */
+#define PACKETS     2
+#define ROUNDS      4
+#define INTERRUPTED 4000
+#define EACH        253 /* the most in one packet (SCM_MAX_FD) */
 
 static void put(int to, int fd)
 {
@@ -75,9 +80,46 @@ static void test_many(void **state)
 	assert_int_equal(read(file[0], &c, 1), 0);
 }
 
+static int interrupts[2];
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+	(void)sl_stranger_close(dup(interrupts[1]));
+}
+
+/* Signal handlers come in the midst of it, too. */
+static void test_interrupted(void **state)
+{
+	const struct itimerval often = {{0, 20}, {0, 20}}, never = {0};
+	struct sigaction act = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+	struct rlimit most;
+	char c;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &most), 0);
+	most.rlim_cur = most.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &most), 0);
+	if (most.rlim_max < 4 * INTERRUPTED || !run_alone())
+		skip();
+	assert_int_equal(pipe(interrupts), 0);
+	assert_int_equal(sigaction(SIGALRM, &act, NULL), 0);
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		(void)sl_stranger_close(dup(interrupts[1])); /* (which starts the thread) */
+		assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+		for (unsigned i = 0; i < INTERRUPTED; i++)
+			(void)sl_stranger_close(dup(interrupts[1]));
+		assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+		assert_true(sl_stranger_wait());
+	}
+	close(interrupts[1]);
+	fcntl(interrupts[0], F_SETFL, O_NONBLOCK);
+	assert_int_equal(read(interrupts[0], &c, 1), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_interrupted),
 		cmocka_unit_test(test_many),
 	};
 

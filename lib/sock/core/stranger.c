@@ -25,6 +25,9 @@
 #define PAUSE_NS 100000
 #define PAUSES   20000
 
+/* Where there is no place for it: a descriptor + 1, 0: free. Any thread and any signal handler, no
+ * lock. */
+static int aside[16];
 static struct sl_lock lock; /* protects what follows; a leaf */
 static int first[ROOM], *waiting = first;
 static uint32_t nwaiting, room = ROOM;
@@ -50,6 +53,29 @@ static bool has_place(void)
 	return true;
 }
 
+/* When these places are full, too, the caller waits for the close: that is better than a descriptor
+ * that stays open for good. */
+static void set_aside(int fd)
+{
+	for (unsigned i = 0; i < sl_array_len(aside); i++) {
+		int none = 0;
+
+		if (__atomic_compare_exchange_n(&aside[i], &none, fd + 1, false, __ATOMIC_RELEASE,
+						__ATOMIC_RELAXED))
+			return;
+	}
+	sl_sys_close(fd);
+}
+
+/* -1: none. */
+static int take_aside(void)
+{
+	for (unsigned i = 0; i < sl_array_len(aside); i++)
+		if (sl_load(&aside[i]))
+			return __atomic_exchange_n(&aside[i], 0, __ATOMIC_ACQUIRE) - 1;
+	return -1;
+}
+
 /* -1: none is left, and the thread ends. */
 static int next(void)
 {
@@ -59,6 +85,8 @@ static int next(void)
 	if (nwaiting)
 		fd = waiting[--nwaiting];
 	else
+		fd = take_aside();
+	if (fd < 0)
 		closing = false;
 	sl_store(&current, fd);
 	sl_unlock(&lock);
@@ -123,10 +151,14 @@ bool sl_stranger_close(int fd)
 	bool begin, few;
 
 	fd = sl_stranger_take(fd);
-	if (!sl_lock(&lock))
-		return false; /* (a signal handler in the midst of it) */
+	if (!sl_lock(&lock)) { /* a signal handler in the midst of it, which starts the thread */
+		set_aside(fd);
+		return false;
+	}
 	if (has_place())
 		waiting[nwaiting++] = fd;
+	else
+		set_aside(fd);
 	few = nwaiting < ROOM;
 	begin = !closing;
 	closing = true;
@@ -163,6 +195,9 @@ void sl_stranger_child(void)
 	for (uint32_t i = 0; i < nwaiting; i++)
 		if (sl_fd_is_kept(waiting[i]))
 			sl_fd_forget(waiting[i]);
+	for (int fd = take_aside(); fd >= 0; fd = take_aside())
+		if (sl_fd_is_kept(fd))
+			sl_fd_forget(fd);
 	if (sl_fd_is_kept(current))
 		sl_fd_forget(current);
 	current = -1;
