@@ -94,8 +94,8 @@ static int cached_error(const struct nlattr *a)
 	return (int)ci->rta_error > 0 ? -(int)ci->rta_error : (int)ci->rta_error;
 }
 
-/* True: the answer is an exception, which other destinations of the same route do not have. IPv4 has
- * RTM_F_CLONED in each answer, IPv6 a lifetime in routes that a router advertises. */
+/* True: the answer is an exception, which other destinations of the same route do not have. IPv4
+ * has RTM_F_CLONED in each answer, IPv6 a lifetime in routes that a router advertises. */
 static bool is_exception(const struct rtmsg *rtm, const struct nlattr *cacheinfo)
 {
 	const struct rta_cacheinfo *ci;

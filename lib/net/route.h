@@ -61,13 +61,13 @@ struct sl_route {
 	enum sl_route_kind kind;
 	int error; /* -errno for SL_ROUTE_UNREACHABLE */
 	uint32_t ifindex;
-	uint32_t mtu;           /* path MTU: of the route, an exception or the link */
-	uint8_t hoplimit;       /* the route's, else the machine's or device's */
-	uint8_t init_cwnd;      /* RTAX_INITCWND, 0: default */
-	uint16_t adv_mss;       /* RTAX_ADVMSS, 0: as the MTU allows */
-	bool is_own; /* an exception for this destination alone: a redirect, a path MTU */
-	char congestion[16];    /* RTAX_CC_ALGO, "": the route names none */
-	struct sl_addr src;     /* source address the kernel would choose */
+	uint32_t mtu;        /* path MTU: of the route, an exception or the link */
+	uint8_t hoplimit;    /* the route's, else the machine's or device's */
+	uint8_t init_cwnd;   /* RTAX_INITCWND, 0: default */
+	uint16_t adv_mss;    /* RTAX_ADVMSS, 0: as the MTU allows */
+	bool is_own;         /* an exception for this destination alone: a redirect, a path MTU */
+	char congestion[16]; /* RTAX_CC_ALGO, "": the route names none */
+	struct sl_addr src;  /* source address the kernel would choose */
 	struct sl_addr nexthop; /* gateway, or the destination itself */
 };
 

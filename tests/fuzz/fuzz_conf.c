@@ -53,8 +53,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (conf.npaces &&
 	    sl_pace_rule_find(conf.paces, conf.npaces, &a, 1) >= conf.paces + conf.npaces)
 		abort();
-	sl_rule_decide(conf.rules, conf.n, &(struct sl_rule_ask){SL_ROLE_UDP_CONNECT, &a, 1, &a, 2, 0},
-		       &hit);
+	sl_rule_decide(conf.rules, conf.n,
+		       &(struct sl_rule_ask){SL_ROLE_UDP_CONNECT, &a, 1, &a, 2, 0}, &hit);
 	if (hit && (hit < conf.rules || hit >= conf.rules + conf.n))
 		abort();
 	return 0;
