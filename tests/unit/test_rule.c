@@ -38,9 +38,9 @@ static unsigned hit(uint32_t role, const char *first, uint16_t fport, const char
 
 	if (second)
 		b = addr(second);
-	action = sl_rule_decide(conf.rules, conf.n,
-				&(struct sl_rule_ask){role, &a, fport, second ? &b : NULL, sport, 0},
-				&r);
+	action = sl_rule_decide(
+		conf.rules, conf.n,
+		&(struct sl_rule_ask){role, &a, fport, second ? &b : NULL, sport, 0}, &r);
 	assert_int_equal(action, r ? r->action : SL_RULE_SLUICE);
 	return r ? r->line : 0;
 }
