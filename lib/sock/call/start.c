@@ -28,7 +28,9 @@
 #include "sock/core/extra.h"
 #include "sock/core/life.h"
 #include "sock/core/mail.h"
+#include "sock/core/quota.h"
 #include "sock/core/sock.h"
+#include "sock/core/stranger.h"
 #include "sock/dgram/dgram.h"
 #include "sock/listen/listen.h"
 #include "sock/move/heirs.h"
@@ -38,7 +40,6 @@
 #include "sock/proc/capture.h"
 #include "sock/proc/fdtab.h"
 #include "sock/proc/keeper.h"
-#include "sock/core/stranger.h"
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 #include "stack/pace.h"
@@ -333,6 +334,8 @@ static void start_first(void)
 			remedy(ret));
 		sl_cgroup_forget();
 		show_reason(ret);
+	} else {
+		(void)sl_quota_read(); /* (its descriptors take no number later) */
 	}
 	if (ret >= 0 || sl_stats->kernels)
 		atexit(sl_shut_down);
@@ -348,13 +351,15 @@ static void start_again(void)
 	sl_stats_open();
 	renewals += sl_up_state == -ESTALE;
 	ret = bring_up(true);
-	if (ret >= 0)
+	if (ret >= 0) {
 		(void)sl_cgroup_has_programs(); /* (its descriptors take no number later) */
-	else
+		(void)sl_quota_read();
+	} else {
 		sl_info("sluice", "what this %s makes stays with the kernel: %s%s",
 			sl_up_state == -ESTALE ? "process, another user now,"
 					       : "child of a process",
 			strerrorname_np(-ret), remedy(ret));
+	}
 	show_reason(ret);
 	sl_store_release(&sl_up_state, ret);
 }

@@ -1,65 +1,89 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The CPU quota of the process's control group (cpu.max, or cpu.cfs_quota_us of cgroup v1). */
+/* The CPU quota of the process's control group (cpu.max, or cpu.cfs_quota_us of cgroup v1).
+ *
+ * Theory of operation: the files of the group and of the groups around it stay open until the
+ * process is in another group, since each descriptor that is opened takes a number which the
+ * program may just be about to get. A look reads them again. */
 #include "sock/core/quota.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fds.h"
+#include "base/lock.h"
 #include "base/sys.h"
 
-#define DIR_MAX 512
+#define DIR_MAX  512
+#define TEXT_MAX 2048
+#define LEVELS   6 /* of the group and those around it; more are not looked at */
 
-/* Thousandths of a core that a quota allows; UINT32_MAX: no limit. */
-static uint32_t milli(long quota_us, long period_us)
+struct level {
+	int quota;  /* cpu.max, or cpu.cfs_quota_us */
+	int period; /* cpu.cfs_period_us; -1: cpu.max has both */
+};
+
+static struct sl_lock lock; /* tried, never waited for: a fork may have copied it held */
+static struct {
+	long pid;
+	int proc;              /* /proc/self/cgroup */
+	char groups[TEXT_MAX]; /* its text when the levels were opened */
+	unsigned n;
+	struct level level[LEVELS];
+} own;
+
+/* Descriptors --------------------------------------------------------------------------------- */
+
+static int open_kept(const char *path)
 {
-	if (quota_us <= 0 || period_us <= 0)
-		return UINT32_MAX;
-	return (uint32_t)sl_min(quota_us * 1000ull / (uint64_t)period_us, (uint64_t)INT32_MAX);
+	return sl_fd_guard(
+		sl_fd_keep(sl_sysi(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0)));
 }
 
-static long number_in(const char *dir, const char *name)
+static int open_in(const char *dir, const char *name)
 {
-	char path[DIR_MAX + 32], text[32];
+	char path[DIR_MAX + 32];
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	return sl_read_text(path, text, sizeof(text)) > 0 ? strtol(text, NULL, 10) : -1;
+	return open_kept(path);
 }
 
-/* "20000 100000", or "max 100000", in a file cpu.max. */
-static uint32_t of_group(const char *dir, bool v1)
+static void read_kept(int fd, char *text, size_t size)
 {
-	char path[DIR_MAX + 32], text[64], *end;
-	long quota_us;
+	long n = fd < 0 ? -1 : sl_sys(SYS_pread64, fd, text, size - 1, 0L);
 
-	if (v1) {
-		quota_us = number_in(dir, "cpu.cfs_quota_us");
-		return quota_us <= 0 ? UINT32_MAX
-				     : milli(quota_us, number_in(dir, "cpu.cfs_period_us"));
+	text[sl_max(n, 0L)] = 0;
+}
+
+static void close_levels(void)
+{
+	while (own.n) {
+		struct level *l = &own.level[--own.n];
+
+		sl_sys_close(l->quota);
+		if (l->period >= 0)
+			sl_sys_close(l->period);
 	}
-	snprintf(path, sizeof(path), "%s/cpu.max", dir);
-	if (sl_read_text(path, text, sizeof(text)) <= 0)
-		return UINT32_MAX;
-	quota_us = strtol(text, &end, 10);
-	return milli(quota_us, strtol(end, NULL, 10));
 }
 
-/* The least of the group's and of the groups' around it. path: as /proc/self/cgroup has it. */
-static uint32_t of_groups(const char *root, const char *path, bool v1)
+/* The group and the groups around it. path: as /proc/self/cgroup has it. */
+static void open_levels(const char *root, const char *path, bool v1)
 {
-	uint32_t least = UINT32_MAX;
 	size_t top = strlen(root);
 	char dir[DIR_MAX];
 
 	if (snprintf(dir, sizeof(dir), "%s%s", root, path) >= (int)sizeof(dir))
-		return least;
-	while (strlen(dir) > top + 1) {
-		uint32_t own = of_group(dir, v1);
+		return;
+	for (; strlen(dir) > top + 1 && own.n < LEVELS; *strrchr(dir, '/') = 0) {
+		struct level l = {open_in(dir, v1 ? "cpu.cfs_quota_us" : "cpu.max"), -1};
 
-		least = sl_min(least, own);
-		*strrchr(dir, '/') = 0;
+		if (l.quota < 0)
+			continue;
+		if (v1)
+			l.period = open_in(dir, "cpu.cfs_period_us");
+		own.level[own.n++] = l;
 	}
-	return least;
 }
 
 /* True: "cpu" is one of the controllers, as in "cpu,cpuacct". */
@@ -72,39 +96,85 @@ static bool has_cpu(const char *controllers)
 }
 
 /* line: "4:cpu,cpuacct:/group", or "0::/group" of cgroup v2. */
-static uint32_t of_line(char *line)
+static void open_line(char *line)
 {
 	char *controllers = strchr(line, ':');
 	char *path = controllers ? strchr(controllers + 1, ':') : NULL;
 	char root[64];
 
 	if (!path)
-		return UINT32_MAX;
+		return;
 	*path++ = 0;
 	controllers++;
 	if (!*controllers)
-		return of_groups("/sys/fs/cgroup", path, false);
-	if (!has_cpu(controllers) ||
-	    snprintf(root, sizeof(root), "/sys/fs/cgroup/%s", controllers) >= (int)sizeof(root))
+		open_levels("/sys/fs/cgroup", path, false);
+	else if (has_cpu(controllers) &&
+		 snprintf(root, sizeof(root), "/sys/fs/cgroup/%s", controllers) < (int)sizeof(root))
+		open_levels(root, path, true);
+}
+
+static void open_groups(char *text)
+{
+	close_levels();
+	memcpy(own.groups, text, TEXT_MAX);
+	for (char *line = text, *next; line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = 0;
+		open_line(line);
+	}
+}
+
+/* The quota ----------------------------------------------------------------------------------- */
+
+/* Thousandths of a core that a quota allows; UINT32_MAX: no limit. */
+static uint32_t milli(long quota_us, long period_us)
+{
+	if (quota_us <= 0 || period_us <= 0)
 		return UINT32_MAX;
-	return of_groups(root, path, true);
+	return (uint32_t)sl_min(quota_us * 1000ull / (uint64_t)period_us, (uint64_t)INT32_MAX);
+}
+
+/* "20000 100000", or "max 100000", in a file cpu.max. */
+static uint32_t of_level(const struct level *l)
+{
+	char text[64], *end;
+	long quota_us;
+
+	read_kept(l->quota, text, sizeof(text));
+	quota_us = strtol(text, &end, 10);
+	if (l->period < 0)
+		return milli(quota_us, strtol(end, NULL, 10));
+	read_kept(l->period, text, sizeof(text));
+	return milli(quota_us, strtol(text, NULL, 10));
+}
+
+static uint32_t read_groups(void)
+{
+	long pid = sl_sys(SYS_getpid);
+	uint32_t least = UINT32_MAX;
+	char text[TEXT_MAX] = "";
+
+	if (pid != own.pid) { /* a forked child has closed its parent's */
+		memset(&own, 0, sizeof(own));
+		own.pid = pid;
+		own.proc = open_kept("/proc/self/cgroup");
+	}
+	read_kept(own.proc, text, sizeof(text));
+	if (strcmp(text, own.groups))
+		open_groups(text);
+	for (unsigned i = 0; i < own.n; i++)
+		least = sl_min(least, of_level(&own.level[i]));
+	return least == UINT32_MAX ? 0 : least;
 }
 
 uint32_t sl_quota_read(void)
 {
-	uint32_t least = UINT32_MAX;
-	char text[2048], *next;
+	uint32_t milli;
 
-	if (sl_read_text("/proc/self/cgroup", text, sizeof(text)) <= 0)
+	if (!sl_trylock(&lock))
 		return 0;
-	for (char *line = text; line; line = next) {
-		uint32_t own;
-
-		next = strchr(line, '\n');
-		if (next)
-			*next++ = 0;
-		own = of_line(line);
-		least = sl_min(least, own);
-	}
-	return least == UINT32_MAX ? 0 : least;
+	milli = read_groups();
+	sl_unlock(&lock);
+	return milli;
 }

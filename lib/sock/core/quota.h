@@ -5,8 +5,9 @@
 
 #include "base/base.h"
 
-/* Reads the files of the group and of those around it, 20 us and more. Returns thousandths of a
- * core, all threads of the group together; 0: no quota, or not known. */
+/* Reads the files of the group and of those around it: two system calls and more, by descriptors
+ * that stay open. Returns thousandths of a core, all threads of the group
+ * together; 0: no quota, or not known. Any thread. */
 uint32_t sl_quota_read(void);
 
 #endif
