@@ -68,10 +68,15 @@ static void __attribute__((noipa)) before_few_files(void)
 	errno = saved;
 }
 
-/* A worker that will make no child any more, as haproxy's: the library's thread is made before. */
+/* A worker that will make no child any more, as haproxy's: the library's thread is made before. (A
+ * process that may open few files has no use for it: sshd's child, which a filter confines next.)
+ */
 static void __attribute__((noipa)) before_no_thread(void)
 {
-	if (!sl_in_vfork && sl_lib_load())
+	struct rlimit64 files;
+
+	if (!sl_in_vfork && !sl_raw(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &files) &&
+	    files.rlim_cur >= FEW_FILES && sl_lib_load())
 		lib.start_early();
 }
 

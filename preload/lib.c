@@ -41,17 +41,27 @@ void sl_lib_child(void)
 		lib.fork_child();
 }
 
-/* Writes one line to stderr: there is no log yet. */
+/* Writes one line to stderr: there is no log yet. (Not by REAL(): a look-up would free the text
+ * that dlerror() returned. A pipe that nobody reads, and a limit of a file's size, make no signal
+ * for the program.) */
 static void complain(const char *why)
 {
+	const uint64_t both = 1ull << (SIGPIPE - 1) | 1ull << (SIGXFSZ - 1);
+	const struct timespec now = {0, 0};
+	uint64_t old, pending = 0, caused;
 	struct iovec line[] = {
 		{"Sluice WARNING: everything stays with the kernel: ", 50},
 		{sl_unconst(why), strlen(why)},
 		{"\n", 1},
 	};
 
-	/* Not by REAL(): a look-up would free the text that dlerror() returned. */
-	sl_raw(SYS_writev, STDERR_FILENO, line, 3);
+	if (sl_raw(SYS_rt_sigprocmask, SIG_BLOCK, &both, &old, 8))
+		return;
+	sl_raw(SYS_rt_sigpending, &pending, 8);
+	caused = sl_raw(SYS_writev, STDERR_FILENO, line, 3) < 0 ? both & ~pending : 0;
+	if (caused)
+		sl_raw(SYS_rt_sigtimedwait, &caused, NULL, &now, 8);
+	sl_raw(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, 8);
 }
 
 static bool resolve(void *so)
