@@ -197,3 +197,45 @@ int sl_fd_each(void (*fn)(int fd, void *arg), void *arg)
 	sl_sys_close((int)dir);
 	return (int)n;
 }
+
+int sl_fd_once(struct sl_fd_once *o, int (*open)(const char *arg), const char *arg)
+{
+	uint64_t word = sl_load_acquire(&o->word), pid = (uint64_t)sl_sys(SYS_getpid), mine;
+	int fd;
+
+	if (word >> 32 == pid)
+		return (int)(uint32_t)word;
+	fd = sl_fd_guard(sl_fd_keep(open(arg)));
+	if (fd < 0)
+		return fd;
+	mine = pid << 32 | (uint32_t)fd;
+	if (__atomic_compare_exchange_n(&o->word, &word, mine, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		return fd;
+	sl_sys_close(fd); /* another thread was faster */
+	return (int)(uint32_t)word;
+}
+
+void sl_fd_once_end(struct sl_fd_once *o)
+{
+	uint64_t word = __atomic_exchange_n(&o->word, 0, __ATOMIC_ACQ_REL);
+
+	if (word >> 32 == (uint64_t)sl_sys(SYS_getpid))
+		sl_sys_close((int)(uint32_t)word);
+}
+
+static int open_text(const char *path)
+{
+	return sl_sysi(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+}
+
+long sl_fd_once_read(struct sl_fd_once *o, const char *path, char *text, size_t size)
+{
+	int fd = sl_fd_once(o, open_text, path);
+	long n = fd < 0 ? fd : sl_sys(SYS_pread64, fd, text, size - 1, 0L);
+
+	if (n > 0 && text[n - 1] == '\n')
+		n--;
+	text[n > 0 ? n : 0] = 0;
+	return n;
+}

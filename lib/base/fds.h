@@ -25,6 +25,18 @@ int sl_fd_guard(int fd);
  * (sock/core/stranger.c). */
 void sl_fd_protect(int fd);
 
+/* A descriptor that stays open for what is asked again and again: each opening takes, for a moment,
+ * a number that a thread of the program may be about to get. A child of fork opens its own. */
+struct sl_fd_once {
+	uint64_t word; /* process id << 32 | number; 0: not open */
+};
+/* The descriptor, which open(arg) makes at the first call. -errno of open(). Any thread. */
+int sl_fd_once(struct sl_fd_once *o, int (*open)(const char *arg), const char *arg);
+/* Closes it; the next call opens it anew. No other thread uses it meanwhile. */
+void sl_fd_once_end(struct sl_fd_once *o);
+/* sl_read_text() of a file of /proc or /sys by such a descriptor. */
+long sl_fd_once_read(struct sl_fd_once *o, const char *path, char *text, size_t size);
+
 /* True: this number is a descriptor of the library. */
 static inline bool sl_fd_is_kept(int fd)
 {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "base/sys.h"
 
 #define LABEL_MASK 0xfffffu
@@ -17,29 +18,29 @@ struct setting {
 	const char *path;
 	uint64_t known; /* second << 8 | number; 0: not read yet */
 	uint8_t otherwise, max;
+	struct sl_fd_once file;
 };
 
-static struct setting ttl = {"/proc/sys/net/ipv4/ip_default_ttl", 0, SL_IP_TTL, 255};
-static struct setting no_discovery = {"/proc/sys/net/ipv4/ip_no_pmtu_disc", 0, 0, 3};
-static struct setting labels = {"/proc/sys/net/ipv6/auto_flowlabels", 0, 1, 3};
+static struct setting ttl = {"/proc/sys/net/ipv4/ip_default_ttl", 0, SL_IP_TTL, 255, {0}};
+static struct setting no_discovery = {"/proc/sys/net/ipv4/ip_no_pmtu_disc", 0, 0, 3, {0}};
+static struct setting labels = {"/proc/sys/net/ipv6/auto_flowlabels", 0, 1, 3, {0}};
 
-static uint8_t read_number(const struct setting *s)
+static uint8_t number_in(const struct setting *s, const char *text)
 {
-	char text[24], *end;
-	unsigned long v;
+	char *end;
+	unsigned long v = strtoul(text, &end, 10);
 
-	if (sl_read_text(s->path, text, sizeof(text)) <= 0)
-		return s->otherwise;
-	v = strtoul(text, &end, 10);
 	return end == text || v > s->max ? s->otherwise : (uint8_t)v;
 }
 
 static uint8_t value(struct setting *s)
 {
 	uint64_t known = sl_load(&s->known), second = sl_now_ns() / 1000000000 + 1;
+	char text[24];
 
 	if (known >> 8 != second) {
-		known = second << 8 | read_number(s);
+		(void)sl_fd_once_read(&s->file, s->path, text, sizeof(text));
+		known = second << 8 | number_in(s, text);
 		sl_store(&s->known, known);
 	}
 	return (uint8_t)known;
@@ -59,13 +60,17 @@ uint8_t sl_ip_pmtudisc(void)
 
 uint8_t sl_ip_igmp_version(const char *device)
 {
-	struct setting s = {"/proc/sys/net/ipv4/conf/all/force_igmp_version", 0, 0, 3};
-	char path[80];
-	uint8_t all = read_number(&s);
+	static const struct setting version = {.max = 3};
+	char path[80], text[24];
+	uint8_t all;
 
+	(void)sl_read_text("/proc/sys/net/ipv4/conf/all/force_igmp_version", text, sizeof(text));
+	all = number_in(&version, text);
+	if (all)
+		return all;
 	snprintf(path, sizeof(path), "/proc/sys/net/ipv4/conf/%s/force_igmp_version", device);
-	s.path = path;
-	return all ? all : read_number(&s);
+	(void)sl_read_text(path, text, sizeof(text));
+	return number_in(&version, text);
 }
 
 /* enum flow_label (include/net/ipv6.h): 0 none, 1 unless the socket refuses, 2 if it asks, 3 all.

@@ -54,13 +54,6 @@ static uint64_t policy_due_ns(uint64_t now_ns, bool quiet)
 	return in_a_second(now_ns, quiet && sl_policy_waits());
 }
 
-/* Writes by another mount of /proc make no event. */
-static void follow_settings_if_used(void)
-{
-	if (sl_tconn_in_use())
-		sl_tconn_follow_settings();
-}
-
 static void reap(void)
 {
 	sl_tconn_reap();
@@ -111,7 +104,6 @@ static const struct sl_job jobs[] = {
 	{"policy, soon", SL_JOB_EVENTS, check_policy_if_due, NULL, NULL},
 	{"programs of the control group", SL_JOB_SECOND, sl_only_look, NULL, NULL},
 	{"settings of the machine", SL_JOB_SYSCTL, sl_tconn_follow_settings, NULL, NULL},
-	{"settings of the machine", SL_JOB_SECOND, follow_settings_if_used, NULL, NULL},
 	{"dead connections", SL_JOB_SECOND, reap, NULL, reap_due_ns},
 	{"peers that take nothing", SL_JOB_SECOND, NULL, sl_stuck_look, sl_stuck_due_ns},
 	{"packet memory that is used", SL_JOB_SECOND, grow_memory, NULL, memory_due_ns},

@@ -27,7 +27,6 @@ struct level {
 static struct sl_lock lock; /* tried, never waited for: a fork may have copied it held */
 static struct {
 	long pid;
-	int proc;              /* /proc/self/cgroup */
 	char groups[TEXT_MAX]; /* its text when the levels were opened */
 	unsigned n;
 	struct level level[LEVELS];
@@ -151,16 +150,16 @@ static uint32_t of_level(const struct level *l)
 
 static uint32_t read_groups(void)
 {
+	static struct sl_fd_once groups;
 	long pid = sl_sys(SYS_getpid);
 	uint32_t least = UINT32_MAX;
-	char text[TEXT_MAX] = "";
+	char text[TEXT_MAX];
 
 	if (pid != own.pid) { /* a forked child has closed its parent's */
 		memset(&own, 0, sizeof(own));
 		own.pid = pid;
-		own.proc = open_kept("/proc/self/cgroup");
 	}
-	read_kept(own.proc, text, sizeof(text));
+	(void)sl_fd_once_read(&groups, "/proc/self/cgroup", text, sizeof(text));
 	if (strcmp(text, own.groups))
 		open_groups(text);
 	for (unsigned i = 0; i < own.n; i++)

@@ -44,6 +44,7 @@
 
 #include "base/clock.h"
 #include "base/cpus.h"
+#include "base/fds.h"
 #include "base/sys.h"
 #include "sock/core/quota.h"
 #include "sock/core/sock.h"
@@ -157,9 +158,10 @@ static void is_crowded(uint64_t now_ns, uint64_t took_ns)
  * 3/80 11206" it is the 3 (proc_loadavg(5)). */
 static unsigned runnable(void)
 {
+	static struct sl_fd_once file;
 	char text[64], *at = text;
 
-	if (sl_read_text("/proc/loadavg", text, sizeof(text)) <= 0)
+	if (sl_fd_once_read(&file, "/proc/loadavg", text, sizeof(text)) <= 0)
 		return 0;
 	for (int i = 0; at && i < 3; i++)
 		at = strchr(at + !!i, ' ');

@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -113,18 +114,25 @@ static int dump(int fd, uint8_t family, struct look *l)
 	return sl_diag_dump(fd, &(struct sl_diag_ask){IPPROTO_UDP, family, 0, ~0u}, compare, l);
 }
 
+static int open_diag(const char *none)
+{
+	(void)none;
+	return sl_netlink_open(NETLINK_SOCK_DIAG);
+}
+
 /* Without udp_diag each socket is asked for by itself, from /proc/net. */
 static void compare_all(struct look *l)
 {
-	int fd = sl_netlink_open(NETLINK_SOCK_DIAG), err = fd < 0 ? fd : dump(fd, AF_INET, l);
+	static struct sl_fd_once diag; /* (the keeper is the only thread that looks) */
+	int fd = sl_fd_once(&diag, open_diag, NULL), err = fd < 0 ? fd : dump(fd, AF_INET, l);
 
 	if (!err)
 		err = dump(fd, AF_INET6, l);
 	else
 		for (uint32_t i = 0; i < l->n; i++)
 			l->own[i].has_rival = true;
-	if (fd >= 0)
-		sl_sys_close(fd);
+	if (err)
+		sl_fd_once_end(&diag); /* the rest of an answer may lie in it */
 }
 
 static void yield(const struct own *o)
