@@ -104,7 +104,7 @@ ok "counters read like a table" file_has "$TMP/counters" '"redirect_flow": [1-9]
 os_rule=$(python3 -c "
 import struct
 end = struct.pack('<16sIHH', bytes(16), 0, 0, 65535)
-print(*('%02x' % b for b in struct.pack('<II', 2, 0x1f) + end + end + bytes(64) + bytes(8)))")
+print(*('%02x' % b for b in struct.pack('<II', 2, 0x1f) + end + end + bytes(64) + bytes(8) + bytes(16)))")
 # shellcheck disable=SC2086
 ok "bpftool writes a rule" bpftool map update pinned "$PIN/rules" key 0 0 0 0 value hex $os_rule
 again new
@@ -118,7 +118,7 @@ followed() {
 ok "the old one goes to the kernel (looked at once a second)" wait_until 20 followed
 # shellcheck disable=SC2046
 ok "and takes it away" bpftool map update pinned "$PIN/rules" key 0 0 0 0 value hex \
-	$(printf '00 %.0s' {1..128})
+	$(printf '00 %.0s' {1..144})
 again new
 offloaded "the one after"
 sent() { # how many of 100 the kernel sends, in SENT
