@@ -164,7 +164,8 @@ static void look_at_conn(struct sl_tconn *c, void *arg)
 	bool server, cut_off = false;
 	struct sl_port *p;
 
-	if (c->dead || c->tcp.frozen || state == SL_TCP_CLOSED)
+	/* (A connection whose device is being opened is judged when that is done: opening.c.) */
+	if (c->dead || c->tcp.frozen || state == SL_TCP_CLOSED || sl_load(&c->coming))
 		return;
 	p = port_of(c, &key, &server, &cut_off);
 	if (p && state == SL_TCP_SYN_SENT && sl_port_restarts(p))

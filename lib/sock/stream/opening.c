@@ -106,14 +106,20 @@ static struct sl_leg *open_device(struct sl_tconn *c, const struct sl_tcp_key *k
  * the device, has not heard of neighbours meanwhile. */
 #define LATE_STEPS 4
 
-/* The flow is claimed: the SYN goes. The time for the neighbour begins now. Its waiters watch a
- * lane that has got another descriptor. */
-static void let_go(struct sl_tconn *c, struct sl_sock *sk, struct sl_lane *lane)
+/* The flow is claimed: the SYN goes. The time for the neighbour begins now; where opening the
+ * device has cost its link, the neighbour has the port's time (restart.c). Its waiters watch a lane
+ * that has got another descriptor. */
+static void let_go(struct sl_tconn *c, struct sl_sock *sk, struct sl_lane *lane,
+		   const struct sl_port *port)
 {
 	uint64_t steps = (sl_now_ns() - c->tcp.born_us * 1000) / SL_NEIGH_STEP_NS + 1 + LATE_STEPS;
 
 	c->coming = false;
 	c->neigh_steps = (uint8_t)sl_min(steps, (uint64_t)UINT8_MAX);
+	if (sl_port_restarts(port)) {
+		c->neigh_steps = 0;
+		sl_store(&sl_tconn_awaited, true);
+	}
 	sl_tconn_path_changed(c);
 	sl_lane_tcp_begin(lane);
 	sl_tcp_send_syn(&c->tcp);
@@ -129,11 +135,13 @@ static enum sl_reason take_device(struct sl_tconn *c, struct sl_sock *sk)
 	enum sl_reason reason = SL_REASON_NONE;
 	struct sl_tcp_key key;
 	struct sl_lane *lane;
+	struct sl_leg *leg;
 	uint32_t ifindex;
 
 	if (sk->conn != c || !is_coming(c, &key, &ifindex))
 		return SL_REASON_NONE;
-	if (!open_device(c, &key, ifindex, &reason) || !sl_sock_lock(sk, &lane))
+	leg = open_device(c, &key, ifindex, &reason);
+	if (!leg || !sl_sock_lock(sk, &lane))
 		return reason;
 	sl_dst_outdate(sl_tconn_dst(c));
 	sl_lane_unlock(lane);
@@ -142,7 +150,7 @@ static enum sl_reason take_device(struct sl_tconn *c, struct sl_sock *sk)
 		return SL_REASON_CLAIM;
 	reason = SL_REASON_NONE;
 	if (sk->conn == c && c->tcp.state == SL_TCP_SYN_SENT && sl_load(&c->claimed))
-		let_go(c, sk, lane);
+		let_go(c, sk, lane, leg->port);
 	else if (sk->conn == c && c->tcp.state == SL_TCP_SYN_SENT)
 		reason = SL_REASON_CLAIM;
 	sl_lane_unlock(lane);
