@@ -63,7 +63,7 @@ ok "for the program too" grep -q '^  sluice, by' <(rule test --device "$DEV_A" -
 printf 'use os tcp_client *:*:*:1-1023\n' >"$TMP/ports"
 ok "and says when a port is missing" grep -q '^  that depends on' \
 	<(rule test --file "$TMP/ports" tcp_client "$B4:9:$A4:*")
-ok "bpftool sees it" grep -q '"action": 2' <(bpftool -p map dump pinned "/sys/fs/bpf/sluice/$DEV_A/rules" | head -n 60)
+ok "bpftool sees it" grep -q '"action": 2' <(bpftool -p map dump pinned "/sys/fs/bpf/sluice/$DEV_A/rules" | head -n 120)
 ok "rules are deleted" eval 'rule del --device "$DEV_A" 1 && rule del --device "$DEV_A" 2'
 ok "and gone" grep -q 'no rules' <(rule list --device "$DEV_A")
 refused() { # a tool's call: as wrong usage

@@ -18,6 +18,7 @@ def control(s, name, peer, *messages):
 
 def datagrams(peer, mark):
     s = udp(peer, None)
+    s.settimeout(None)  # so that the first send waits until the device is open
     give = lambda name: s.sendto(b"q:" + (name + mark).encode(), (peer, 7000))
     give("plain")
     if is6(peer):
