@@ -75,9 +75,11 @@ static void ask(struct steady *s)
 	uint8_t data[65536];
 	memset(data, 'a' + s->sent % 26, s->size);
 	memcpy(data, &s->sent, sizeof(s->sent));
-	ssize_t ret = s->connected
-			      ? send(s->fd, data, s->size, MSG_DONTWAIT)
-			      : sendto(s->fd, data, s->size, MSG_DONTWAIT, &s->to.sa, s->to_len);
+	/* The first send waits until the device is open; the kernel sends for calls that do not
+	 * wait. */
+	int flags = s->sent ? MSG_DONTWAIT : 0;
+	ssize_t ret = s->connected ? send(s->fd, data, s->size, flags)
+				   : sendto(s->fd, data, s->size, flags, &s->to.sa, s->to_len);
 	if (ret == (ssize_t)s->size)
 		s->sent++;
 	else
