@@ -38,8 +38,7 @@ static __always_inline __u32 flow_hash(const struct sl_flow_key *key)
 	for (int i = 0; i < 4; i++) {
 		h += hash_key[2 + 2 * i] * remote[i];
 		h += hash_key[3 + 2 * i] * local[i];
-		/* They are tried one after the other: all at once would need a hundred bytes of
-		 * stack. */
+		/* Step by step: all at once they would need a hundred bytes of stack. */
 		asm volatile("" : "+r"(h) : "r"(key) : "memory");
 	}
 	return h >> 32;
