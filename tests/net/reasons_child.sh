@@ -49,7 +49,8 @@ for fam in ${FAMILIES:-4 6}; do
 
 	chmod 777 "$TMP"
 	mkfifo "$TMP/wait$fam"
-	b setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all env "LD_PRELOAD=$PRELOAD" SLUICE_DAEMON=off \
+	find_env b
+	b setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all env "${PRE[@]}" SLUICE_DAEMON=off \
 		"SLUICE_LOG_FILE=$TMP/nobody.log" python3 "$TESTS/net/reasons_child.py" "${!own}" plain \
 		<"$TMP/wait$fam" >"$TMP/plain$fam" &
 	exec 9>"$TMP/wait$fam"
