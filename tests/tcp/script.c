@@ -296,6 +296,7 @@ static void take(struct t *t, const char *text)
 
 	if (what)
 		differs(t, p, text, what);
+	t->ect = p->seg.ce;
 	sim_pkt_free(&t->s, p);
 }
 

@@ -29,6 +29,7 @@ struct t {
 	struct sim_pkt *got[1024]; /* sent by us, not looked at yet */
 	uint64_t got_at[1024];
 	uint32_t ngot, nlooked;
+	bool ect;              /* the last segment that was looked at is capable of ECN */
 	uint16_t lport, rport; /* ours, the peer's */
 	uint32_t iss, irs;     /* ours, the peer's */
 	bool know_iss, know_ts;

@@ -8,7 +8,7 @@
 /* The segment that out() has just seen is capable of ECN. */
 static bool was_ect(const struct t *t)
 {
-	return t->got[t->nlooked - 1]->seg.ce;
+	return t->ect;
 }
 
 static uint32_t alpha(const struct t *t)
