@@ -19,9 +19,9 @@
 #define IDLE_NS  2000000 /* pause when all rings are empty */
 #define SCAN_NS  500000000ull
 #define SNAP_MAX 262144
-/* Of a large segment: Ethernet, IPv4 and TCP without options at least, and all of them with
- * options and two tags at most; the kernel's least payload of a part (TCP_MIN_GSO_SIZE). A hostile
- * program cannot make much of little. */
+/* Bounds for a large segment. Its headers are Ethernet, IPv4 and TCP without options at least, and
+ * all of them with options and two tags at most; GSO_MIN is the kernel's least payload of a part
+ * (TCP_MIN_GSO_SIZE). A hostile program cannot make much of little. */
 #define HDR_MIN 54
 #define HDR_MAX 256
 #define GSO_MIN 8

@@ -93,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text[n] = 0;
 	filter = parse(text, &states);
 	snprintf(not, n + 16, "not ( %s )", text);
-	/* (Without words about states, of which there is no negation, and with a term.) */
+	/* (The filter must have a term, and no word about states: ss negates terms alone.) */
 	opposite = filter ? parse(not, &states) : NULL;
 	fuzz_answers(data + n + (n < size), size - n - (n < size));
 	on_sock(&any, NULL);

@@ -12,33 +12,7 @@ case $BUILD in *san*) skip "a sanitizer's run time makes calls of its own" ;; es
 MODE=one
 SL_ENV=("SLUICE_STATS_SHMEM_DIR=$TMP/shm")
 mkdir -m 1777 "$TMP/shm"
-bg a python3 -c '
-import select, socket, sys
-t = socket.create_server((sys.argv[1], 7000))
-u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-u.bind((sys.argv[1], 7000))
-p = select.poll()
-socks = {s.fileno(): s for s in (t, u)}
-for fd in socks:
-    p.register(fd, select.POLLIN)
-while True:
-    for fd, _ in p.poll():
-        s = socks[fd]
-        if s is t:
-            c, _ = s.accept()
-            socks[c.fileno()] = c
-            p.register(c.fileno(), select.POLLIN)
-        elif s is u:
-            data, to = s.recvfrom(100)
-            s.sendto(data, to)
-        else:
-            data = s.recv(100)
-            if data:
-                s.sendall(data)
-            else:
-                p.unregister(fd)
-                del socks[fd]
-                s.close()' "$A4"
+bg a python3 "$TESTS/net/echo_both.py" "$A4" 7000
 wait_tcp a 7000
 wait_udp a 7000
 meet

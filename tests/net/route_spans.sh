@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# One answer of the kernel for a span of addresses (lib/net/span.c) is its answer for each of them: over many random
+# The kernel gives the same answer for each address of a span (lib/net/span.c): the test draws addresses over random
 # tables and rules (by source, destination, TOS, mark, device, user, ports, with suppressed prefixes and jumps), VRFs,
-# blackholes, next hops that are several, and rp_filter.
+# blackholes, several next hops, and rp_filter.
 . "$(dirname "$0")/lib.sh"
 need "$BIN/route_spans" ip python3
 net_up

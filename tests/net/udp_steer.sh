@@ -49,7 +49,7 @@ run rule 7321 SLUICE_CONFIG_FILE="$TMP/sluice.conf"
 ok "by flow label: all arrive" file_has "$TMP/said" "^all 100\$"
 ok "what the rule leaves out comes by the kernel ($BY_KERNEL of 80)" test "$BY_KERNEL" -ge 80 -a "$BY_KERNEL" -le 84
 
-# Of TCP the first segment of a connection decides.
+# The first segment of a TCP connection decides for the whole connection.
 echo "use sluice tcp_server *:7330 dscp 46" >"$TMP/sluice.conf"
 SL_ENV=(SLUICE_CONFIG_FILE="$TMP/sluice.conf")
 bg sb python3 "$TESTS/net/udp_steer.py" serve "$B4" 7330

@@ -65,7 +65,8 @@ static void part(struct t *t)
 	skip(t);
 	pass(t, T_RTT);
 	in(t, "E. 1:1(0) ack 254001 win 1000");
-	/* One window, all marked: alpha rises by a sixteenth, and 100 segments become 96 or so. */
+	/* All segments of a window are marked: alpha rises by a sixteenth, and a window of 100
+	 * shrinks to about 96. */
 	check(t, alpha(t) >= 64 && alpha(t) < 128);
 	check(t, t->c->tcp.ssthresh >= 94 && t->c->tcp.ssthresh <= 98);
 	t_write(t, 1000);

@@ -131,7 +131,7 @@ static void router(struct t *t)
 	out(t, ". 1201:1631(430) ack 1");
 }
 
-/* What was found is looked at again after tcp_probe_interval. */
+/* After tcp_probe_interval the connection probes above the size that it has found. */
 static void again(struct t *t)
 {
 	first_probe(t);

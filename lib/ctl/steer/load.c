@@ -61,8 +61,8 @@ void sl_steer_make_key(void *key, size_t bytes)
 /* More than the local ports that the kernel gives to connections with one peer. */
 #define LEAST_OWN_FLOWS 32768u
 
-/* What a process needs that serves no other: an entry for each descriptor that it may have, and
- * some for connections that have none any more. (Sockets that exceed the tables are the kernel's.)
+/* Entries for a process that has the device for itself: one for each descriptor that it may open,
+ * and some for connections whose descriptors are closed. (The kernel serves sockets beyond them.)
  */
 static uint32_t own_entries(uint32_t least)
 {

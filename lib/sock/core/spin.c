@@ -97,7 +97,7 @@ void sl_spin_look_at_quota(uint64_t now_ns)
 	sl_store(&quota, sl_quota_read());
 }
 
-/* What may be polled of a while, under the quota. */
+/* Shortens a time of polling to the share that the quota allows. */
 static uint64_t within_quota(uint64_t ns)
 {
 	uint32_t allowed = sl_load(&quota);

@@ -181,8 +181,8 @@ static struct sl_tcp *same_queue(const struct batch *b)
 	return c->tcp.frozen || !c->tcp.filtered ? NULL : &c->tcp;
 }
 
-/* Wakes threads that wait for bytes, or for the end of the stream, in front of which pieces were.
- */
+/* Wakes threads that wait for bytes, or for the end of the stream: the pieces that the callback has
+ * judged no longer stand before them. */
 static void tell(const struct batch *b, const struct sl_tcp *t)
 {
 	if (b->as.pkts == UINT32_MAX || t->fin_rcvd || t->rx_shut || t->state == SL_TCP_CLOSED)

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""echo_both.py ADDRESS PORT: echoes streams and datagrams."""
+import select
+import socket
+import sys
+
+addr = sys.argv[1], int(sys.argv[2])
+t = socket.create_server(addr, backlog=1024)
+u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+u.bind(addr)
+p = select.epoll()
+socks = {s.fileno(): s for s in (t, u)}
+for fd in socks:
+    p.register(fd, select.EPOLLIN)
+while True:
+    for fd, _ in p.poll():
+        s = socks[fd]
+        if s is t:
+            c, _ = s.accept()
+            socks[c.fileno()] = c
+            p.register(c.fileno(), select.EPOLLIN)
+        elif s is u:
+            data, to = s.recvfrom(100)
+            s.sendto(data, to)
+        else:
+            data = s.recv(100)
+            if data:
+                s.sendall(data)
+            else:
+                p.unregister(fd)
+                del socks[fd]
+                s.close()
