@@ -24,6 +24,8 @@
 
 #define LOOK_NS 5000000
 
+bool sl_tconn_awaited;
+
 static bool opening; /* some connection has neigh_steps */
 
 void sl_opening_add(void)

@@ -29,8 +29,6 @@
 #include "stack/port.h"
 #include "stack/restart.h"
 
-bool sl_tconn_awaited;
-
 /* How long a connection may wait for its neighbour, in steps of SL_NEIGH_STEP_NS, until the kernel
  * connects, which reports a neighbour that does not answer. */
 #define NEIGH_STEPS          20 /* a call waits for the connection */
