@@ -28,26 +28,26 @@ static const char *own_path(char *text)
 	return path;
 }
 
-/* Open as long as the process is this one: each descriptor that is opened takes a number which the
- * program may just be about to get. */
+static struct sl_fd_once proc; /* /proc/self/cgroup */
+/* The group that it named; open as long as the process is this one. */
 static struct {
-	int proc, dir; /* /proc/self/cgroup and the group that it named; -1: none */
+	int dir; /* -1: none */
 	long pid;
-	char path[256]; /* the group's; a longer path is opened each time */
-} own = {-1, -1, 0, ""};
+	char path[256]; /* a longer path is opened each time */
+} own = {-1, 0, ""};
 
-static void close_own(int *fd)
+static void close_own(void)
 {
-	if (*fd >= 0)
-		sl_sys_close(*fd);
-	*fd = -1;
+	if (own.dir >= 0)
+		sl_sys_close(own.dir);
+	own.dir = -1;
 }
 
 static void open_group(const char *path)
 {
 	char name[2048 + 32];
 
-	close_own(&own.dir);
+	close_own();
 	for (unsigned i = 0; i < sl_array_len(mounts) && own.dir < 0; i++) {
 		snprintf(name, sizeof(name), "%s%s/cgroup.procs", mounts[i], path);
 		if (sl_sys(SYS_faccessat, AT_FDCWD, name, 0))
@@ -62,22 +62,19 @@ static void open_group(const char *path)
 /* The process's group. -1: it has none that the kernel tells. */
 static int find_own(void)
 {
-	long pid = sl_sys(SYS_getpid), n;
+	long pid = sl_sys(SYS_getpid);
 	char text[2048];
 	const char *path;
 
 	if (pid != own.pid) { /* a forked child has closed its parent's */
-		own.proc = sl_fd_guard(sl_fd_keep(
-			sl_sysi(SYS_openat, AT_FDCWD, "/proc/self/cgroup", O_RDONLY | O_CLOEXEC)));
 		own.dir = -1;
 		own.pid = pid;
 		own.path[0] = 0;
 	}
-	n = own.proc < 0 ? -1 : sl_sys(SYS_pread64, own.proc, text, sizeof(text) - 1, 0L);
-	text[sl_max(n, 0L)] = 0;
+	(void)sl_fd_once_read(&proc, "/proc/self/cgroup", text, sizeof(text));
 	path = own_path(text);
 	if (!path)
-		close_own(&own.dir);
+		close_own();
 	else if (strcmp(path, own.path))
 		open_group(path);
 	return own.dir;
@@ -115,8 +112,8 @@ void sl_cgroup_forget(void)
 {
 	if (!sl_trylock(&lock))
 		return;
-	close_own(&own.dir);
-	close_own(&own.proc);
+	close_own();
+	sl_fd_once_end(&proc);
 	own.pid = 0;
 	sl_unlock(&lock);
 }
