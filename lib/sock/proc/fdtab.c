@@ -24,7 +24,8 @@
 uintptr_t *sl_fdtab;
 uint32_t sl_fdtab_end;
 union sl_fdtab_own sl_fdtab_own __attribute__((aligned(SL_FDTAB_PAGE)));
-static bool wiped; /* the kernel zeroes sl_fdtab_own in a child, since map_own() succeeded */
+static bool mapped; /* the table is there; atomic */
+static bool wiped;  /* the kernel zeroes sl_fdtab_own in a child, since map_own() succeeded */
 
 /* Maps anonymous memory there: MADV_WIPEONFORK refuses a mapping of the library's file. */
 static bool map_own(void)
@@ -47,7 +48,7 @@ static int map_table(void)
 	is_mapped = map_own();
 	sl_store_release(&sl_fdtab_size, MAX_FDS);
 	sl_store_release(&wiped, is_mapped);
-	sl_store_release(&sl_fdtab_end, MAX_FDS);
+	sl_store_release(&mapped, true);
 	return 0;
 }
 
@@ -96,26 +97,37 @@ int sl_fdtab_init(void)
 	static struct sl_lock once;
 	int err;
 
-	if (sl_load_acquire(&sl_fdtab_end))
+	if (sl_load_acquire(&mapped))
 		return 0;
 	if (!sl_lock(&once))
 		return -EAGAIN;
-	err = sl_fdtab_end ? 0 : map_table();
+	err = mapped ? 0 : map_table();
 	sl_unlock(&once);
 	return err;
 }
 
+/* Before the object is there, so that a search that can meet it does not end below it. */
+static void raise_end(uint32_t to)
+{
+	uint32_t end = sl_load(&sl_fdtab_end);
+
+	while (end < to && !__atomic_compare_exchange_n(&sl_fdtab_end, &end, to, false,
+							__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
 int sl_fdtab_set(int fd, enum sl_fd_kind kind, void *obj)
 {
-	if ((uint32_t)fd >= sl_fdtab_end)
+	if (!sl_load_acquire(&mapped) || (uint32_t)fd >= MAX_FDS)
 		return -EMFILE;
+	raise_end((uint32_t)fd + 1);
 	sl_store_release(&sl_fdtab[fd], (uintptr_t)obj | kind);
 	return 0;
 }
 
 void sl_fdtab_clear(int fd)
 {
-	if ((uint32_t)fd < sl_fdtab_end)
+	if ((uint32_t)fd < sl_load(&sl_fdtab_end))
 		sl_store_release(&sl_fdtab[fd], 0);
 }
 
