@@ -8,8 +8,10 @@
 #include <linux/types.h>
 
 #include "meta.h"
+#include "policy.h"
+#include "vxlan.h"
 
-#define SL_STEER_ABI 9
+#define SL_STEER_ABI 10
 
 #define SL_MAX_FLOWS      262144 /* most entries of `flows` and `endpoints` (SLUICE_MAX_FLOWS) */
 #define SL_MAX_LOCALS     4096
@@ -17,8 +19,6 @@
 #define SL_GROUP_TARGETS  64
 #define SL_GROUP_NARROWED 16
 #define SL_MAX_PICKED     65536 /* entries of `picked` at the most flows */
-#define SL_MAX_RULES      256
-#define SL_MAX_PACES      64
 #define SL_MAX_XSKS       4096   /* lanes * RX queues */
 #define SL_MAX_PORTS      131072 /* entries of `ports` */
 #define SL_MAX_STRAYS     1024   /* entries of `strays` */
@@ -35,7 +35,8 @@ struct sl_flow_key {
 	__u16 remote_port;
 	__u8 proto; /* IPPROTO_UDP or IPPROTO_TCP */
 	__u8 pad[3];
-	__u32 vlan; /* 0: untagged; VID | SL_VLAN_AD of the inner tag; outer tag << 16 */
+	__u32 vlan; /* 0: untagged; VID | SL_VLAN_AD of the inner tag; outer tag << 16; or the VNI
+		       as SL_VXLAN_TAG() */
 };
 
 /* `endpoints`: local endpoint of an unconnected socket, or a multicast group and port. Wildcard:
@@ -54,7 +55,7 @@ struct sl_endpoint_key {
 #define SL_CLAIM_PASS  (1u << 2) /* the flow is the kernel's, though its endpoint is claimed */
 #define SL_CLAIM_AWAY  (1u << 3) /* target of a TCP group that gets no new connection */
 
-/* Number of the VLAN device that a claim is for, given out by the claiming process or
+/* Number of the VLAN or VXLAN device that a claim is for, given out by the claiming process or
  * by the daemon for all of its processes; 0: none. */
 #define SL_MAX_VLANS         64
 #define SL_CLAIM_VLAN(nr)    ((__u32)(nr) << 26)
@@ -69,26 +70,6 @@ struct sl_claim {
 	__u32 pid;   /* of the claiming process: tells targets of a group apart */
 };
 
-/* Bits of a packet that a claim may be narrowed by: the DSCP, and the flow label of IPv6. */
-struct sl_marks {
-	union {
-		struct {
-			__u32 label : 20;
-			__u32 dscp : 6;
-			__u32 v4 : 1; /* the packet is of IPv4, which has no label */
-			__u32 unused : 5;
-		};
-		__u32 word;
-	};
-};
-#define SL_MARKS_DSCP(n) ((__u32)(n) << 20)
-#define SL_MARKS_LABEL   0xfffffu
-#define SL_MARKS_V4      (1u << 26)
-/* The claim is for packets with these marks where the mask has ones: all of them if it has none.
- * Where it has bits of the label it has v4, too. */
-struct sl_narrow {
-	struct sl_marks marks, mask;
-};
 struct sl_narrowed {
 	struct sl_marks marks, mask;
 	__u32 alike; /* from this target on so many are narrowed alike */
@@ -120,6 +101,8 @@ struct sl_group {
 #define SL_L4_PORT_FLOW     (1u << 0)
 #define SL_L4_PORT_ENDPOINT (1u << 1)
 #define SL_L4_PORT_WILDCARD (1u << 2)
+#define SL_L4_PORT_CLAIMED  (SL_L4_PORT_FLOW | SL_L4_PORT_ENDPOINT | SL_L4_PORT_WILDCARD)
+#define SL_L4_PORT_VXLAN    (1u << 3) /* UDP: a VXLAN device receives there (`vxlans`) */
 #define SL_L4_PORT_BITS     0xffu
 #define SL_L4_PORT_GEN      0x100u /* added to the word to raise its generation */
 
@@ -165,55 +148,6 @@ struct sl_port_config {
 	__u64 vlans_left; /* by number: packets of that VLAN device pass, even if claimed */
 };
 
-/* `rules`: the policy in order, first match wins; mmapable. Entry 0.. SL_MAX_RULES-1; an entry
- * with action SL_RULE_NONE is skipped. */
-enum sl_rule_action { SL_RULE_NONE, SL_RULE_SLUICE, SL_RULE_OS };
-#define SL_ROLE_TCP_SERVER   (1u << 0)
-#define SL_ROLE_TCP_CLIENT   (1u << 1)
-#define SL_ROLE_UDP_SENDER   (1u << 2)
-#define SL_ROLE_UDP_RECEIVER (1u << 3)
-#define SL_ROLE_UDP_CONNECT  (1u << 4)
-
-/* A side of a rule. prefix_len counts the bits of 128 (IPv4 /24 is 120), 0 matches all. */
-struct sl_rule_end {
-	__u8 addr[16];
-	__u32 prefix_len;
-	__u16 port_min; /* 0-65535: all */
-	__u16 port_max;
-};
-
-struct sl_rule {
-	__u32 action;              /* enum sl_rule_action */
-	__u32 roles;               /* SL_ROLE_* bits */
-	struct sl_rule_end first;  /* as written first: remote of clients, senders and connects,
-				      local of servers and receivers */
-	struct sl_rule_end second; /* local, for the four-part roles */
-	char program[32];          /* target program, a glob; empty: any */
-	char app_id[32];           /* application id; empty: any */
-	__u32 line;                /* line of the configuration file, 0: set at run time */
-	__u32 hits;                /* decisions it made, counted by user space */
-	struct sl_narrow narrow;   /* SL_RULE_SLUICE: only such packets are claimed */
-	__u32 vni;                 /* of the VXLAN device, with SL_RULE_VNI */
-	__u32 match;               /* SL_RULE_VNI */
-};
-#define SL_RULE_VNI (1u << 0) /* the rule is for VXLAN devices with that VNI alone */
-
-/* `rules` has one entry more at its end, whose `line` field is a generation. Every writer of ours
- * raises it; bpftool need not. */
-
-/* `paces`: rates that the administrator gives to destinations; mmapable. The entry with address and
- * port decides, else that with the address (the longest prefix first), else that with the port,
- * else that with neither. Each socket that sends there is held to the rate. User space reads it. */
-struct sl_pace_rule {
-	__u8 addr[16];
-	__u32 prefix_len; /* bits of 128 (IPv4 /24 is 120); 0: any address */
-	__u16 port;       /* 0: any */
-	__u16 pad;
-	__u64 rate_kbps; /* 0: the entry is not used */
-	__u32 burst_bytes;
-	__u32 line; /* line of the configuration file, 0: set at run time */
-};
-
 /* `counters`: one entry, per CPU. */
 struct sl_counters {
 	__u64 pass_not_ip;      /* not IPv4 or IPv6, or more than two VLAN tags */
@@ -241,9 +175,6 @@ _Static_assert(sizeof(struct sl_flow_key) == 44, "map ABI");
 _Static_assert(sizeof(struct sl_endpoint_key) == 24, "map ABI");
 _Static_assert(sizeof(struct sl_claim) == 20, "map ABI");
 _Static_assert(sizeof(struct sl_port_config) == 40, "map ABI");
-_Static_assert(sizeof(struct sl_rule) == 144, "map ABI");
-_Static_assert(sizeof(struct sl_narrow) == 8, "map ABI");
-_Static_assert(sizeof(struct sl_pace_rule) == 40, "map ABI");
 _Static_assert(sizeof(struct sl_stray) == 88, "map ABI");
 #endif
 

@@ -117,17 +117,29 @@ static void check_steps(int fd, unsigned most)
 	assert_in_range(info.verified_insns, 1, most);
 }
 
-static void test_xdp(void **state)
+static void check_xdp(bool vxlan, unsigned steps)
 {
 	static char log[16384];
 	struct steer *s = steer__open();
 	int fd;
 
 	assert_non_null(s);
+	s->rodata->has_vxlan = vxlan;
 	load_with_figures(s->obj, "steer", log, sizeof(log), &fd);
-	check_steps(fd, 9000);
+	check_steps(fd, steps);
 	check_stack(fd, log);
 	steer__destroy(s);
+}
+
+static void test_xdp(void **state)
+{
+	check_xdp(false, 9000);
+}
+
+/* Only a process that opens a VXLAN device waits for these. */
+static void test_xdp_with_vxlan(void **state)
+{
+	check_xdp(true, 11000);
 }
 
 static void test_skb(void **state)
@@ -147,6 +159,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_xdp),
+		cmocka_unit_test(test_xdp_with_vxlan),
 		cmocka_unit_test(test_skb),
 	};
 

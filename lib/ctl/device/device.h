@@ -39,6 +39,7 @@ enum sl_map {
 	SL_MAP_PICKED,
 	SL_MAP_STRAYS,
 	SL_MAP_PACES,
+	SL_MAP_VXLANS,
 	SL_MAP_COUNT
 };
 

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Takes packets of claimed flows out of VXLAN (RFC 7348).
+ *
+ * Theory of operation: a VXLAN device receives on a UDP port of the host, and the word of `ports`
+ * says so. steer_vxlan() checks the outer headers as the kernel would and looks at the port of the
+ * inner packet: one without a claim passes as it came. For the others the frame is made to begin
+ * behind the outer headers, and is steered like any other; the VNI stands in the place of a VLAN
+ * tag. A packet that has no claim after all gets its outer headers back, which still lie in front of
+ * it. Whatever is unusual (options, fragments, flags, a tag) passes: the VXLAN device gets it. */
+#ifndef SL_VXLAN_BPF_H
+#define SL_VXLAN_BPF_H
+
+#include "find.bpf.h"
+#include "martian.bpf.h"
+#include "recent.bpf.h"
+#include "vxlan.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SL_MAX_VXLANS);
+	__type(key, struct sl_vxlan_key);
+	__type(value, struct sl_vxlan);
+} vxlans SEC(".maps");
+
+#ifndef SL_SKB
+
+/* 0: no VXLAN device may be opened, and the verifier need not look at what follows. Set before the
+ * program is loaded. */
+const volatile __u8 has_vxlan = 1;
+
+#define SL_VXLAN_FLAGS 0x08000000 /* the VNI is there, and nothing else */
+#define SL_CE          3
+
+struct sl_vxlan_outer {
+	struct ethhdr eth;
+	struct iphdr ip;
+	struct udphdr udp;
+	__be32 flags, vni;
+	struct ethhdr inner;
+} __attribute__((packed));
+_Static_assert(sizeof(struct sl_vxlan_outer) == SL_VXLAN_BYTES + ETH_HLEN, "no gaps");
+#define SL_VXLAN_L3 ((__u32)sizeof(struct sl_vxlan_outer)) /* of the inner packet, in the frame */
+
+static __always_inline __u32 sl_fold(__u64 sum)
+{
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16);
+}
+
+/* The form of the outer headers. */
+static __always_inline int vxlan_is_plain(const struct sl_view *p, const struct sl_vxlan_outer *o)
+{
+	const __u16 *w = (const __u16 *)((const __u8 *)o + ETH_HLEN);
+	__u32 bytes = bpf_ntohs(o->ip.tot_len), sum = 0;
+
+#pragma unroll
+	for (int i = 0; i < 10; i++)
+		sum += w[i];
+	if (o->ip.ihl != 5 || sl_fold(sum) != 0xffff || bpf_ntohs(o->udp.len) + 20 != bytes)
+		return 0;
+	if (bytes > 0x3fff || p->data + ETH_HLEN + bytes > p->data_end)
+		return 0;
+	return o->flags == bpf_htonl(SL_VXLAN_FLAGS) && !(o->vni & bpf_htonl(0xff));
+}
+
+static __always_inline int is_of_host(const struct sl_vxlan_outer *o, int src)
+{
+	struct sl_local_key key = {};
+
+	key.addr[10] = key.addr[11] = 0xff;
+	__builtin_memcpy(key.addr + 12, src ? &o->ip.saddr : &o->ip.daddr, 4);
+	return !!bpf_map_lookup_elem(&locals, &key);
+}
+
+/* True: the kernel's rp_filter admits the source. */
+static __always_inline int vxlan_has_way_back(struct xdp_md *ctx, const struct sl_vxlan_outer *o,
+					      __u32 flags)
+{
+	struct bpf_fib_lookup fib = {
+		.family = 2, /* AF_INET */
+		.ifindex = ctx->ingress_ifindex,
+		.ipv4_src = o->ip.daddr,
+		.ipv4_dst = o->ip.saddr,
+	};
+	long err;
+
+	if (!(flags & (SL_VXLAN_STRICT | SL_VXLAN_LOOSE)))
+		return 1;
+	err = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
+	if (err != BPF_FIB_LKUP_RET_SUCCESS && err != BPF_FIB_LKUP_RET_NO_NEIGH)
+		return 0;
+	return !(flags & SL_VXLAN_STRICT) || fib.ifindex == ctx->ingress_ifindex;
+}
+
+/* The ends of the outer packet: the source was found to be no impossible one before. */
+static __always_inline int vxlan_is_for(struct xdp_md *ctx, const struct sl_vxlan_outer *o,
+					const struct sl_vxlan *v)
+{
+	if (o->ip.daddr != *(const __be32 *)(v->local + 12) &&
+	    (*(const __be32 *)(v->local + 12) || !is_of_host(o, 0)))
+		return 0;
+	if (o->ip.saddr == *(const __be32 *)(v->remote + 12))
+		return 1;
+	return !is_of_host(o, 1) && vxlan_has_way_back(ctx, o, v->flags);
+}
+
+/* The stations of the inner frame. A frame from the device's own address has gone in a circle. */
+static __always_inline int vxlan_is_to(const struct sl_vxlan_outer *o, const struct sl_vxlan *v,
+				       int udp)
+{
+	const __u16 *to = (const __u16 *)o->inner.h_dest, *from = (const __u16 *)o->inner.h_source;
+
+	if (!((from[0] ^ v->mac[0]) | (from[1] ^ v->mac[1]) | (from[2] ^ v->mac[2])))
+		return 0;
+	if (!((to[0] ^ v->mac[0]) | (to[1] ^ v->mac[1]) | (to[2] ^ v->mac[2])))
+		return 1;
+	return udp && o->inner.h_dest[0] & 1;
+}
+
+/* The outer checksum. The receiver checks the inner one, so the sum of what that covers is known,
+ * also while the sender's kernel left it unfinished. n: bytes of the inner IP header; pseudo: sum of
+ * the inner pseudo-header. */
+static __always_inline int vxlan_sum_is_good(const struct sl_vxlan_outer *o, __s64 heads,
+					     __u64 pseudo)
+{
+	__u64 sum = (__u32)heads;
+
+	if (!o->udp.check)
+		return 1;
+	sum += (__u64)(__u16)~o->ip.check + bpf_htons(IPPROTO_UDP) + o->udp.len;
+	return heads >= 0 && sl_fold(sum + (__u16)~sl_fold(pseudo)) == 0xffff;
+}
+
+#define SL_VXLAN_SUMMED 24 /* the outer sum begins here, at the IP header's own, which is taken off */
+
+/* Takes a mark of congestion over from the outer header (RFC 6040 4.2). Nonzero: the kernel decides,
+ * since the inner packet bears no marks, or the outer one is ECT(1). */
+static __always_inline int vxlan_mark4(struct iphdr *ip, __u32 outer)
+{
+	__u32 more = SL_CE - (ip->tos & SL_CE);
+
+	if (outer != SL_CE || more == SL_CE)
+		return -1;
+	ip->check = sl_fold((__u64)ip->check + (__u16)~bpf_htons(more));
+	ip->tos |= SL_CE;
+	return 0;
+}
+
+/* The outer checksum stays right, in case that the packet passes after all. */
+static __always_inline int vxlan_mark6(struct ipv6hdr *ip, struct sl_vxlan_outer *o)
+{
+	__u8 *class = (__u8 *)ip + 1;
+	__u32 more = (SL_CE << 4) - (*class & SL_CE << 4);
+
+	if ((o->ip.tos & SL_CE) != SL_CE || more == SL_CE << 4)
+		return -1;
+	*class |= SL_CE << 4;
+	if (o->udp.check)
+		o->udp.check = sl_fold((__u64)o->udp.check + (__u16)~bpf_htons(more));
+	return 0;
+}
+
+/* Finds the inner transport header, whose offset in the frame is returned; 0: the packet is the
+ * kernel's. Sets p as for the frame that begins behind the outer headers. */
+static __always_inline __u32 vxlan_inner4(struct sl_view *p, const struct sl_vxlan_outer *o)
+{
+	struct iphdr *ip = sl_at(p, SL_VXLAN_L3, sizeof(*ip));
+	__u32 left = bpf_ntohs(o->udp.len) - 8 - 8 - ETH_HLEN;
+	__u64 pseudo;
+
+	if (!ip || ip->version != 4 || ip->ihl != 5 || ip->frag_off & bpf_htons(0x3fff) ||
+	    bpf_ntohs(ip->tot_len) != left)
+		return 0;
+	p->v6 = 0;
+	p->proto = ip->protocol;
+	pseudo = (__u64)ip->saddr + ip->daddr + bpf_htons(ip->protocol) + bpf_htons(left - 20);
+	if (!vxlan_sum_is_good(o, o->udp.check ? bpf_csum_diff(0, 0, p->data + SL_VXLAN_SUMMED, 60,
+							       0)
+					       : 0,
+			       pseudo))
+		return 0;
+	if (o->ip.tos & 1 && vxlan_mark4(ip, o->ip.tos & 3))
+		return 0;
+	return SL_VXLAN_L3 + 20;
+}
+
+static __always_inline __u32 vxlan_inner6(struct sl_view *p, struct sl_vxlan_outer *o)
+{
+	struct ipv6hdr *ip = sl_at(p, SL_VXLAN_L3, sizeof(*ip));
+	__u32 left = bpf_ntohs(o->udp.len) - 8 - 8 - ETH_HLEN;
+	__u64 pseudo;
+
+	if (!ip || ip->version != 6 || bpf_ntohs(ip->payload_len) + 40 != left)
+		return 0;
+	p->v6 = 1;
+	p->proto = ip->nexthdr;
+	pseudo = (__u32)bpf_csum_diff(0, 0, (void *)&ip->saddr, 32, 0);
+	pseudo += bpf_htons(ip->nexthdr) + ip->payload_len;
+	if (!vxlan_sum_is_good(o, o->udp.check ? bpf_csum_diff(0, 0, p->data + SL_VXLAN_SUMMED, 80,
+							       0)
+					       : 0,
+			       pseudo))
+		return 0;
+	if (o->ip.tos & 1 && vxlan_mark6(ip, o))
+		return 0;
+	return SL_VXLAN_L3 + 40;
+}
+
+/* Opens a packet that the outer headers and the inner port allow to be ours: the frame begins with
+ * the inner frame then. Returns its tag with the offset of the inner transport header from the inner
+ * frame's start above; 0: the packet is the kernel's, and is as it came. A global function, as
+ * pick(). */
+__noinline __u64 vxlan_open(struct xdp_md *ctx)
+{
+	struct sl_view p = sl_view(ctx);
+	void *meta = (void *)(long)ctx->data_meta;
+	struct sl_vxlan_outer *o = sl_at(&p, 0, sizeof(*o));
+	struct sl_vxlan_key key = {};
+	struct sl_vxlan *v;
+	struct udphdr *l4;
+	__u64 *word, tag;
+	__u32 at;
+
+	/* (The driver must carry a record in front of the frame: one in it would overwrite the
+	 * outer headers.) */
+	if (!has_vxlan || !o || meta < p.data || meta > p.data || !vxlan_is_plain(&p, o))
+		return 0;
+	key.vni = bpf_ntohl(o->vni) >> 8;
+	key.port = bpf_ntohs(o->udp.dest);
+	v = bpf_map_lookup_elem(&vxlans, &key);
+	if (!v || !vxlan_is_for(ctx, o, v))
+		return 0;
+	at = o->inner.h_proto == bpf_htons(ETH_P_IP)     ? vxlan_inner4(&p, o)
+	     : o->inner.h_proto == bpf_htons(ETH_P_IPV6) ? vxlan_inner6(&p, o)
+							 : 0;
+	if (!at || (p.proto != IPPROTO_UDP && p.proto != IPPROTO_TCP) ||
+	    !vxlan_is_to(o, v, p.proto == IPPROTO_UDP))
+		return 0;
+	l4 = sl_at(&p, at, p.proto == IPPROTO_TCP ? sizeof(struct tcphdr) : sizeof(*l4));
+	if (!l4 || (p.proto == IPPROTO_UDP && !l4->check && o->udp.check))
+		return 0;
+	at -= SL_VXLAN_BYTES;
+	tag = v->tag | (__u64)at << 32 | (__u64)p.proto << 40 | (__u64)p.v6 << 48;
+	key.vni = bpf_ntohs(l4->dest) + (p.proto == IPPROTO_TCP ? 65536 : 0);
+	word = bpf_map_lookup_elem(&ports, &key.vni);
+	if (!word || !(*word & SL_L4_PORT_CLAIMED) || bpf_xdp_adjust_head(ctx, SL_VXLAN_BYTES))
+		return 0;
+	return tag;
+}
+
+#endif
+#endif

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The steering program takes packets of claimed flows out of VXLAN, and lets all others pass as they
+ * came. The sums are made from the whole packet here, unlike the program's. */
+#include "rig.h"
+
+#define VNI   0xabc123
+#define VPORT 4789
+
+static const uint8_t vx_mac[6] = {2, 0, 0, 0, 1, 1}, far_mac[6] = {2, 0, 0, 0, 1, 2};
+static const char *const I4 = "192.168.7.1", *const I6 = "fd07::1";
+
+static uint16_t fold(uint32_t sum)
+{
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)sum;
+}
+
+static uint32_t add(uint32_t sum, const uint8_t *p, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		sum += (uint32_t)p[i] << (i % 2 ? 0 : 8);
+	return sum;
+}
+
+static void store16(uint8_t *p, uint16_t v)
+{
+	p[0] = (uint8_t)(v >> 8);
+	p[1] = (uint8_t)v;
+}
+
+/* Lengths and checksums of the IP packet at l3, which ends with the frame; wants_sum: of UDP or TCP,
+ * too. */
+static void finish(struct frame *f, unsigned l3, unsigned l4, bool wants_sum)
+{
+	bool v6 = f->b[l3] >> 4 == 6;
+	uint8_t *ip = f->b + l3, *t = f->b + l4;
+	unsigned n = f->len - l4, proto = ip[v6 ? 6 : 9], at = proto == IPPROTO_UDP ? 6 : 16;
+	uint32_t sum = proto + n;
+
+	if (v6) {
+		store16(ip + 4, (uint16_t)(f->len - l3 - 40));
+	} else {
+		store16(ip + 2, (uint16_t)(f->len - l3));
+		store16(ip + 10, 0);
+		store16(ip + 10, (uint16_t)~fold(add(0, ip, 20)));
+	}
+	if (proto == IPPROTO_UDP)
+		store16(t + 4, (uint16_t)n);
+	store16(t + at, 0);
+	sum = v6 ? add(sum, ip + 8, 32) : add(sum, ip + 12, 8);
+	if (wants_sum)
+		store16(t + at, (uint16_t)~fold(add(sum, t, n)));
+}
+
+/* The inner frame in its outer headers. */
+static struct frame wrap(const struct frame *inner, uint32_t vni, bool wants_sum)
+{
+	uint32_t w[2] = {htonl(0x08000000), htonl(vni << 8)};
+	struct frame f;
+
+	eth(&f);
+	ip4(&f, A4, IPPROTO_UDP, NULL, 0);
+	f.l4 = f.len;
+	put16(&f, 33333);
+	put16(&f, VPORT);
+	put16(&f, 0);
+	put16(&f, 0);
+	put(&f, w, sizeof(w));
+	put(&f, inner->b, inner->len);
+	finish(&f, f.l3, f.l4, wants_sum);
+	return f;
+}
+
+static struct frame inner_of(struct frame f, bool wants_sum)
+{
+	memcpy(f.b, vx_mac, 6);
+	memcpy(f.b + 6, far_mac, 6);
+	finish(&f, f.l3, f.l4, wants_sum);
+	return f;
+}
+
+static struct frame inner_tcp(void)
+{
+	struct frame f;
+
+	eth(&f);
+	ip4(&f, I4, IPPROTO_TCP, NULL, 0);
+	tcp(&f, SPORT, DPORT);
+	return inner_of(f, true);
+}
+
+static void claim(const char *local, uint8_t proto, uint32_t flags, uint32_t slot)
+{
+	struct sl_claim c = claim_of(slot);
+
+	c.flags = SL_CLAIM_VLAN(5) | flags;
+	add_endpoint(local, DPORT, proto, SL_VXLAN_TAG(VNI), &c);
+}
+
+static void device(uint32_t flags)
+{
+	struct sl_vxlan_key key = {.vni = VNI, .port = VPORT};
+	struct sl_vxlan v = {.tag = SL_VXLAN_TAG(VNI), .flags = flags};
+
+	memcpy(v.mac, vx_mac, 6);
+	addr(v.local, A4);
+	addr(v.remote, B4);
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.vxlans), &key, &v, 0), 0);
+	set_bit(IPPROTO_UDP, VPORT, SL_L4_PORT_VXLAN);
+}
+
+/* Runs the outer frame: the inner one must come out, for that slot. */
+static void assert_opened_(const struct frame *outer, const struct frame *inner, uint32_t slot,
+			   int line)
+{
+	struct xdp_md in = {.data_end = outer->len, .ingress_ifindex = 1}, out = {0};
+	uint8_t data[1024];
+	struct sl_meta m;
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = outer->b, .data_size_in = outer->len,
+		    .data_out = data, .data_size_out = sizeof(data), .ctx_in = &in,
+		    .ctx_size_in = sizeof(in), .ctx_out = &out, .ctx_size_out = sizeof(out),
+		    .repeat = 1);
+
+	assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(skel->progs.steer), &opts), 0);
+	if (opts.retval != XDP_REDIRECT || opts.data_size_out != sizeof(m) + inner->len ||
+	    memcmp(data + sizeof(m), inner->b, inner->len))
+		fail_msg("line %d: verdict %u, %u bytes", line, opts.retval, opts.data_size_out);
+	memcpy(&m, data, sizeof(m));
+	if (m.magic != SL_META_MAGIC || m.slot != slot || m.gen != slot + 100 ||
+	    m.l3 != inner->l3 || m.l4 != inner->l4 || SL_META_VLAN_NR(m.flags) != 5)
+		fail_msg("line %d: wrong record: slot %u l3 %u l4 %u", line, m.slot, m.l3, m.l4);
+}
+#define assert_opened(f, inner, slot) assert_opened_((f), (inner), (slot), __LINE__)
+
+static void test_claimed(void **state)
+{
+	struct frame in[] = {inner_of(udp4(I4, SPORT, DPORT), true), inner_tcp(),
+			     inner_of(udp6(I6, SPORT, DPORT), true)};
+
+	device(0);
+	claim(I4, IPPROTO_UDP, 0, 1);
+	claim(I4, IPPROTO_TCP, 0, 2);
+	claim(I6, IPPROTO_UDP, 0, 3);
+	for (unsigned i = 0; i < 3; i++)
+		for (unsigned sum = 0; sum < 2; sum++) {
+			struct frame f = wrap(&in[i], VNI, sum);
+
+			assert_opened(&f, &in[i], i + 1);
+		}
+}
+
+static void test_group(void **state)
+{
+	struct frame in = inner_of(udp4(I4, SPORT, DPORT), true), f = wrap(&in, VNI, true);
+	struct sl_group g = {.count = 1, .open = 1, .target[0] = claim_of(7)};
+	uint32_t index = 3;
+
+	device(0);
+	g.target[0].flags = SL_CLAIM_VLAN(5);
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.groups), &index, &g, 0), 0);
+	claim(I4, IPPROTO_UDP, SL_CLAIM_GROUP, index);
+	assert_opened(&f, &in, 7);
+	g.open = 0; /* nobody takes it */
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.groups), &index, &g, 0), 0);
+	assert_int_equal(run(&f).verdict, XDP_PASS);
+}
+
+static void test_unclaimed(void **state)
+{
+	struct frame in = inner_of(udp4(I4, SPORT, DPORT), true), other, f;
+
+	device(0);
+	f = wrap(&in, VNI, true);
+	assert_pass(&f, pass_miss); /* nobody has the port */
+	claim("192.168.7.9", IPPROTO_UDP, 0, 1);
+	assert_int_equal(run(&f).verdict, XDP_PASS); /* another address has: it comes back whole */
+	claim(I4, IPPROTO_UDP, 0, 1);
+	assert_opened(&f, &in, 1);
+	f = wrap(&in, VNI ^ 1, true);
+	assert_pass(&f, pass_miss);
+	other = in;
+	other.b[5] ^= 4; /* another station's */
+	f = wrap(&other, VNI, true);
+	assert_pass(&f, pass_miss);
+	other = in;
+	memcpy(other.b + 6, vx_mac, 6); /* our own, in a circle */
+	f = wrap(&other, VNI, true);
+	assert_pass(&f, pass_miss);
+	other = inner_of(udp4(I4, SPORT, DPORT), false); /* no sum to rely on */
+	f = wrap(&other, VNI, true);
+	assert_pass(&f, pass_miss);
+	f = wrap(&other, VNI, false);
+	assert_opened(&f, &other, 1);
+}
+
+/* Each byte of the headers that is wrong makes the packet the kernel's. */
+static void test_forged(void **state)
+{
+	struct frame in = inner_of(udp4(I4, SPORT, DPORT), true), good = wrap(&in, VNI, true), f;
+
+	device(0);
+	claim(I4, IPPROTO_UDP, 0, 1);
+	for (unsigned at = 14; at < 50 + 14 + 20; at++) {
+		if (at >= 76 && at < 80) /* of these the receiver's check of the inner sum tells */
+			continue;
+		f = good;
+		f.b[at] ^= 0x40;
+		if (run(&f).verdict != XDP_PASS)
+			fail_msg("byte %u", at);
+	}
+	assert_opened(&good, &in, 1);
+	f = good;
+	f.b[26] = 10, f.b[29] = 1; /* from an address of this host */
+	local(A4);
+	finish(&f, f.l3, f.l4, true);
+	assert_pass(&f, pass_miss);
+}
+
+static void test_truncated_at_each_byte(void **state)
+{
+	struct frame in = inner_tcp(), good = wrap(&in, VNI, true);
+
+	device(0);
+	claim(I4, IPPROTO_TCP, 0, 1);
+	for (unsigned n = 14; n < good.len; n++) {
+		struct frame f = good;
+
+		f.len = n;
+		assert_int_equal(run(&f).verdict, XDP_PASS);
+	}
+}
+
+/* RFC 6040: the kernel's ip_tunnel does the same. */
+static void test_congestion(void **state)
+{
+	struct frame in = inner_of(udp4(I4, SPORT, DPORT), true), marked, f;
+
+	device(0);
+	claim(I4, IPPROTO_UDP, 0, 1);
+	f = wrap(&in, VNI, true);
+	f.b[15] |= 3;
+	finish(&f, f.l3, f.l4, true);
+	assert_pass(&f, pass_miss); /* the inner one knows no marks: the kernel drops it */
+	in.b[15] |= 2;
+	in = inner_of(in, true);
+	marked = in;
+	marked.b[15] |= 3;
+	marked = inner_of(marked, true);
+	f = wrap(&in, VNI, true);
+	f.b[15] |= 3;
+	finish(&f, f.l3, f.l4, true);
+	assert_opened(&f, &marked, 1);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup(name, clear)
+	static const struct CMUnitTest tests[] = {
+		T(test_claimed),   T(test_group),		 T(test_unclaimed), T(test_forged),
+		T(test_congestion), T(test_truncated_at_each_byte),
+	};
+
+	if (!may_load())
+		return 77;
+	return cmocka_run_group_tests(tests, load, unload);
+}
