@@ -8,7 +8,7 @@
 #include <linux/types.h>
 
 #include "meta.h"
-#include "policy.h"
+#include "rules_abi.h"
 #include "vxlan.h"
 
 #define SL_STEER_ABI 10
@@ -18,7 +18,7 @@
 #define SL_MAX_GROUPS     1024
 #define SL_GROUP_TARGETS  64
 #define SL_GROUP_NARROWED 16
-#define SL_MAX_PICKED     65536 /* entries of `picked` at the most flows */
+#define SL_MAX_PICKED     65536  /* entries of `picked` at the most flows */
 #define SL_MAX_XSKS       4096   /* lanes * RX queues */
 #define SL_MAX_PORTS      131072 /* entries of `ports` */
 #define SL_MAX_STRAYS     1024   /* entries of `strays` */

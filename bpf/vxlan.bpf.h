@@ -5,8 +5,9 @@
  * says so. steer_vxlan() checks the outer headers as the kernel would and looks at the port of the
  * inner packet: one without a claim passes as it came. For the others the frame is made to begin
  * behind the outer headers, and is steered like any other; the VNI stands in the place of a VLAN
- * tag. A packet that has no claim after all gets its outer headers back, which still lie in front of
- * it. Whatever is unusual (options, fragments, flags, a tag) passes: the VXLAN device gets it. */
+ * tag. A packet that has no claim after all gets its outer headers back, which still lie in front
+ * of it. Whatever is unusual (options, fragments, flags, a tag) passes: the VXLAN device gets it.
+ */
 #ifndef SL_VXLAN_BPF_H
 #define SL_VXLAN_BPF_H
 
@@ -14,6 +15,7 @@
 #include "martian.bpf.h"
 #include "recent.bpf.h"
 #include "vxlan.h"
+#include "vxlan_mark.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -29,25 +31,8 @@ struct {
 const volatile __u8 has_vxlan = 1;
 
 #define SL_VXLAN_FLAGS 0x08000000 /* the VNI is there, and nothing else */
-#define SL_CE          3
 
-struct sl_vxlan_outer {
-	struct ethhdr eth;
-	struct iphdr ip;
-	struct udphdr udp;
-	__be32 flags, vni;
-	struct ethhdr inner;
-} __attribute__((packed));
-_Static_assert(sizeof(struct sl_vxlan_outer) == SL_VXLAN_BYTES + ETH_HLEN, "no gaps");
 #define SL_VXLAN_L3 ((__u32)sizeof(struct sl_vxlan_outer)) /* of the inner packet, in the frame */
-
-static __always_inline __u32 sl_fold(__u64 sum)
-{
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (sum & 0xffff) + (sum >> 16);
-}
 
 /* The form of the outer headers. */
 static __always_inline int vxlan_is_plain(const struct sl_view *p, const struct sl_vxlan_outer *o)
@@ -120,8 +105,8 @@ static __always_inline int vxlan_is_to(const struct sl_vxlan_outer *o, const str
 }
 
 /* The outer checksum. The receiver checks the inner one, so the sum of what that covers is known,
- * also while the sender's kernel left it unfinished. n: bytes of the inner IP header; pseudo: sum of
- * the inner pseudo-header. */
+ * also while the sender's kernel left it unfinished. n: bytes of the inner IP header; pseudo: sum
+ * of the inner pseudo-header. */
 static __always_inline int vxlan_sum_is_good(const struct sl_vxlan_outer *o, __s64 heads,
 					     __u64 pseudo)
 {
@@ -133,34 +118,8 @@ static __always_inline int vxlan_sum_is_good(const struct sl_vxlan_outer *o, __s
 	return heads >= 0 && sl_fold(sum + (__u16)~sl_fold(pseudo)) == 0xffff;
 }
 
-#define SL_VXLAN_SUMMED 24 /* the outer sum begins here, at the IP header's own, which is taken off */
-
-/* Takes a mark of congestion over from the outer header (RFC 6040 4.2). Nonzero: the kernel decides,
- * since the inner packet bears no marks, or the outer one is ECT(1). */
-static __always_inline int vxlan_mark4(struct iphdr *ip, __u32 outer)
-{
-	__u32 more = SL_CE - (ip->tos & SL_CE);
-
-	if (outer != SL_CE || more == SL_CE)
-		return -1;
-	ip->check = sl_fold((__u64)ip->check + (__u16)~bpf_htons(more));
-	ip->tos |= SL_CE;
-	return 0;
-}
-
-/* The outer checksum stays right, in case that the packet passes after all. */
-static __always_inline int vxlan_mark6(struct ipv6hdr *ip, struct sl_vxlan_outer *o)
-{
-	__u8 *class = (__u8 *)ip + 1;
-	__u32 more = (SL_CE << 4) - (*class & SL_CE << 4);
-
-	if ((o->ip.tos & SL_CE) != SL_CE || more == SL_CE << 4)
-		return -1;
-	*class |= SL_CE << 4;
-	if (o->udp.check)
-		o->udp.check = sl_fold((__u64)o->udp.check + (__u16)~bpf_htons(more));
-	return 0;
-}
+#define SL_VXLAN_SUMMED                                                                            \
+	24 /* the outer sum begins here, at the IP header's own, which is taken off */
 
 /* Finds the inner transport header, whose offset in the frame is returned; 0: the packet is the
  * kernel's. Sets p as for the frame that begins behind the outer headers. */
@@ -176,10 +135,9 @@ static __always_inline __u32 vxlan_inner4(struct sl_view *p, const struct sl_vxl
 	p->v6 = 0;
 	p->proto = ip->protocol;
 	pseudo = (__u64)ip->saddr + ip->daddr + bpf_htons(ip->protocol) + bpf_htons(left - 20);
-	if (!vxlan_sum_is_good(o, o->udp.check ? bpf_csum_diff(0, 0, p->data + SL_VXLAN_SUMMED, 60,
-							       0)
-					       : 0,
-			       pseudo))
+	if (!vxlan_sum_is_good(
+		    o, o->udp.check ? bpf_csum_diff(0, 0, p->data + SL_VXLAN_SUMMED, 60, 0) : 0,
+		    pseudo))
 		return 0;
 	if (o->ip.tos & 1 && vxlan_mark4(ip, o->ip.tos & 3))
 		return 0;
@@ -198,10 +156,9 @@ static __always_inline __u32 vxlan_inner6(struct sl_view *p, struct sl_vxlan_out
 	p->proto = ip->nexthdr;
 	pseudo = (__u32)bpf_csum_diff(0, 0, (void *)&ip->saddr, 32, 0);
 	pseudo += bpf_htons(ip->nexthdr) + ip->payload_len;
-	if (!vxlan_sum_is_good(o, o->udp.check ? bpf_csum_diff(0, 0, p->data + SL_VXLAN_SUMMED, 80,
-							       0)
-					       : 0,
-			       pseudo))
+	if (!vxlan_sum_is_good(
+		    o, o->udp.check ? bpf_csum_diff(0, 0, p->data + SL_VXLAN_SUMMED, 80, 0) : 0,
+		    pseudo))
 		return 0;
 	if (o->ip.tos & 1 && vxlan_mark6(ip, o))
 		return 0;
@@ -209,9 +166,9 @@ static __always_inline __u32 vxlan_inner6(struct sl_view *p, struct sl_vxlan_out
 }
 
 /* Opens a packet that the outer headers and the inner port allow to be ours: the frame begins with
- * the inner frame then. Returns its tag with the offset of the inner transport header from the inner
- * frame's start above; 0: the packet is the kernel's, and is as it came. A global function, as
- * pick(). */
+ * the inner frame then. Returns its tag with the offset of the inner transport header from the
+ * inner frame's start above; 0: the packet is the kernel's, and is as it came. A global function,
+ * as pick(). */
 __noinline __u64 vxlan_open(struct xdp_md *ctx)
 {
 	struct sl_view p = sl_view(ctx);

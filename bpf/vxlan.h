@@ -7,11 +7,11 @@
 
 #define SL_MAX_VXLANS 64 /* entries of `vxlans` */
 
-/* A VNI in the place of a VLAN tag in the keys of claims. Bit 30 says that it is one: no tag has it.
- * Bits 12 to 15 stay free, as in a tag (recent.bpf.h). */
-#define SL_VXLAN_TAG_BIT  (1u << 30)
-#define SL_VXLAN_TAG(vni) (SL_VXLAN_TAG_BIT | ((vni) & 0xfff) | ((vni) & 0xfff000) << 4)
-#define SL_VXLAN_TAG_VNI(tag) (((tag) & 0xfff) | ((tag) >> 4 & 0xfff000))
+/* A VNI in the place of a VLAN tag in the keys of claims. Bit 30 says that it is one: no tag has
+ * it. Bits 12 to 15 stay free, as in a tag (recent.bpf.h). */
+#define SL_VXLAN_TAG_BIT      (1u << 30)
+#define SL_VXLAN_TAG(vni)     (SL_VXLAN_TAG_BIT | ((vni)&0xfff) | ((vni)&0xfff000) << 4)
+#define SL_VXLAN_TAG_VNI(tag) (((tag)&0xfff) | ((tag) >> 4 & 0xfff000))
 
 /* `vxlans`: VXLAN devices whose packets the steering program takes out of their outer headers, by
  * VNI and outer port. */
@@ -24,14 +24,16 @@ struct sl_vxlan_key {
 #define SL_VXLAN_STRICT (1u << 0) /* rp_filter is 1: the way back is by the same device */
 #define SL_VXLAN_LOOSE  (1u << 1) /* rp_filter is 2: there is a way back */
 struct sl_vxlan {
-	__u32 tag;       /* SL_VXLAN_TAG() */
-	__u16 mac[3];    /* of the VXLAN device */
-	__u16 flags;     /* SL_VXLAN_*: which sources of outer packets are refused */
-	__u8 local[16];  /* the device's own address; ::: any of this host */
-	__u8 remote[16]; /* its usual peer, whose packets need no further checks; ::: it has none */
+	__u32 tag;    /* SL_VXLAN_TAG() */
+	__u16 mac[3]; /* of the VXLAN device */
+	__u16 flags;  /* SL_VXLAN_*: which sources of outer packets are refused */
+	/* The device's own address, and its usual peer, whose packets need no further checks. ::
+	 * stands for any address of this host, and for no peer. */
+	__u8 local[16], remote[16];
 };
 
-#define SL_VXLAN_BYTES 50 /* Ethernet, IPv4, UDP, VXLAN: what stands in front of the inner frame */
+/* Ethernet, IPv4, UDP, VXLAN: what stands in front of the inner frame. */
+#define SL_VXLAN_BYTES 50
 
 #ifndef __bpf__
 _Static_assert(sizeof(struct sl_vxlan_key) == 8, "map ABI");

@@ -226,6 +226,7 @@ static void parse_vxlan(const struct nlattr *data, struct link *l)
 	sl_rtnl_nested(data, tb, IFLA_VXLAN_MAX);
 	if (sl_rtnl_u8(tb[IFLA_VXLAN_COLLECT_METADATA], 0) == 0)
 		l->pub.vni_after = sl_rtnl_u32(tb[IFLA_VXLAN_ID], UINT32_MAX) + 1;
+	l->pub.lower = sl_rtnl_u32(tb[IFLA_VXLAN_LINK], 0);
 }
 
 static void parse_kind(const struct nlattr *info, struct link *l)
@@ -273,8 +274,10 @@ static void parse_link(const struct ifinfomsg *ifi, const struct nlattr **tb, st
 	if (tb[IFLA_ADDRESS] && mnl_attr_get_payload_len(tb[IFLA_ADDRESS]) == 6)
 		memcpy(l->pub.mac, mnl_attr_get_payload(tb[IFLA_ADDRESS]), 6);
 	/* IFLA_LINK of a veth is its peer; in another namespace the number means nothing here. */
-	if (!tb[IFLA_LINK_NETNSID] && strcmp(l->pub.kind, "veth") != 0)
-		l->pub.lower = sl_rtnl_u32(tb[IFLA_LINK], 0);
+	if (tb[IFLA_LINK_NETNSID])
+		l->pub.lower = 0;
+	else if (strcmp(l->pub.kind, "veth") != 0)
+		l->pub.lower = sl_rtnl_u32(tb[IFLA_LINK], l->pub.lower);
 	if (l->pub.lower == l->pub.ifindex)
 		l->pub.lower = 0;
 }

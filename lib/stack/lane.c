@@ -193,6 +193,8 @@ static void close_in_child(const struct sl_leg *leg)
 			sl_far_child(leg->xsk[q].far);
 		sl_packet_child(&leg->xsk[q]);
 	}
+	if (leg->far)
+		sl_far_child(leg->far);
 }
 
 void sl_lanes_child(void)

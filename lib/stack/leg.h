@@ -5,6 +5,7 @@
 #define SL_LEG_H
 
 #include "base/base.h"
+#include "io/far.h"
 #include "io/io.h"
 #include "io/xsk.h"
 
@@ -17,17 +18,19 @@ struct sl_leg {
 	struct sl_lane *lane;
 	struct sl_tx *tx;
 	struct sl_leg *below; /* the leg that carries a VLAN device's packets; else NULL */
-	struct sl_tx *verbs;  /* the NIC's own send queue, used by tx now or before; NULL: none, or
-				 below has it */
-	uint64_t verbs_ns;    /* when the queue was opened or, after a failure, when to try for a
-				 new one; 0: never had one */
-	uint32_t verbs_wait;  /* seconds to wait, doubled after each failure */
-	uint32_t first;       /* first index in the table `lanes`, used in claims */
-	uint32_t nqueues;     /* 0 for a VLAN device */
-	uint32_t tx_queue;    /* queue of the XSK that sends when there is no verbs queue */
-	bool dead;            /* the device is gone: nothing is sent any more */
-	bool again;           /* the last kick did not start every packet */
-	struct sl_tx none;    /* tx points here after the leg was closed */
+	struct sl_far *far;  /* a VXLAN device's: its packets leave by it, as the kernel wraps them;
+				else NULL */
+	struct sl_tx *verbs; /* the NIC's own send queue, used by tx now or before; NULL: none, or
+				below has it */
+	uint64_t verbs_ns;   /* when the queue was opened or, after a failure, when to try for a
+				new one; 0: never had one */
+	uint32_t verbs_wait; /* seconds to wait, doubled after each failure */
+	uint32_t first;      /* first index in the table `lanes`, used in claims */
+	uint32_t nqueues;    /* 0 for a VLAN device */
+	uint32_t tx_queue;   /* queue of the XSK that sends when there is no verbs queue */
+	bool dead;           /* the device is gone: nothing is sent any more */
+	bool again;          /* the last kick did not start every packet */
+	struct sl_tx none;   /* tx points here after the leg was closed */
 	struct sl_xsk xsk[];
 };
 

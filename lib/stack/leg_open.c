@@ -113,7 +113,16 @@ static struct sl_leg *open_vlan_leg(struct sl_port *port, struct sl_leg *below)
 	leg->first = below->first;
 	leg->below = below;
 	leg->tx = below->tx;
-	return leg;
+	if (!(port->vlan & SL_VXLAN_TAG_BIT))
+		return leg;
+	leg->below = NULL;
+	leg->far = sl_far_open(port->info.ifindex, &below->lane->frames);
+	if (leg->far) {
+		sl_far_tx_init(leg->far, &leg->tx);
+		return leg;
+	}
+	sl_free(leg);
+	return NULL;
 }
 
 /* In zero-copy mode sending by the ring is cheaper, so GSO is not used. */
@@ -254,6 +263,9 @@ static void close_leg(struct sl_lane *lane, struct sl_leg *leg)
 	else if (nqueues)
 		leg->tx->ops->reap(leg->tx, &lane->frames);
 	mark_closed(leg);
+	if (leg->far)
+		sl_far_close(leg->far);
+	leg->far = NULL;
 	for (uint32_t q = 0; q < nqueues; q++) {
 		leg->xsk[q].tx.ops->close(&leg->xsk[q].tx, &lane->frames);
 		sl_packet_close(&leg->xsk[q], &lane->frames);

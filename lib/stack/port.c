@@ -114,6 +114,11 @@ static bool is_vlan(const struct sl_link *link)
 	return strcmp(link->kind, "vlan") == 0;
 }
 
+static bool is_vxlan(const struct sl_link *link)
+{
+	return link->vni_after && link->lower;
+}
+
 uint32_t sl_port_lower(uint32_t ifindex)
 {
 	struct sl_link link;
@@ -138,7 +143,7 @@ void sl_port_wire(const struct sl_port *p, uint8_t smac[6], uint32_t *mtu)
 
 	memcpy(smac, sl_link_get(p->info.ifindex, &link) ? link.mac : p->info.mac, 6);
 	/* Devices accept one tag beyond their MTU, but not all accept two. */
-	if (p->vlan >> 16 && sl_link_get(p->lower, &link) && link.mtu > 4)
+	if (sl_port_tags(p) >> 16 && sl_link_get(p->lower, &link) && link.mtu > 4)
 		*mtu = sl_min(*mtu, link.mtu - 4);
 }
 
@@ -201,6 +206,28 @@ static const char *vlan_obstacle(const struct sl_link *link, const struct sl_por
 	return NULL;
 }
 
+/* Why the port below cannot receive the VXLAN device's packets, which it then receives by itself.
+ */
+static const char *vxlan_obstacle(const struct sl_link *link, const struct sl_port *base)
+{
+	if (link->master)
+		return "it belongs to another device now";
+	if (!base || sl_load(&base->left))
+		return "the device below it is not offloaded";
+	if (base->base)
+		return "the device below it is a VLAN device";
+	if (base->info.flags & SL_PORT_PACKET)
+		return "the device below it receives by packet sockets";
+	if (!base->tags)
+		return hidden_tags(base);
+	return sl_broker_is_leased() ? "the daemon has the device below it" : NULL;
+}
+
+static const char *obstacle(const struct sl_link *link, const struct sl_port *base)
+{
+	return is_vxlan(link) ? vxlan_obstacle(link, base) : vlan_obstacle(link, base);
+}
+
 /* Gives the VLAN device to the kernel for good: the kernel may have connections on it by the time
  * it could be offloaded again. */
 static void leave_vlan(struct sl_port *p)
@@ -241,7 +268,10 @@ static void follow_vlan(struct sl_port *p)
 	} else if (!sl_load(&p->left)) {
 		p->stats->mtu = link.mtu;
 		follow_egress(p, &link);
-		why = vlan_obstacle(&link, p->base);
+		why = obstacle(&link, p->base);
+		if (!why && is_vxlan(&link) &&
+		    sl_broker_vlan_get(p->lower, link.ifindex, p->vlan, &why) < 0 && !why)
+			why = "it was changed";
 		if (why) {
 			sl_info("port", "%s goes on through the kernel: %s", p->info.ifname, why);
 			leave_vlan(p);
@@ -295,7 +325,8 @@ void sl_port_vlan_over(const struct sl_port *p)
 	sl_unlock(&lock);
 }
 
-static struct sl_port *new_vlan(const struct sl_link *link, struct sl_port *base, uint32_t nr)
+static struct sl_port *new_vlan(const struct sl_link *link, struct sl_port *base, uint32_t nr,
+				uint32_t tag)
 {
 	struct sl_port *p = port_alloc();
 	struct sl_port as = {
@@ -303,7 +334,7 @@ static struct sl_port *new_vlan(const struct sl_link *link, struct sl_port *base
 		.base = base,
 		.tags = base->tags,
 		.lower = base->lower,
-		.vlan = base->vlan << 16 | link->vlan_tag,
+		.vlan = tag,
 		.vlan_nr = nr,
 	};
 
@@ -338,7 +369,7 @@ static struct sl_port *open_vlan(const struct sl_link *link, struct sl_port *bas
 	if (p && p->vlan_nr == (uint32_t)nr)
 		revive_vlan(p, link);
 	else if (nr > 0)
-		p = new_vlan(link, base, (uint32_t)nr);
+		p = new_vlan(link, base, (uint32_t)nr, tag);
 	if (!p) {
 		stays(link, nr > 0 ? -EOPNOTSUPP : nr, why ? why : "there are too many devices");
 		return NULL;
@@ -346,6 +377,35 @@ static struct sl_port *open_vlan(const struct sl_link *link, struct sl_port *bas
 	follow_vlan(p);
 	sl_info("port", "%s: offloaded by %s, VLAN %u", link->name, base->info.ifname,
 		link->vlan_tag & 0xfff);
+	return p;
+}
+
+static struct sl_port *open_vxlan(const struct sl_link *link, struct sl_port *base)
+{
+	const char *why = vxlan_obstacle(link, base);
+	uint32_t tag = SL_VXLAN_TAG(link->vni_after - 1);
+	struct sl_port *p = NULL;
+	int nr = 0;
+
+	for (uint32_t i = 0; i < nports && !why; i++)
+		if (ports[i]->base == base && ports[i]->vlan == tag && ports[i]->info.ifindex)
+			why = "another VXLAN device has its VNI";
+	if (!why)
+		nr = sl_broker_vlan_get(base->lower, link->ifindex, tag, &why);
+	if (nr > 0)
+		p = find_vlan(base, tag);
+	if (p && p->vlan_nr == (uint32_t)nr)
+		revive_vlan(p, link);
+	else if (nr > 0)
+		p = new_vlan(link, base, (uint32_t)nr, tag);
+	if (!p) {
+		sl_info("port", "%s: not taken out of VXLAN below: %s", link->name,
+			why ? why : strerrorname_np(-nr));
+		return NULL;
+	}
+	p->vni_after = link->vni_after;
+	follow_vlan(p);
+	sl_info("port", "%s: taken out of VXLAN on %s", link->name, base->info.ifname);
 	return p;
 }
 
@@ -398,7 +458,12 @@ static struct sl_port *open_link(const struct sl_link *link, struct sl_port *bas
 		return sl_load(&p->left) ? NULL : p;
 	if (sl_refused(link->ifindex, sl_now_ns()))
 		return NULL;
-	p = is_vlan(link) ? open_vlan(link, base) : open_port(link);
+	if (is_vlan(link))
+		p = open_vlan(link, base);
+	else if (is_vxlan(link))
+		p = open_vxlan(link, base);
+	if (!p && !is_vlan(link))
+		p = open_port(link);
 	if (p)
 		sl_refused_forget(link->ifindex);
 	return p;

@@ -38,6 +38,12 @@ struct sl_port {
 	struct sl_xsk_queue queue[SL_MAX_QUEUES];
 };
 
+/* The VLAN tags of its packets, which a VXLAN device has none of. */
+static inline uint32_t sl_port_tags(const struct sl_port *p)
+{
+	return p->vlan & SL_VXLAN_TAG_BIT ? 0 : p->vlan;
+}
+
 /* Opens the device for offload, or returns its open port. NULL: not possible (logged once for each
  * device and reason). Slow; any thread, no lane held. */
 struct sl_port *sl_port_open(uint32_t ifindex);

@@ -228,7 +228,7 @@ static void find_leg(void *arg, struct sl_dst *dst)
 		    sl_load(&leg->port->left))
 			continue;
 		dst->leg = leg;
-		dst->vlan = leg->port->vlan;
+		dst->vlan = sl_port_tags(leg->port);
 		sl_port_wire(leg->port, dst->smac, &dst->route.mtu);
 		return;
 	}

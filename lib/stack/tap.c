@@ -38,6 +38,8 @@ void sl_leg_untap(struct sl_leg *leg)
 	}
 	if (leg->verbs)
 		sl_untap_tx(leg->verbs);
+	if (leg->far)
+		sl_untap_tx(leg->tx);
 }
 
 /* Queues of the NIC that belong to paced sockets. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The steering program takes packets of claimed flows out of VXLAN, and lets all others pass as they
- * came. The sums are made from the whole packet here, unlike the program's. */
+/* The steering program takes packets of claimed flows out of VXLAN, and lets all others pass as
+ * they came. The sums are made from the whole packet here, unlike the program's. */
 #include "rig.h"
 
 #define VNI   0xabc123
@@ -29,8 +29,8 @@ static void store16(uint8_t *p, uint16_t v)
 	p[1] = (uint8_t)v;
 }
 
-/* Lengths and checksums of the IP packet at l3, which ends with the frame; wants_sum: of UDP or TCP,
- * too. */
+/* Lengths and checksums of the IP packet at l3, which ends with the frame; wants_sum: of UDP or
+ * TCP, too. */
 static void finish(struct frame *f, unsigned l3, unsigned l4, bool wants_sum)
 {
 	bool v6 = f->b[l3] >> 4 == 6;
@@ -257,8 +257,8 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup(name, clear)
 	static const struct CMUnitTest tests[] = {
-		T(test_claimed),   T(test_group),		 T(test_unclaimed), T(test_forged),
-		T(test_congestion), T(test_truncated_at_each_byte),
+		T(test_claimed), T(test_group),      T(test_unclaimed),
+		T(test_forged),  T(test_congestion), T(test_truncated_at_each_byte),
 	};
 
 	if (!may_load())

@@ -3,12 +3,18 @@
  * process that gets the packet looks the device up by it alone. So a number is unique among the
  * VLAN devices of all ports. A number belongs to a tag: when a VLAN device is deleted and made
  * anew, the claims in the maps are its again. */
+#include <bpf/bpf.h>
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/sys.h"
 #include "ctl/broker/embedded.h"
 #include "ctl/device/device.h"
 #include "ctl/device/lock.h"
 #include "ctl/kern/say.h"
+#include "ctl/kern/vxlan.h"
 #include "ctl/steer/maps.h"
 
 /* Lock held. */
@@ -43,23 +49,100 @@ static void set_left(struct sl_device *d, uint32_t nr, bool leave)
 		sl_maps_set_config(d);
 }
 
+/* VXLAN devices: `vxlans` has those that are numbered. */
+
+static struct sl_vxlan_key key_of(const struct sl_device_vlan *v)
+{
+	return (struct sl_vxlan_key){.vni = SL_VXLAN_TAG_VNI(v->tag), .port = v->port};
+}
+
+/* The kernel takes the higher one of the two settings. */
+static uint16_t source_flags(const char *ifname)
+{
+	const char *const of[] = {"all", ifname};
+	char path[80], text[4];
+	int most = 0;
+
+	for (unsigned i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "/proc/sys/net/ipv4/conf/%.15s/rp_filter", of[i]);
+		if (sl_read_text(path, text, sizeof(text)) > 0)
+			most = sl_max(most, text[0] - '0');
+	}
+	return most == 1 ? SL_VXLAN_STRICT : most ? SL_VXLAN_LOOSE : 0;
+}
+
+static void put_addr(uint8_t to[16], uint32_t v4)
+{
+	memcpy(to + 12, &v4, 4);
+}
+
+/* Lock held. */
+static void remove_vxlan(struct sl_device *d, struct sl_device_vlan *v)
+{
+	struct sl_vxlan_key key = key_of(v);
+	uint16_t port = v->port;
+	bool more = false;
+
+	if (!port)
+		return;
+	v->port = 0;
+	bpf_map_delete_elem(d->attach.map_fd[SL_MAP_VXLANS], &key);
+	for (uint32_t nr = 1; nr < SL_MAX_VLANS; nr++)
+		more |= d->vlan[nr].port == port;
+	if (!more)
+		sl_port_word_change(&d->info.ports[port], 0, SL_L4_PORT_VXLAN);
+}
+
+/* Puts the VXLAN device with that number into `vxlans`, as it is now. Lock held. */
+static int add_vxlan(struct sl_device *d, struct sl_device_vlan *v, const char **why)
+{
+	struct sl_vxlan entry = {.tag = v->tag, .flags = source_flags(d->info.ifname)};
+	struct sl_vxlan_dev dev;
+	struct sl_vxlan_key key;
+	int err = d->attach.vxlan ? sl_vxlan_read(v->ifindex, &dev, why) : -EOPNOTSUPP;
+
+	if (!err && (dev.vni != SL_VXLAN_TAG_VNI(v->tag) || dev.lower != d->info.ifindex))
+		err = -ENODEV;
+	if (!err)
+		err = sl_maps_use_port(d, dev.port);
+	if (err)
+		return err;
+	if (v->port != dev.port)
+		remove_vxlan(d, v);
+	v->port = dev.port;
+	key = key_of(v);
+	memcpy(entry.mac, dev.mac, sizeof(entry.mac));
+	put_addr(entry.local, dev.local);
+	put_addr(entry.remote, dev.remote);
+	if (bpf_map_update_elem(d->attach.map_fd[SL_MAP_VXLANS], &key, &entry, 0))
+		return -errno;
+	sl_port_word_change(&d->info.ports[dev.port], SL_L4_PORT_VXLAN, 0);
+	return 0;
+}
+
 int sl_embedded_vlan_get(uint32_t ifindex, uint32_t vlan, uint32_t tag, const char **why)
 {
 	struct sl_broker_guard g;
 	struct sl_device *d;
 	uint32_t nr = 0;
+	int err = 0;
 
 	sl_broker_enter(&g);
 	d = tag ? sl_device_find(ifindex) : NULL;
 	if (d)
 		nr = find_number(d, tag);
 	if (nr) {
-		d->vlan[nr] = (struct sl_device_vlan){.tag = tag, .ifindex = vlan};
+		d->vlan[nr].tag = tag;
+		d->vlan[nr].ifindex = vlan;
 		set_left(d, nr, false);
+		if (tag & SL_VXLAN_TAG_BIT)
+			err = add_vxlan(d, &d->vlan[nr], why);
+		if (err)
+			remove_vxlan(d, &d->vlan[nr]);
 	}
 	sl_broker_leave(&g);
-	if (!d)
-		return -ENODEV;
+	if (!d || err)
+		return d ? err : -ENODEV;
 	if (nr)
 		return (int)nr;
 	sl_why(why, "%u VLAN devices are in use", SL_MAX_VLANS - 1);
@@ -74,6 +157,7 @@ void sl_embedded_vlan_put(uint32_t ifindex, uint32_t nr)
 	sl_broker_enter(&g);
 	d = sl_device_find(ifindex);
 	if (d && nr && nr < SL_MAX_VLANS) {
+		remove_vxlan(d, &d->vlan[nr]);
 		d->vlan[nr] = (struct sl_device_vlan){0};
 		set_left(d, nr, false);
 	}

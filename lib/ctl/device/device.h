@@ -54,6 +54,7 @@ struct sl_attach {
 	bool beside;              /* attached by a dispatcher */
 	uint32_t prog_id;         /* our program's */
 	bool frags;               /* the program takes packets in several buffers */
+	bool vxlan;               /* the program takes packets out of VXLAN */
 	uint32_t hints;           /* SL_HINT_*: metadata the program may ask of the driver */
 	uint32_t main_id;         /* program that the device runs: the dispatcher, or ours */
 	int link_fd;
@@ -120,6 +121,7 @@ struct sl_nic {
 struct sl_device_vlan {
 	uint32_t tag;     /* as in struct sl_flow_key; 0: the number is free */
 	uint32_t ifindex; /* of the VLAN device when it was numbered last */
+	uint16_t port;    /* of a VXLAN device that is in `vxlans`; else 0 */
 };
 
 struct sl_device {

@@ -30,6 +30,7 @@
 #include "ctl/device/opts.h"
 #include "ctl/kern/netns.h"
 #include "ctl/kern/say.h"
+#include "ctl/kern/vxlan.h"
 #include "ctl/steer/guard.h"
 #include "ctl/steer/load.h"
 #include "ctl/steer/maps.h"
@@ -346,7 +347,7 @@ static int attach_dispatcher(struct sl_attach *a, uint32_t ifindex, enum xdp_att
 	int err;
 
 	a->hints = 0; /* an attempt without one may have had some */
-	a->obj = sl_steer_open(a->frags);
+	a->obj = sl_steer_open(a->frags, a->vxlan);
 	if (!a->obj)
 		return -errno;
 	a->prog = xdp_program__from_bpf_obj(a->obj, "xdp");
@@ -519,6 +520,7 @@ int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool re
 	int err = -EOPNOTSUPP;
 
 	attach = reaper ? attach_shared : attach_link;
+	a->vxlan = !packet && !sl_broker_opts()->serve && sl_vxlan_any();
 	sl_libs_quiet();
 	if (packet)
 		err = attach_packet(a, info);

@@ -138,10 +138,10 @@ static uint32_t frags_flag(bool frags)
 	return frags ? HAS_FRAGS : 0;
 }
 
-struct bpf_object *sl_steer_open(bool frags)
+struct bpf_object *sl_steer_open(bool frags, bool vxlan)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "steer");
-	struct steer__rodata constants = {.has_frags = frags};
+	struct steer__rodata constants = {.has_frags = frags, .has_vxlan = vxlan};
 	size_t size;
 	const void *elf = steer__elf_bytes(&size);
 
@@ -188,9 +188,10 @@ static struct bpf_object *open_filled(bool tags)
 	return obj;
 }
 
-static struct bpf_object *open_bound(uint32_t ifindex, bool tags, bool frags)
+static struct bpf_object *open_bound(uint32_t ifindex, bool tags, bool frags, bool vxlan)
 {
-	struct steer_bound__rodata constants = {.has_vlan_tag = tags, .has_frags = frags};
+	struct steer_bound__rodata constants = {
+		.has_vlan_tag = tags, .has_frags = frags, .has_vxlan = vxlan};
 	struct bpf_object *obj = open_filled(tags);
 
 	sl_steer_make_key(constants.hash_key, sizeof(constants.hash_key));
@@ -291,15 +292,16 @@ int sl_steer_load(struct sl_attach *a, uint32_t ifindex, bool native)
 	int fd = -EOPNOTSUPP;
 
 	if (bound && tells_tags(ifindex))
-		fd = load(a, open_bound(ifindex, true, a->frags), SL_HINT_STAMP | SL_HINT_TAG);
+		fd = load(a, open_bound(ifindex, true, a->frags, a->vxlan),
+			  SL_HINT_STAMP | SL_HINT_TAG);
 	if (bound && fd < 0 && fd != -EPERM && fd != -E2BIG)
-		fd = load(a, open_bound(ifindex, false, a->frags), SL_HINT_STAMP);
+		fd = load(a, open_bound(ifindex, false, a->frags, a->vxlan), SL_HINT_STAMP);
 	if (fd >= 0 || fd == -EPERM)
 		return fd;
 	if (native)
 		sl_debug("port", "device %u: the steering program is not bound to it: %s", ifindex,
 			 sl_strerror(fd));
-	return load(a, sl_steer_open(a->frags), 0);
+	return load(a, sl_steer_open(a->frags, a->vxlan), 0);
 }
 
 /* Refusals ---------------------------------------------------------------------------------------
@@ -327,7 +329,7 @@ const char *sl_verifier_reason(char *log)
 
 static bool verifier_refuses(char *reason, size_t size)
 {
-	struct bpf_object *obj = sl_steer_open(false);
+	struct bpf_object *obj = sl_steer_open(false, true);
 	struct bpf_program *prog;
 	char log[4096] = "";
 	bool refused;

@@ -10,7 +10,7 @@
 
 /* Opens the plain form of the program without loading it; frags: for packets in several buffers.
  * NULL: errno. */
-struct bpf_object *sl_steer_open(bool frags);
+struct bpf_object *sl_steer_open(bool frags, bool vxlan);
 /* Makes the key of the hash that spreads a group's flows: a peer that knew it could choose the
  * process that gets its connections. */
 void sl_steer_make_key(void *key, size_t bytes);

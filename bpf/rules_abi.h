@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The maps of the policy: rules and rates, and the marks by which a rule may narrow a claim. Part of
- * the ABI of steer.h. */
-#ifndef SL_POLICY_H
-#define SL_POLICY_H
+/* The maps of the policy: rules and rates, and the marks by which a rule may narrow a claim. Part
+ * of the ABI of steer.h. */
+#ifndef SL_RULES_ABI_H
+#define SL_RULES_ABI_H
 
 #include <linux/types.h>
 

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Steers what vxlan_open() has taken out of VXLAN. Part of target.bpf.h. */
+#ifndef SL_STEER_VXLAN_BPF_H
+#define SL_STEER_VXLAN_BPF_H
+
+#ifndef SL_SKB
+/* The target of the inner frame, between the functions that find it and send it: each has a stack
+ * of its own (steer_icmp() says why). */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct target);
+} inner SEC(".maps");
+
+/* The inner frame, which is the frame now, as vxlan_open() has found it. */
+static __always_inline struct sl_view view_of(struct xdp_md *ctx, __u64 opened)
+{
+	struct sl_view p = sl_view(ctx);
+
+	p.l3 = ETH_HLEN;
+	p.l4 = opened >> 32 & 0x7f;
+	p.proto = opened >> 40;
+	p.v6 = opened >> 48 & 1;
+	p.vlan = opened;
+	return p;
+}
+
+static __always_inline int load_ports(struct sl_view *p)
+{
+	struct udphdr *l4 = sl_at(p, p->l4, sizeof(*l4));
+
+	if (!l4)
+		return -1;
+	p->src_port = bpf_ntohs(l4->source);
+	p->dst_port = bpf_ntohs(l4->dest);
+	return 0;
+}
+
+/* Finds the claim of the inner frame, for send_inner(). Returns the packet as pick() is told of it;
+ * 0: it has none. */
+__noinline __u64 find_inner(struct xdp_md *ctx, __u64 opened)
+{
+	struct sl_view p = view_of(ctx, opened);
+	enum match match = MATCH_NONE;
+	struct sl_claim *claim;
+	struct target *t;
+	__u32 key = 0;
+
+	if (!has_vxlan || load_ports(&p) || has_odd_source(&p) ||
+	    (*(__u8 *)p.data & 1 && !is_to_group(&p)))
+		return 0;
+	claim = find_claim(&p, OUR_DST, SL_L4_PORT_CLAIMED, &match);
+	t = bpf_map_lookup_elem(&inner, &key);
+	if (!claim || !t || claim->flags & SL_CLAIM_PASS)
+		return 0;
+	*t = target_of(claim, match & 3);
+	return pack_view(&p, OUR_DST);
+}
+
+/* Sends the inner frame to the target found; to: of a group, its number, counted from 1. */
+__noinline int send_inner(struct xdp_md *ctx, __u64 opened, __u32 to)
+{
+	struct sl_view p = view_of(ctx, opened);
+	struct sl_port_config *cfg;
+	struct sl_claim *claim;
+	struct sl_counters *c;
+	struct sl_group *g;
+	struct target *t, was;
+	__u32 key = 0;
+
+	c = bpf_map_lookup_elem(&counters, &key);
+	cfg = bpf_map_lookup_elem(&config, &key);
+	t = bpf_map_lookup_elem(&inner, &key);
+	if (!has_vxlan || !c || !cfg || !t)
+		return XDP_PASS;
+	was = *t;
+	if (to) {
+		g = bpf_map_lookup_elem(&groups, &was.slot);
+		claim = g ? target_at(g, to) : 0;
+		if (!claim)
+			return XDP_PASS;
+		was = target_of(claim, was.match);
+	}
+	return redirect(ctx, &p, &was, c, cfg);
+}
+
+static __always_inline int steer_opened(struct xdp_md *ctx, __u64 opened)
+{
+	__u64 packed = find_inner(ctx, opened);
+	struct target *t;
+	__u32 key = 0, to = 0;
+
+	t = bpf_map_lookup_elem(&inner, &key);
+	if (!packed || !t)
+		return XDP_PASS;
+	if (t->flags & SL_CLAIM_GROUP) {
+		to = pick(ctx, packed, opened, t->slot);
+		if (!to)
+			return XDP_PASS;
+	}
+	return send_inner(ctx, opened, to);
+}
+
+/* Steers a packet to the port of a VXLAN device. */
+static __always_inline int steer_vxlan(struct xdp_md *ctx, const struct sl_view *p,
+				       const struct sl_port_config *cfg, struct sl_counters *c)
+{
+	__u64 opened = 0;
+	int verdict;
+
+	if (!p->v6 && !p->vlan && p->l3 == ETH_HLEN && p->l4 == ETH_HLEN + sizeof(struct iphdr) &&
+	    !cfg->in_frame)
+		opened = vxlan_open(ctx);
+	if (!opened) {
+		c->pass_miss++;
+		return XDP_PASS;
+	}
+	verdict = steer_opened(ctx, opened);
+	if (verdict != XDP_PASS)
+		return verdict;
+	/* The XSK has gone since the look-up, and the record lies over the outer headers. */
+	if ((void *)(long)ctx->data_meta < (void *)(long)ctx->data)
+		return XDP_DROP;
+	return bpf_xdp_adjust_head(ctx, -SL_VXLAN_BYTES) ? XDP_DROP : XDP_PASS;
+}
+#endif
+
+#endif

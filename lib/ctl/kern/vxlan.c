@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Asks the kernel about VXLAN devices, by rtnetlink. */
+#include "ctl/kern/vxlan.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <linux/if_link.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/sys.h"
+#include "ctl/kern/netlink.h"
+#include "ctl/kern/say.h"
+
+#define ANSWER_BYTES 16384
+
+static struct nlmsghdr *question(void *buf, uint32_t ifindex, uint16_t flags)
+{
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct ifinfomsg *ifi;
+
+	nlh->nlmsg_type = RTM_GETLINK;
+	nlh->nlmsg_flags = NLM_F_REQUEST | flags;
+	ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
+	ifi->ifi_index = (int)ifindex;
+	return nlh;
+}
+
+/* The attribute of that type behind `first`; NULL: there is none. */
+static const struct nlattr *find(const struct nlattr *first, const void *end, uint16_t type)
+{
+	for (const struct nlattr *a = first;
+	     mnl_attr_ok(a, (int)((const char *)end - (const char *)a)); a = mnl_attr_next(a))
+		if (mnl_attr_get_type(a) == type)
+			return a;
+	return NULL;
+}
+
+static const struct nlattr *inside(const struct nlattr *nest, uint16_t type)
+{
+	return nest ? find(mnl_attr_get_payload(nest), (const char *)nest + nest->nla_len, type)
+		    : NULL;
+}
+
+static uint32_t number(const struct nlattr *data, uint16_t type)
+{
+	const struct nlattr *a = inside(data, type);
+	uint32_t v = 0;
+
+	if (a)
+		memcpy(&v, mnl_attr_get_payload(a), sl_min(mnl_attr_get_payload_len(a), sizeof(v)));
+	return v;
+}
+
+static const char *obstacle(const struct nlattr *data)
+{
+	if (number(data, IFLA_VXLAN_COLLECT_METADATA))
+		return "its VNI is chosen for each packet (external)";
+	if (inside(data, IFLA_VXLAN_GBP) || inside(data, IFLA_VXLAN_GPE) ||
+	    number(data, IFLA_VXLAN_REMCSUM_RX))
+		return "it receives an extension of VXLAN";
+	if (inside(data, IFLA_VXLAN_LOCAL6) || inside(data, IFLA_VXLAN_GROUP6))
+		return "its outer packets are IPv6";
+	return NULL;
+}
+
+static int parse(const struct nlmsghdr *nlh, struct sl_vxlan_dev *out, const char **why)
+{
+	const void *end = mnl_nlmsg_get_payload_tail(nlh);
+	const struct nlattr *first = mnl_nlmsg_get_payload_offset(nlh, sizeof(struct ifinfomsg)),
+			    *info = find(first, end, IFLA_LINKINFO),
+			    *kind = inside(info, IFLA_INFO_KIND),
+			    *data = inside(info, IFLA_INFO_DATA),
+			    *mac = find(first, end, IFLA_ADDRESS);
+	const char * not ;
+
+	if (!kind || !data || !mac || mnl_attr_get_payload_len(mac) != 6 ||
+	    mnl_attr_get_payload_len(kind) != sizeof("vxlan") ||
+	    memcmp(mnl_attr_get_payload(kind), "vxlan", sizeof("vxlan")) != 0)
+		return -ENODEV;
+	not = obstacle(data);
+	if (not ) {
+		sl_why(why, "%s", not );
+		return -EOPNOTSUPP;
+	}
+	*out = (struct sl_vxlan_dev){
+		.vni = number(data, IFLA_VXLAN_ID),
+		.lower = find(first, end, IFLA_LINK_NETNSID) ? 0 : number(data, IFLA_VXLAN_LINK),
+		.port = be16toh((uint16_t)number(data, IFLA_VXLAN_PORT)),
+		.local = number(data, IFLA_VXLAN_LOCAL),
+		.remote = number(data, IFLA_VXLAN_GROUP),
+	};
+	if ((be32toh(out->remote) & 0xf0000000) == 0xe0000000)
+		out->remote = 0;
+	memcpy(out->mac, mnl_attr_get_payload(mac), 6);
+	return 0;
+}
+
+int sl_vxlan_read(uint32_t ifindex, struct sl_vxlan_dev *out, const char **why)
+{
+	uint8_t ask[64] __attribute__((aligned(8))) = {0};
+	uint8_t buf[ANSWER_BYTES] __attribute__((aligned(8)));
+	const struct nlmsghdr *got;
+	int fd = sl_netlink_open(NETLINK_ROUTE), err;
+
+	if (fd < 0)
+		return fd;
+	err = sl_netlink_ask(fd, question(ask, ifindex, 0), buf, sizeof(buf), &got);
+	if (!err)
+		err = got->nlmsg_type == RTM_NEWLINK ? parse(got, out, why) : -EBADMSG;
+	sl_sys_close(fd);
+	return err;
+}
+
+bool sl_vxlan_any(void)
+{
+	uint8_t ask[128] __attribute__((aligned(8))) = {0};
+	uint8_t buf[ANSWER_BYTES] __attribute__((aligned(8)));
+	struct nlmsghdr *q = question(ask, 0, NLM_F_DUMP);
+	struct nlattr *nest = mnl_attr_nest_start(q, IFLA_LINKINFO);
+	const struct nlmsghdr *got;
+	int fd = sl_netlink_open(NETLINK_ROUTE), err = fd;
+
+	mnl_attr_put_strz(q, IFLA_INFO_KIND, "vxlan");
+	mnl_attr_nest_end(q, nest);
+	if (fd >= 0) {
+		err = sl_netlink_send(fd, q);
+		if (!err)
+			err = sl_netlink_receive(fd, buf, sizeof(buf), &got);
+		sl_sys_close(fd);
+	}
+	return err || got->nlmsg_type != NLMSG_DONE;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads the parameters of VXLAN devices from the kernel. */
+#ifndef SL_CTL_VXLAN_H
+#define SL_CTL_VXLAN_H
+
+#include "base/base.h"
+
+struct sl_vxlan_dev {
+	uint32_t vni, lower; /* lower: the device below; 0: the kernel chooses it by routing */
+	uint16_t port;       /* on which it receives */
+	uint8_t mac[6];
+	uint32_t local, remote; /* IPv4 in wire order; 0: none, or a multicast group */
+};
+
+/* Reads the parameters of the VXLAN device. -ENODEV: it is none; -EOPNOTSUPP: it receives other
+ * than plain VXLAN over IPv4, as *why says. Costs a question to the kernel. */
+int sl_vxlan_read(uint32_t ifindex, struct sl_vxlan_dev *out, const char **why);
+/* True: the network namespace has a VXLAN device, or the kernel does not say. */
+bool sl_vxlan_any(void);
+
+#endif

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# VXLAN devices: what programs receive over them is taken out of VXLAN on the device below, where that has XDP; all
+# else that comes there goes to the kernel.
+. "$(dirname "$0")/lib.sh"
+need python3
+case ${RX:-xdp} in packet) skip "packet sockets: the VXLAN device receives by itself" ;; esac
+export SLUICE_RX_BACKEND=xdp
+net_up
+VX_A=192.168.77.1 VX_B=192.168.77.2
+logged() { cat "$TMP"/sluice.*.log 2>/dev/null | grep -q -e "$1"; }
+vxlan() { # host, name, vni, local, remote, device, address
+	ip -n "$NS$1" link add "$2" type vxlan id "$3" dstport 4789 local "$4" remote "$5" dev "$6" &&
+		ip -n "$NS$1" addr add "$7/24" dev "$2" && ip -n "$NS$1" link set "$2" up
+}
+vxlan a vx 42 "$A4" "$B4" "$DEV_A" $VX_A && vxlan b vx 42 "$B4" "$A4" "$DEV_B" $VX_B || skip "no VXLAN devices"
+vxlan a other 43 "$A4" "$B4" "$DEV_A" 192.168.78.1
+vxlan b other 43 "$B4" "$A4" "$DEV_B" 192.168.78.2
+for MODE in $MODES; do
+	case $MODE:$MODES in both:*one*) continue ;; esac
+	rm -f "$TMP"/sluice.*.log
+	bg pb python3 "$TESTS/net/vxlan_native.py" serve $VX_B 7000 >"$TMP/out.$MODE"
+	server=$BG
+	wait_line "$TMP/out.$MODE" ready
+	if [ "$MODE" != kernel ]; then
+		ok "the device below opens its packets" wait_until 10 logged "vx: taken out of VXLAN on $DEV_B"
+		a python3 "$TESTS/net/vxlan_native.py" udp $VX_B 7000 20 >/dev/null
+	fi
+	before=$(udp_stat b InDatagrams)
+	same "datagrams, echoed whole" "200 of 200" "$(a python3 "$TESTS/net/vxlan_native.py" udp $VX_B 7000 200)"
+	# (The kernel counts each outer packet that it opens, too.)
+	[ "$MODE" = kernel ] || ok "past the kernel" test $(($(udp_stat b InDatagrams) - before)) -lt 20
+	same "a stream, echoed whole" "300000 of 300000" \
+		"$(a python3 "$TESTS/net/vxlan_native.py" tcp $VX_B 7000 300000)"
+	stop "$server"
+	# Beside it: another port, and another VNI, which the kernel has.
+	bg b python3 "$TESTS/net/vxlan_native.py" serve 192.168.78.2 7001
+	kernels=$BG
+	bg pb python3 "$TESTS/net/vxlan_native.py" serve $VX_B 7000 >"$TMP/out2.$MODE"
+	server=$BG
+	wait_line "$TMP/out2.$MODE" ready
+	same "another VNI goes to the kernel" "50 of 50" \
+		"$(a python3 "$TESTS/net/vxlan_native.py" udp 192.168.78.2 7001 50)"
+	stop "$server" "$kernels"
+done
+done_testing
