@@ -22,6 +22,7 @@
 #include "stack/port.h"
 #include "stack/refused.h"
 #include "stack/restart.h"
+#include "tcp/tcp_params.h"
 
 static struct sl_lock lock; /* ports are opened one at a time */
 static struct sl_port *ports[SL_STATS_PORTS];
@@ -404,6 +405,7 @@ static struct sl_port *open_vxlan(const struct sl_link *link, struct sl_port *ba
 		return NULL;
 	}
 	p->vni_after = link->vni_after;
+	sl_tcp_params.errors_unseen = true;
 	follow_vlan(p);
 	sl_info("port", "%s: taken out of VXLAN on %s", link->name, base->info.ifname);
 	return p;

@@ -38,6 +38,7 @@ struct sl_tcp_params {
 	uint32_t max_syn_backlog; /* requests of a listener, without cookies */
 	uint32_t tfo;             /* tcp_fastopen bits */
 	uint8_t mtu_probing;      /* 1: after a black hole was found, 2: always */
+	bool errors_unseen;       /* no router's ICMP errors come by some device: as if it were 1 */
 	uint32_t base_mss, min_snd_mss;
 	uint32_t mtu_probe_floor, probe_threshold, probe_interval_s;
 	uint32_t challenge_ack_limit; /* per second, for the whole host */

@@ -424,7 +424,8 @@ static bool is_hopeless(struct sl_tcp *c, bool *reset)
  * 4821). */
 static void probe_mtu(struct sl_tcp *c)
 {
-	if (sl_tcp_params.mtu_probing && c->retries >= MTU_PROBE_FROM)
+	if (c->retries >= MTU_PROBE_FROM &&
+	    (sl_tcp_params.mtu_probing || sl_tcp_params.errors_unseen))
 		sl_tcp_mtup_black_hole(c);
 }
 

@@ -97,9 +97,8 @@ static void no_probe(struct t *t)
 
 /* With 1 the search begins when segments get lost for their size: at tcp_base_mss, then by halves,
  * and it goes up from there. */
-static void black_hole(struct t *t)
+static void find_black_hole(struct t *t)
 {
-	t->h->params.mtu_probing = 1;
 	t_listen(t, 5);
 	in(t, "S 0:0(0) win 65535 <mss 1460,sackOK,wscale 7>");
 	out(t, "S. 0:0(0) ack 1 <mss 1460,sackOK,wscale 7>");
@@ -117,6 +116,20 @@ static void black_hole(struct t *t)
 	t_write(t, 20000);
 	t_kick(t);
 	out(t, ". 1461:2447(986) ack 1");
+}
+
+static void black_hole(struct t *t)
+{
+	t->h->params.mtu_probing = 1;
+	find_black_hole(t);
+}
+
+/* Where no ICMP errors come, the black hole is found with 0, too. */
+static void errors_unseen(struct t *t)
+{
+	t->h->params.mtu_probing = 0;
+	t->h->params.errors_unseen = true;
+	find_black_hole(t);
 }
 
 /* A router's word ends the search above it. */
@@ -156,6 +169,6 @@ static void again(struct t *t)
 }
 
 const struct script scripts[] = {
-	SCRIPT(grows),  SCRIPT(lost_probe), SCRIPT(no_probe), SCRIPT(black_hole),
-	SCRIPT(router), SCRIPT(again),      {NULL, NULL},
+	SCRIPT(grows),         SCRIPT(lost_probe), SCRIPT(no_probe), SCRIPT(black_hole),
+	SCRIPT(errors_unseen), SCRIPT(router),     SCRIPT(again),    {NULL, NULL},
 };
