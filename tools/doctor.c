@@ -7,7 +7,6 @@
 #include <linux/if_xdp.h>
 #include <net/if.h>
 #include <net/if_arp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -27,6 +26,7 @@
 #include "ctl/lease/proto.h"
 #include "ctl/steer/pin.h"
 #include "ctl/umem/memory.h"
+#include "doctor.h"
 #include "io/verbs.h"
 #include "pace.h"
 #include "steer.h"
@@ -35,105 +35,8 @@
 /* A page less XDP's headroom in front and the kernel's part behind (veth; others take less). */
 #define ONE_BUFFER_MTU 3520
 
-static unsigned findings;
 static struct sl_device devs[256];
 static int ndevs;
-
-enum kind { GOOD, MEND, NOTE };
-static bool as_json;
-static char about[16] = "machine"; /* the section: this, or a device */
-static char driver[32];            /* of the device */
-
-/* Begins the lines about a device, or about the machine. */
-static void section(const char *name, const char *its_driver)
-{
-	snprintf(about, sizeof(about), "%s", name);
-	snprintf(driver, sizeof(driver), "%s", its_driver ? its_driver : "");
-	if (as_json)
-		return;
-	if (its_driver)
-		printf("%s (%s)\n", name, *its_driver ? its_driver : "driver unknown");
-	else
-		printf("%s\n", name);
-}
-
-/* Prints a JSON string. */
-static void print_quoted(const char *text)
-{
-	putchar('"');
-	for (const char *p = text; *p; p++) {
-		if (*p == '"' || *p == '\\')
-			putchar('\\');
-		putchar((unsigned char)*p < ' ' ? '?' : *p);
-	}
-	putchar('"');
-}
-
-static void print_member(const char *name, const char *value)
-{
-	if (!*value)
-		return;
-	printf(",\"%s\":", name);
-	print_quoted(value);
-}
-
-SL_PRINTF(3, 0)
-static void say(enum kind kind, const char *remedy, const char *fmt, va_list ap)
-{
-	static const char *const heads[] = {"  ok    ", "  MEND  ", "  note  "};
-	static const char *const names[] = {"ok", "mend", "note"};
-	static bool any;
-	char text[1024];
-
-	vsnprintf(text, sizeof(text), fmt, ap);
-	if (!as_json) {
-		printf("%s%s\n", heads[kind], text);
-		if (remedy)
-			printf("        remedy: %s\n", remedy);
-		return;
-	}
-	printf("%s\n  {\"about\":", any ? "," : "");
-	print_quoted(about);
-	print_member("driver", driver);
-	print_member("kind", names[kind]);
-	print_member("text", text);
-	print_member("remedy", remedy ? remedy : "");
-	putchar('}');
-	any = true;
-}
-
-SL_PRINTF(1, 2)
-static void good(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	say(GOOD, NULL, fmt, ap);
-	va_end(ap);
-}
-
-/* Prints something that stands in the way or costs speed, and its remedy. */
-SL_PRINTF(2, 3)
-static void finding(const char *remedy, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	say(MEND, remedy, fmt, ap);
-	va_end(ap);
-	findings++;
-}
-
-/* Prints something that cannot be mended and need not be. */
-SL_PRINTF(1, 2)
-static void note(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	say(NOTE, NULL, fmt, ap);
-	va_end(ap);
-}
 
 static uint32_t frame_size(void)
 {
@@ -153,9 +56,9 @@ static void check_kernel(void)
 	uname(&u);
 	sscanf(u.release, "%d.%d", &major, &minor);
 	if (major > 5 || (major == 5 && minor >= 10))
-		good("kernel %s", u.release);
+		sl_say_good("kernel %s", u.release);
 	else
-		finding("run Linux 5.10 or later", "kernel %s is too old", u.release);
+		sl_say_finding("run Linux 5.10 or later", "kernel %s is too old", u.release);
 }
 
 static bool leased; /* the daemon gives this user a lease */
@@ -169,7 +72,7 @@ static void check_daemon(void)
 	int err;
 
 	if (!strcmp(sl_settings.daemon, "off")) {
-		note("SLUICE_DAEMON=off: programs do without sluiced");
+		sl_say_note("SLUICE_DAEMON=off: programs do without sluiced");
 		return;
 	}
 	err = sl_lease_open(path, sl_settings.group, &why);
@@ -177,20 +80,22 @@ static void check_daemon(void)
 	absent = err == -ENOENT || err == -ECONNREFUSED;
 	sl_lease_end();
 	if (leased)
-		good("sluiced at %s lends to this user", path);
+		sl_say_good("sluiced at %s lends to this user", path);
 	else if (is_auto && absent)
-		note("no sluiced at %s: only programs with capabilities are offloaded, and one a "
-		     "device",
-		     path);
+		sl_say_note(
+			"no sluiced at %s: only programs with capabilities are offloaded, and one a "
+			"device",
+			path);
 	else if (err == -EACCES || err == -EPERM)
-		finding("a line for this user in sluiced's policy, sluiced.conf(5)",
-			"sluiced at %s does not lend to this user: %s", path, why);
+		sl_say_finding("a line for this user in sluiced's policy, sluiced.conf(5)",
+			       "sluiced at %s does not lend to this user: %s", path, why);
 	else if (absent)
-		finding("systemctl start sluiced, or SLUICE_DAEMON=auto",
-			"no sluiced at %s, which SLUICE_DAEMON names", path);
+		sl_say_finding("systemctl start sluiced, or SLUICE_DAEMON=auto",
+			       "no sluiced at %s, which SLUICE_DAEMON names", path);
 	else
-		finding("systemctl restart sluiced, or SLUICE_DAEMON=off",
-			"sluiced at %s gives no lease: %s", path, *why ? why : strerror(-err));
+		sl_say_finding("systemctl restart sluiced, or SLUICE_DAEMON=off",
+			       "sluiced at %s gives no lease: %s", path,
+			       *why ? why : strerror(-err));
 }
 
 /* A lane has a descriptor for each receive queue of each device, besides the sockets' own. */
@@ -200,9 +105,10 @@ static void check_descriptors(void)
 
 	getrlimit(RLIMIT_NOFILE, &r);
 	if (r.rlim_cur >= 1024)
-		good("%llu descriptors a process", (unsigned long long)r.rlim_cur);
+		sl_say_good("%llu descriptors a process", (unsigned long long)r.rlim_cur);
 	else
-		finding("ulimit -n 1024 or more",
+		sl_say_finding(
+			"ulimit -n 1024 or more",
 			"%llu descriptors a process: Sluice needs one for each receive queue and "
 			"lane, and sockets for which there is none stay with the kernel",
 			(unsigned long long)r.rlim_cur);
@@ -213,14 +119,15 @@ static void check_af_xdp(void)
 	int fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
 
 	if (fd >= 0) {
-		good("AF_XDP sockets");
+		sl_say_good("AF_XDP sockets");
 		close(fd);
 	} else if (errno == EAFNOSUPPORT) {
-		finding("a kernel with CONFIG_XDP_SOCKETS", "the kernel has no AF_XDP");
+		sl_say_finding("a kernel with CONFIG_XDP_SOCKETS", "the kernel has no AF_XDP");
 	} else if (leased) {
-		good("AF_XDP sockets come from the daemon");
+		sl_say_good("AF_XDP sockets come from the daemon");
 	} else {
-		finding("run as root, or with CAP_NET_RAW", "AF_XDP sockets: %s", strerror(errno));
+		sl_say_finding("run as root, or with CAP_NET_RAW", "AF_XDP sockets: %s",
+			       strerror(errno));
 	}
 }
 
@@ -246,20 +153,23 @@ static void check_capabilities(void)
 			snprintf(missing + strlen(missing), sizeof(missing) - strlen(missing),
 				 " %s", wanted[i].name);
 	if (missing[0] && leased)
-		good("missing:%s; the daemon offloads programs of this user without", missing);
+		sl_say_good("missing:%s; the daemon offloads programs of this user without",
+			    missing);
 	else if (missing[0])
-		finding("start sluiced(8), run the program as root, or give it these capabilities",
+		sl_say_finding(
+			"start sluiced(8), run the program as root, or give it these capabilities",
 			"missing:%s; programs of this user stay with the kernel", missing);
 	else
-		good("capabilities for XDP and AF_XDP");
+		sl_say_good("capabilities for XDP and AF_XDP");
 }
 
 static void check_bpffs(void)
 {
 	if (sl_bpffs_mounted())
-		good("bpffs on /sys/fs/bpf");
+		sl_say_good("bpffs on /sys/fs/bpf");
 	else
-		finding("mount -t bpf bpf /sys/fs/bpf",
+		sl_say_finding(
+			"mount -t bpf bpf /sys/fs/bpf",
 			"no bpffs%s: maps are not pinned, devices are not shared with other XDP programs",
 			sl_mounts_are_private()
 				? " in this mount namespace (`ip netns exec` makes one; "
@@ -273,16 +183,16 @@ static void check_memlock(void)
 
 	getrlimit(RLIMIT_MEMLOCK, &r);
 	if (r.rlim_cur == RLIM_INFINITY)
-		good("locked memory is not limited");
+		sl_say_good("locked memory is not limited");
 	else if (leased)
-		good("locked memory is the daemon's");
+		sl_say_good("locked memory is the daemon's");
 	else if (geteuid() == 0)
-		note("locked memory is limited to %llu KB; packet memory of a process with "
-		     "CAP_IPC_LOCK does not count",
-		     (unsigned long long)r.rlim_cur / 1024);
+		sl_say_note("locked memory is limited to %llu KB; packet memory of a process with "
+			    "CAP_IPC_LOCK does not count",
+			    (unsigned long long)r.rlim_cur / 1024);
 	else
-		finding("ulimit -l unlimited", "locked memory is limited to %llu KB",
-			(unsigned long long)r.rlim_cur / 1024);
+		sl_say_finding("ulimit -l unlimited", "locked memory is limited to %llu KB",
+			       (unsigned long long)r.rlim_cur / 1024);
 }
 
 /* True: packet memory can be on transparent huge pages. */
@@ -313,16 +223,17 @@ static void check_huge_pages(void)
 		     1) / kb
 		  : 0;
 	if (kb && free_pages >= need)
-		good("huge pages: %lu of %lu KB are free", free_pages, kb);
+		sl_say_good("huge pages: %lu of %lu KB are free", free_pages, kb);
 	else if (sl_settings.mem_alloc_type != SL_MEM_ANON && has_transparent())
-		good("huge pages: none reserved, transparent ones are used");
+		sl_say_good("huge pages: none reserved, transparent ones are used");
 	else if (sl_settings.mem_alloc_type == SL_MEM_HUGE)
-		finding("echo 64 > /proc/sys/vm/nr_hugepages",
-			"huge pages are asked for, %lu are free, a program needs %lu", free_pages,
-			need);
+		sl_say_finding("echo 64 > /proc/sys/vm/nr_hugepages",
+			       "huge pages are asked for, %lu are free, a program needs %lu",
+			       free_pages, need);
 	else
-		note("no huge pages (%lu free, a program would use %lu): ordinary pages are used",
-		     free_pages, need);
+		sl_say_note(
+			"no huge pages (%lu free, a program would use %lu): ordinary pages are used",
+			free_pages, need);
 }
 
 /* Measured on 6.18 without Sluice, two cores: 16 tasks of one session that woke each other left
@@ -334,9 +245,10 @@ static void check_autogroup(void)
 	int on = 0;
 
 	if (f && fscanf(f, "%d", &on) == 1 && on)
-		note("each session is a group of its own to the scheduler: on a machine that is full a "
-		     "busy session may keep others waiting for seconds (seen with Linux 6.18); "
-		     "remedy: sysctl kernel.sched_autogroup_enabled=0");
+		sl_say_note(
+			"each session is a group of its own to the scheduler: on a machine that is full a "
+			"busy session may keep others waiting for seconds (seen with Linux 6.18); "
+			"remedy: sysctl kernel.sched_autogroup_enabled=0");
 	if (f)
 		fclose(f);
 }
@@ -346,40 +258,44 @@ static void check_preload(void)
 	char path[1024];
 
 	if (sl_tool_preload_path(path, sizeof(path)))
-		finding("make install, or run the tool from the build directory",
-			"libsluice-preload.so is not beside the tool nor in " SLUICE_PREFIX "/lib");
+		sl_say_finding("make install, or run the tool from the build directory",
+			       "libsluice-preload.so is not beside the tool nor in " SLUICE_PREFIX
+			       "/lib");
 	else
-		good("%s", path);
+		sl_say_good("%s", path);
 }
 
 static void check_xdp_mode(const struct sl_device *d)
 {
 	if (!d->xdp.xdp_known)
-		note("the kernel does not say what the driver can (it does from 6.3 on)");
+		sl_say_note("the kernel does not say what the driver can (it does from 6.3 on)");
 	else if (d->xdp.xdp & SL_XDP_FEATURE_BASIC)
-		good("native XDP");
+		sl_say_good("native XDP");
 	else
-		note("no native XDP in driver %s: packet sockets are used (Linux 6.6, "
-		     "CAP_SYS_ADMIN), or generic mode, which is slower",
-		     d->driver);
+		sl_say_note("no native XDP in driver %s: packet sockets are used (Linux 6.6, "
+			    "CAP_SYS_ADMIN), or generic mode, which is slower",
+			    d->driver);
 	if (!strcmp(d->driver, "veth") && d->xdp_prog && !d->xdp_generic)
-		note("the XDP program on this veth has switched the segmentation offloads of its "
-		     "other end off, for all programs there; remedy: SLUICE_RX_BACKEND=packet for "
-		     "%s, or take the program off",
-		     leased ? "sluiced" : "the program that attached it");
+		sl_say_note(
+			"the XDP program on this veth has switched the segmentation offloads of its "
+			"other end off, for all programs there; remedy: SLUICE_RX_BACKEND=packet for "
+			"%s, or take the program off",
+			leased ? "sluiced" : "the program that attached it");
 	else if (!strcmp(d->driver, "veth") && leased)
-		note("sluiced uses XDP on a veth unless SLUICE_RX_BACKEND in its environment says "
-		     "packet; that switches the segmentation offloads of the other end off, for "
-		     "all programs there");
+		sl_say_note(
+			"sluiced uses XDP on a veth unless SLUICE_RX_BACKEND in its environment says "
+			"packet; that switches the segmentation offloads of the other end off, for "
+			"all programs there");
 	else if (!strcmp(d->driver, "veth") && sl_settings.rx_backend == SL_RX_XDP)
-		note("XDP on a veth switches the segmentation offloads of its other end off, for all "
-		     "programs there; remedy: SLUICE_RX_BACKEND=auto");
+		sl_say_note(
+			"XDP on a veth switches the segmentation offloads of its other end off, for all "
+			"programs there; remedy: SLUICE_RX_BACKEND=auto");
 	if (d->xdp.xdp_known && (d->xdp.xdp & SL_XDP_FEATURE_ZEROCOPY))
-		good("AF_XDP zero-copy");
+		sl_say_good("AF_XDP zero-copy");
 	else if (sl_settings.zerocopy == SL_ZEROCOPY_FORCE)
-		finding("SLUICE_ZEROCOPY=auto", "no AF_XDP zero-copy, and it is forced");
+		sl_say_finding("SLUICE_ZEROCOPY=auto", "no AF_XDP zero-copy, and it is forced");
 	else
-		note("no AF_XDP zero-copy: copy mode is used");
+		sl_say_note("no AF_XDP zero-copy: copy mode is used");
 }
 
 static unsigned owner_in(const char *dir, unsigned ifindex)
@@ -420,12 +336,12 @@ static void check_attached(const struct sl_device *d)
 {
 	struct xdp_multiprog *mp = xdp_multiprog__get_from_ifindex((int)d->ifindex);
 
-	note("XDP program attached: %s, id %u%s", d->xdp_name[0] ? d->xdp_name : "unnamed",
-	     d->xdp_prog, d->xdp_generic ? ", generic mode" : "");
+	sl_say_note("XDP program attached: %s, id %u%s", d->xdp_name[0] ? d->xdp_name : "unnamed",
+		    d->xdp_prog, d->xdp_generic ? ", generic mode" : "");
 	if (!libxdp_get_error(mp)) {
 		for (struct xdp_program *p = xdp_multiprog__next_prog(NULL, mp); p;
 		     p = xdp_multiprog__next_prog(p, mp))
-			note("  with %s, id %u", xdp_program__name(p), xdp_program__id(p));
+			sl_say_note("  with %s, id %u", xdp_program__name(p), xdp_program__id(p));
 		xdp_multiprog__close(mp);
 	}
 }
@@ -435,8 +351,8 @@ static void check_owner(const struct sl_device *d)
 	unsigned pid = owner_of(d);
 
 	if (pid)
-		note("offloaded by process %u%s; other processes stay with the kernel on it", pid,
-		     d->xdp_prog ? "" : ", by packet sockets");
+		sl_say_note("offloaded by process %u%s; other processes stay with the kernel on it",
+			    pid, d->xdp_prog ? "" : ", by packet sockets");
 }
 
 static void check_queues(const struct sl_device *d)
@@ -445,12 +361,12 @@ static void check_queues(const struct sl_device *d)
 
 	snprintf(remedy, sizeof(remedy), "ethtool -L %.15s combined 64", d->name);
 	if (d->rx_queues > 64)
-		finding(remedy, "%u RX queues; at most 64 can be covered", d->rx_queues);
+		sl_say_finding(remedy, "%u RX queues; at most 64 can be covered", d->rx_queues);
 	else
-		good("%u RX queue%s", d->rx_queues, d->rx_queues == 1 ? "" : "s");
+		sl_say_good("%u RX queue%s", d->rx_queues, d->rx_queues == 1 ? "" : "s");
 	if (d->flow_rules && d->rx_queues > 1)
-		good("rules for flows: sluiced can divide it among groups (divide in "
-		     "sluiced.conf)");
+		sl_say_good("rules for flows: sluiced can divide it among groups (divide in "
+			    "sluiced.conf)");
 }
 
 /* True: the steering program can see VLAN tags, in the frame or from the driver. */
@@ -467,15 +383,16 @@ static bool sees_tags(const struct sl_device *d)
 static void check_hints(const struct sl_device *d)
 {
 	if (!sees_tags(d) && d->rx_tags && !sl_netdev_has_tags_beside(d->driver))
-		note("takes VLAN tags off and does not tell XDP: VLAN devices on it stay with the "
-		     "kernel; remedy: ethtool -K %.15s rxvlan off",
-		     d->name);
+		sl_say_note(
+			"takes VLAN tags off and does not tell XDP: VLAN devices on it stay with the "
+			"kernel; remedy: ethtool -K %.15s rxvlan off",
+			d->name);
 	if (!d->xdp.hints_known || strstr(d->xdp_name, "dispatcher"))
 		return;
 	if (d->xdp.hints & SL_XDP_HINT_STAMP)
-		good("hardware receive time stamps, of packets that the device has stamped");
+		sl_say_good("hardware receive time stamps, of packets that the device has stamped");
 	else
-		note("no hardware receive time stamps: the driver does not tell XDP");
+		sl_say_note("no hardware receive time stamps: the driver does not tell XDP");
 }
 
 /* Notes that veth and virtio hand packets over with the checksum left to be filled in. */
@@ -484,35 +401,36 @@ static void check_checksum(const struct sl_device *d)
 	bool may = !strcmp(d->driver, "veth") || !strcmp(d->driver, "virtio_net");
 
 	if (may && d->tx_csum)
-		note("packets between %s devices carry no full checksum; it is accepted on them "
-		     "(a peer that should send one: ethtool -K <peer> tx off)",
-		     d->driver);
+		sl_say_note(
+			"packets between %s devices carry no full checksum; it is accepted on them "
+			"(a peer that should send one: ethtool -K <peer> tx off)",
+			d->driver);
 }
 
 /* Shows the NIC's offloads; the library does the work itself where the NIC cannot. */
 static void show_offloads(const struct sl_verbs_caps *c)
 {
 	if (c->checksums)
-		good("  checksums of what is sent");
+		sl_say_good("  checksums of what is sent");
 	else
-		note("  no checksums of what is sent");
+		sl_say_note("  no checksums of what is sent");
 	if (c->tso_bytes)
-		good("  segmentation of up to %u bytes (TSO)", c->tso_bytes);
+		sl_say_good("  segmentation of up to %u bytes (TSO)", c->tso_bytes);
 	else
-		note("  no segmentation (TSO)");
+		sl_say_note("  no segmentation (TSO)");
 	if (c->pace_max_kbps)
-		good("  pacing from %u to %u kbit/s", c->pace_min_kbps, c->pace_max_kbps);
+		sl_say_good("  pacing from %u to %u kbit/s", c->pace_min_kbps, c->pace_max_kbps);
 	else
-		note("  no pacing");
+		sl_say_note("  no pacing");
 	if (c->memory_bytes)
-		good("  %llu bytes of device memory", (unsigned long long)c->memory_bytes);
+		sl_say_good("  %llu bytes of device memory", (unsigned long long)c->memory_bytes);
 	else
-		note("  no device memory");
+		sl_say_note("  no device memory");
 	if (c->clock_khz)
-		good("  time stamps of what was sent, by a clock of %llu kHz",
-		     (unsigned long long)c->clock_khz);
+		sl_say_good("  time stamps of what was sent, by a clock of %llu kHz",
+			    (unsigned long long)c->clock_khz);
 	else
-		note("  no time stamps of what was sent");
+		sl_say_note("  no time stamps of what was sent");
 }
 
 /* Shows whether the library can transmit by the NIC's own queues. */
@@ -524,24 +442,26 @@ static void check_verbs(const struct sl_device *d)
 	if (err == -ENODEV)
 		return;
 	if (err == -ELIBACC) {
-		finding("apt-get install ibverbs-providers libibverbs1",
-			"RDMA device %s, and no libibverbs: AF_XDP transmit is used", c.device);
+		sl_say_finding("apt-get install ibverbs-providers libibverbs1",
+			       "RDMA device %s, and no libibverbs: AF_XDP transmit is used",
+			       c.device);
 		return;
 	}
 	if (err || c.raw_error == EPERM) {
-		finding("run as root, or with CAP_NET_RAW",
-			"RDMA device %s cannot be used (%s): AF_XDP transmit is used", c.device,
-			strerror(err ? -err : c.raw_error));
+		sl_say_finding("run as root, or with CAP_NET_RAW",
+			       "RDMA device %s cannot be used (%s): AF_XDP transmit is used",
+			       c.device, strerror(err ? -err : c.raw_error));
 		return;
 	}
 	if (c.raw_error) {
-		note("RDMA device %s has no raw-packet queue pairs (%s): AF_XDP transmit is used",
-		     c.device, strerror(c.raw_error));
+		sl_say_note(
+			"RDMA device %s has no raw-packet queue pairs (%s): AF_XDP transmit is used",
+			c.device, strerror(c.raw_error));
 		return;
 	}
-	good("RDMA device %s, firmware %s: raw-packet queue pairs, inline up to %u bytes%s",
-	     c.device, c.firmware, c.inline_bytes,
-	     sl_settings.tx_backend == SL_TX_XSK ? " (with SLUICE_TX_BACKEND=auto)" : "");
+	sl_say_good("RDMA device %s, firmware %s: raw-packet queue pairs, inline up to %u bytes%s",
+		    c.device, c.firmware, c.inline_bytes,
+		    sl_settings.tx_backend == SL_TX_XSK ? " (with SLUICE_TX_BACKEND=auto)" : "");
 	show_offloads(&c);
 }
 
@@ -562,26 +482,27 @@ static void check_vlan(const struct sl_device *d)
 	while (below && below->lower[0])
 		below = device_named(below->lower);
 	if (!below || sl_device_obstacle(below, NULL)) {
-		note("stays with the kernel, as the device below it does");
+		sl_say_note("stays with the kernel, as the device below it does");
 		return;
 	}
 	if (!sees_tags(below) && sl_netdev_has_tags_beside(below->driver)) {
-		note("stays with the kernel: VLAN tags are beside the frames of %s, and the "
-		     "steering program cannot ask for them there",
-		     below->name);
+		sl_say_note("stays with the kernel: VLAN tags are beside the frames of %s, and the "
+			    "steering program cannot ask for them there",
+			    below->name);
 		return;
 	}
 	if (!sees_tags(below)) {
 		snprintf(remedy, sizeof(remedy), "ethtool -K %.15s rxvlan off", below->name);
-		finding(remedy,
+		sl_say_finding(
+			remedy,
 			"stays with the kernel: %s takes VLAN tags off, and the steering program "
 			"cannot ask for them",
 			below->name);
 		return;
 	}
-	good("can be offloaded by %s, as long as it has that one's MAC address and no "
-	     "egress-qos-map",
-	     below->name);
+	sl_say_good("can be offloaded by %s, as long as it has that one's MAC address and no "
+		    "egress-qos-map",
+		    below->name);
 }
 
 static void check_mtu(const struct sl_device *d)
@@ -590,46 +511,49 @@ static void check_mtu(const struct sl_device *d)
 	unsigned most = several ? SL_PACKET_MOST : sl_frame_mtu(frame_size());
 
 	if (d->xdp.xdp_known && !(d->xdp.xdp & SL_XDP_FEATURE_RX_SG) && d->mtu > ONE_BUFFER_MTU)
-		finding("ip link set DEV mtu 3498 or less",
+		sl_say_finding(
+			"ip link set DEV mtu 3498 or less",
 			"its driver knows XDP of packets in one buffer alone, and may refuse it "
 			"with an MTU of %u",
 			d->mtu);
 	if (d->mtu <= most)
 		return;
 	if (frame_size() < 4096 && !several)
-		finding("SLUICE_FRAME_SIZE=4096",
+		sl_say_finding(
+			"SLUICE_FRAME_SIZE=4096",
 			"packets of more than %u bytes go through the kernel: frames hold no more",
 			most);
 	else
-		note("packets of more than %u bytes go through the kernel", most);
+		sl_say_note("packets of more than %u bytes go through the kernel", most);
 }
 
 static void check_pace(const struct sl_device *d)
 {
 	if (!strcmp(d->driver, "mlx5_core"))
-		note("%s", sl_pace_nic_has_flows(d->name) ? SL_PACE_FLOWS : SL_PACE_NO_FLOWS);
+		sl_say_note("%s",
+			    sl_pace_nic_has_flows(d->name) ? SL_PACE_FLOWS : SL_PACE_NO_FLOWS);
 }
 
 static void check_device(const struct sl_device *d)
 {
 	const char *remedy, *obstacle = sl_device_obstacle(d, &remedy);
 
-	section(d->name, d->driver);
+	sl_say_about(d->name, d->driver);
 	if (obstacle) {
 		/* Down, left out or not Ethernet: usually intended. */
 		bool meant = !(d->flags & IFF_UP) || !d->wanted || d->type != ARPHRD_ETHER;
 
 		if (remedy && !meant)
-			finding(remedy, "stays with the kernel: %s", obstacle);
+			sl_say_finding(remedy, "stays with the kernel: %s", obstacle);
 		else
-			note("stays with the kernel: %s", obstacle);
+			sl_say_note("stays with the kernel: %s", obstacle);
 		return;
 	}
 	if (d->lower[0]) {
 		check_vlan(d);
 		return;
 	}
-	good("can be offloaded, MTU %u", d->mtu);
+	sl_say_good("can be offloaded, MTU %u", d->mtu);
 	if (d->xdp_prog)
 		check_attached(d);
 	check_owner(d);
@@ -642,33 +566,71 @@ static void check_device(const struct sl_device *d)
 	check_pace(d);
 }
 
-int sl_tool_doctor(int argc, char **argv)
-{
-	int shown = 0;
+/* What the command line asks for. */
+struct wish {
+	bool json;
+	const char *peer;     /* the path to it is tested by RDMA */
+	bool serve;           /* such tests of others are served */
+	const char *serve_at; /* NULL: at each address */
+	struct sl_rdma_test test;
+};
 
-	if (argc > 1 && !strcmp(argv[1], "--json")) {
-		as_json = true;
-		argc--;
-		argv++;
+static void usage(FILE *to)
+{
+	fputs("usage: sluice doctor [--json] [device ...]\n"
+	      "       sluice doctor [--json] --rdma PEER[:PORT] [--count N] [--bytes N] [--ack-timeout N]\n"
+	      "       sluice doctor --rdma-server [ADDR[:PORT]] [--once]\n"
+	      "Says what this machine can do, what will fall back, and the remedy; or tests a path by RDMA. Exit "
+	      "status:\n"
+	      "0 all is well, 1 something could be mended. See sluice-doctor(1).\n",
+	      to);
+}
+
+static bool take_number(const char *text, int lo, int hi, unsigned *out)
+{
+	int n;
+
+	if (!text || !sl_tool_number(text, lo, hi, &n))
+		return false;
+	*out = (unsigned)n;
+	return true;
+}
+
+/* Takes an option. Returns how many arguments it is, or 0: it is none, or its value is wrong. */
+static int take_option(char *const *arg, struct wish *w)
+{
+	const char *value = arg[1];
+
+	if (!strcmp(arg[0], "--json"))
+		return w->json = true, 1;
+	if (!strcmp(arg[0], "--once"))
+		return w->test.once = true, 1;
+	if (!strcmp(arg[0], "--rdma-server")) {
+		w->serve = true;
+		w->serve_at = value && value[0] != '-' ? value : NULL;
+		return w->serve_at ? 2 : 1;
 	}
-	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-		puts("usage: sluice doctor [--json] [device ...]\n"
-		     "Says what this machine can do, what will fall back, and the remedy. Exit status:\n"
-		     "0 all is well, 1 something could be mended. See sluice-doctor(1).");
-		return 0;
-	}
-	sl_settings_load(NULL);
-	libxdp_set_print(NULL);
-	libbpf_set_print(NULL);
-	if (as_json)
-		fputs("{\"lines\":[", stdout);
-	section("machine", NULL);
+	if (!strcmp(arg[0], "--rdma") && value)
+		return w->peer = value, 2;
+	if (!strcmp(arg[0], "--count"))
+		return take_number(value, 1, 1000000, &w->test.count) ? 2 : 0;
+	if (!strcmp(arg[0], "--bytes"))
+		return take_number(value, 16, 1024, &w->test.bytes) ? 2 : 0;
+	if (!strcmp(arg[0], "--ack-timeout"))
+		return take_number(value, 1, 31, &w->test.timeout) ? 2 : 0;
+	return 0;
+}
+
+static void check_machine(void)
+{
+	sl_say_about("machine", NULL);
 	check_kernel();
 	check_daemon();
 	check_af_xdp();
 	if (sl_settings.rx_backend == SL_RX_PACKET)
-		good("packet sockets are asked for in place of XDP (SLUICE_RX_BACKEND; Linux 6.6, "
-		     "CAP_SYS_ADMIN)");
+		sl_say_good(
+			"packet sockets are asked for in place of XDP (SLUICE_RX_BACKEND; Linux 6.6, "
+			"CAP_SYS_ADMIN)");
 	check_capabilities();
 	check_bpffs();
 	check_memlock();
@@ -676,6 +638,12 @@ int sl_tool_doctor(int argc, char **argv)
 	check_huge_pages();
 	check_autogroup();
 	check_preload();
+}
+
+static void check_devices(int argc, char **argv)
+{
+	int shown = 0;
+
 	ndevs = sl_devices(devs, sl_array_len(devs));
 	for (int i = 0; i < ndevs; i++) {
 		bool asked = argc < 2 && !(devs[i].flags & IFF_LOOPBACK);
@@ -688,12 +656,36 @@ int sl_tool_doctor(int argc, char **argv)
 		}
 	}
 	if (!shown)
-		finding("ip link", "%s",
-			argc > 1 ? "there is no such device here"
-				 : "there is no device but the loopback");
-	if (as_json)
-		printf("\n],\"findings\":%u}\n", findings);
-	else
-		printf("%u finding%s\n", findings, findings == 1 ? "" : "s");
-	return findings ? 1 : 0;
+		sl_say_finding("ip link", "%s",
+			       argc > 1 ? "there is no such device here"
+					: "there is no device but the loopback");
+}
+
+int sl_tool_doctor(int argc, char **argv)
+{
+	struct wish w = {.test = {.count = 1000, .bytes = 64, .timeout = 14}};
+
+	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
+		return usage(stdout), 0;
+	while (argc > 1 && argv[1][0] == '-') {
+		int n = take_option(argv + 1, &w);
+
+		if (!n)
+			return usage(stderr), 2;
+		argc -= n;
+		argv += n;
+	}
+	sl_settings_load(NULL);
+	libxdp_set_print(NULL);
+	libbpf_set_print(NULL);
+	sl_say_begin(w.json);
+	if (w.peer) {
+		sl_doctor_rdma(w.peer, &w.test);
+	} else if (w.serve) {
+		sl_doctor_rdma_serve(w.serve_at, &w.test);
+	} else {
+		check_machine();
+		check_devices(argc, argv);
+	}
+	return sl_say_end();
 }
