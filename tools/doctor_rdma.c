@@ -99,8 +99,8 @@ static int64_t ping(struct client *c, enum sl_rdma_kind kind, uint32_t number)
 
 	memcpy(bytes, &number, sizeof(number));
 	while ((err = sl_rdma_pair_send(&c->pair, kind, bytes, c->test->bytes)) == -EAGAIN)
-		if (sl_rdma_pair_poll(&c->pair, &got) < 0 || sl_rdma_now_ns() > limit)
-			return -EIO;
+		if ((err = sl_rdma_pair_poll(&c->pair, &got)) < 0 || sl_rdma_now_ns() > limit)
+			return err < 0 ? err : -ETIMEDOUT;
 	while (!err && sl_rdma_now_ns() < limit) {
 		for (unsigned tries = 0; tries < 100; tries++) {
 			err = sl_rdma_pair_poll(&c->pair, &got);

@@ -77,13 +77,14 @@ static void begin_client(struct server *s, const struct sl_rdma_heard *h)
 		err = sl_rdma_pair_ready(&s->pair, &h->hello);
 	if (err) {
 		sl_rdma_fail_pair(&s->pair, err);
+		s->lib->reject(h->id, NULL, 0);
 	} else {
 		param = sl_rdma_param_of(&s->pair, &mine);
 		if (!s->lib->accept(h->id, &param))
 			return;
+		/* (The kernel has rejected the client by then.) */
 		sl_rdma_fail("rdma_accept", -errno, NULL);
 	}
-	s->lib->reject(h->id, NULL, 0);
 	end_client(s);
 }
 
@@ -135,12 +136,12 @@ static bool start(struct server *s, const struct addrinfo *at)
 	return true;
 }
 
-static void serve(struct server *s)
+static void serve(struct server *s, const sigset_t *mask)
 {
 	struct sl_rdma_heard h;
 
 	while (!stopped && !s->done) {
-		int err = sl_rdma_hear(s->lib, s->ch, s->id ? 0 : -1, &h);
+		int err = sl_rdma_hear(s->lib, s->ch, s->id ? 0 : -1, mask, &h);
 
 		if (!err)
 			on_event(s, &h);
@@ -156,19 +157,25 @@ void sl_doctor_rdma_serve(const char *where, const struct sl_rdma_test *t)
 	struct sigaction act = {.sa_handler = on_signal};
 	struct server s = {.once = t->once};
 	struct addrinfo *at;
+	sigset_t ends, before;
 
 	sl_say_about("rdma", NULL);
 	s.lib = sl_rdma_load();
 	at = s.lib ? sl_rdma_look_up(where) : NULL;
 	if (!at)
 		return;
+	/* They come only while serve() waits, so that none is missed before it waits. */
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigprocmask(SIG_BLOCK, &ends, &before);
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
 	if (start(&s, at)) {
 		sl_say_good("serves sluice doctor --rdma at %s",
 			    where ? where : "each address, port " SL_RDMA_PORT);
 		fflush(stdout);
-		serve(&s);
+		serve(&s, &before);
 	}
 	if (s.id)
 		end_client(&s);

@@ -117,7 +117,7 @@ static int advance(struct sl_rdma_pair *p, enum ibv_qp_state state, struct ibv_q
 
 /* Takes the queue pair of datagrams to where it sends; it has the port and the partition of the
  * connected one. */
-static int start_datagrams(struct sl_rdma_pair *p, struct ibv_qp_attr attr)
+static int start_datagrams(struct sl_rdma_pair *p, const struct ibv_qp_attr *connected)
 {
 	static const struct {
 		enum ibv_qp_state state;
@@ -127,9 +127,10 @@ static int start_datagrams(struct sl_rdma_pair *p, struct ibv_qp_attr attr)
 		{IBV_QPS_RTR, IBV_QP_STATE},
 		{IBV_QPS_RTS, IBV_QP_STATE | IBV_QP_SQ_PSN},
 	};
+	struct ibv_qp_attr attr = {.pkey_index = connected->pkey_index,
+				   .port_num = connected->port_num,
+				   .qkey = SL_RDMA_QKEY};
 
-	attr.qkey = SL_RDMA_QKEY;
-	attr.sq_psn = 0;
 	for (unsigned i = 0; i < sl_array_len(steps); i++) {
 		attr.qp_state = steps[i].state;
 		errno = p->lib->ibv.modify_qp(p->qp[SL_RDMA_UD], &attr, steps[i].mask);
@@ -148,7 +149,7 @@ int sl_rdma_pair_ready(struct sl_rdma_pair *p, const struct sl_rdma_hello *peer)
 	p->peer_qkey = ntohl(peer->ud_qkey);
 	err = advance(p, IBV_QPS_INIT, &attr);
 	if (!err)
-		err = start_datagrams(p, attr);
+		err = start_datagrams(p, &attr);
 	for (unsigned k = 0; k < SL_RDMA_KINDS; k++)
 		for (unsigned i = 0; i < SL_RDMA_SLOTS && !err; i++)
 			err = post_receive(p, (enum sl_rdma_kind)k, i);

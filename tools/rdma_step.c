@@ -21,8 +21,11 @@ struct trouble {
 
 /* The first that fits decides. */
 static const struct trouble troubles[] = {
-	{"rdma_create_event_channel", ENODEV, "the kernel's connection manager is not there",
-	 "modprobe rdma_ucm"},
+	/* (librdmacm says so in both cases.) */
+	{"rdma_create_event_channel", ENODEV,
+	 "there is no RDMA device, or the kernel's connection manager is not there",
+	 "modprobe rdma_ucm; rdma link; modprobe mlx5_ib, or rdma link add rxe0 type rxe netdev "
+	 "DEV"},
 	{"rdma_create_event_channel", ENOENT, "the kernel's connection manager is not there",
 	 "modprobe rdma_ucm"},
 	{"rdma_create_event_channel", EACCES, "/dev/infiniband/rdma_cm is not for this user",
@@ -103,9 +106,10 @@ void sl_rdma_fail(const char *step, int err, const char *detail)
 
 void sl_rdma_fail_pair(const struct sl_rdma_pair *p, int err)
 {
-	bool status = !strcmp(p->step, "completion") && p->bad;
+	const char *step = p->step ? p->step : "completion";
+	bool status = !strcmp(step, "completion") && p->bad;
 
-	sl_rdma_fail(p->step, err, status ? p->lib->ibv.wc_status_str(p->bad) : NULL);
+	sl_rdma_fail(step, err, status ? p->lib->ibv.wc_status_str(p->bad) : NULL);
 }
 
 int64_t sl_rdma_now_ns(void)
@@ -117,11 +121,12 @@ int64_t sl_rdma_now_ns(void)
 }
 
 int sl_rdma_hear(const struct sl_rdma_lib *lib, struct sl_rdma_channel *ch, int wait_ms,
-		 struct sl_rdma_heard *out)
+		 const sigset_t *mask, struct sl_rdma_heard *out)
 {
 	struct pollfd p = {.fd = ch->fd, .events = POLLIN};
 	struct sl_rdma_event *e;
-	int n = poll(&p, 1, wait_ms);
+	struct timespec wait = {.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000l};
+	int n = ppoll(&p, 1, wait_ms < 0 ? NULL : &wait, mask);
 
 	if (n <= 0)
 		return n ? -errno : -ETIMEDOUT;
@@ -156,7 +161,7 @@ static int status_errno(const struct sl_rdma_heard *h)
 bool sl_rdma_expect(const struct sl_rdma_lib *lib, struct sl_rdma_channel *ch, const char *step,
 		    enum sl_rdma_event_type type, struct sl_rdma_heard *h)
 {
-	int err = sl_rdma_hear(lib, ch, SL_RDMA_STEP_MS, h);
+	int err = sl_rdma_hear(lib, ch, SL_RDMA_STEP_MS, NULL, h);
 
 	if (!err && h->type == type)
 		return true;

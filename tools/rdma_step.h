@@ -4,6 +4,7 @@
 #define SL_TOOLS_RDMA_STEP_H
 
 #include <netdb.h>
+#include <signal.h>
 
 #include "rdma_pair.h"
 
@@ -24,9 +25,10 @@ struct sl_rdma_heard {
 void sl_rdma_fail(const char *step, int err, const char *detail);
 /* The same for the step that a call of rdma_pair.h has left in p. */
 void sl_rdma_fail_pair(const struct sl_rdma_pair *p, int err);
-/* Takes the next event of the channel. 0, -ETIMEDOUT or -errno. wait_ms -1: without limit. */
+/* Takes the next event of the channel. 0, -ETIMEDOUT or -errno. wait_ms -1: without limit. Signals
+ * are blocked by *mask during the wait; NULL: as they are. */
 int sl_rdma_hear(const struct sl_rdma_lib *lib, struct sl_rdma_channel *ch, int wait_ms,
-		 struct sl_rdma_heard *out);
+		 const sigset_t *mask, struct sl_rdma_heard *out);
 /* Waits for an event of this type. False: another came, or none; it is reported under the name of
  * the step. */
 bool sl_rdma_expect(const struct sl_rdma_lib *lib, struct sl_rdma_channel *ch, const char *step,
