@@ -177,7 +177,7 @@ FUZZ_LIB_OBJ := $(LIB_SRC:%.c=$(FUZZ_BUILD)/%.o)
 FUZZ_DAEMON_OBJ := $(patsubst $(BUILD)/%,$(FUZZ_BUILD)/%,$(filter-out %/main.o,$(DAEMON_OBJ)))
 # (With the parts of the tools that they read.)
 FUZZ_TOOL_BIN := $(addprefix $(FUZZ_BUILD)/,fuzz_capture fuzz_pace fuzz_qos fuzz_ss)
-$(FUZZ_BUILD)/fuzz_capture: $(patsubst %,$(FUZZ_BUILD)/tools/%.o,capture_ring capture_pcapng capture_extcap capture_fix stat_file)
+$(FUZZ_BUILD)/fuzz_capture: $(patsubst %,$(FUZZ_BUILD)/tools/%.o,capture_ring capture_flow capture_pcapng capture_extcap capture_fix stat_file)
 $(FUZZ_BUILD)/fuzz_pace: $(FUZZ_BUILD)/tools/pace_set.o
 $(FUZZ_BUILD)/fuzz_qos: $(patsubst %,$(FUZZ_BUILD)/tools/%.o,qos_dcb qos_list qos_print qos_skprio)
 $(FUZZ_BUILD)/fuzz_ss: $(patsubst %,$(FUZZ_BUILD)/tools/%.o,ss_filter ss_kernel ss_print ss_users)

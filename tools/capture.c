@@ -16,6 +16,7 @@
 #include "wire/finish.h"
 
 #define SOURCES  256
+#define FLOWS    16
 #define IDLE_NS  2000000 /* pause when all rings are empty */
 #define SCAN_NS  500000000ull
 #define SNAP_MAX 262144
@@ -33,7 +34,7 @@ static const char help[] =
 	"  -i, --device DEV     packets of that device\n"
 	"  -p, --pid PID|all    of that program (default: all programs of this user)\n"
 	"      --lane N         of that lane\n"
-	"      --flow ADDR:PORT[,ADDR:PORT]   to and from these ends (* stands for any)\n"
+	"      --flow '[PROTO] ADDR:PORT [ADDR:PORT]'   as sluice flow prints it; * is any\n"
 	"      --in, --out      received packets only, or sent ones\n"
 	"  -c, --count N        end after so many packets\n"
 	"  -s, --snaplen N      bytes of a packet (default: all)\n"
@@ -46,8 +47,10 @@ struct capture {
 	const char *to, *dir, *device;
 	int pid; /* 0: all */
 	int count, snap, mib;
-	char filter[2048];
+	char filter[1024];
 	struct bpf_program code;
+	struct sl_capture_flow flows[FLOWS];
+	unsigned nflows;
 	bool filters;
 	struct sl_tap_ask ask;
 	struct sl_pcapng file;
@@ -92,7 +95,11 @@ static bool passes(const struct capture *c, const uint8_t *pkt, uint32_t wire, u
 {
 	struct pcap_pkthdr h = {.caplen = cap, .len = wire};
 
-	return !c->filters || pcap_offline_filter(&c->code, &h, pkt);
+	bool fits = !c->nflows;
+
+	for (unsigned i = 0; i < c->nflows && !fits; i++)
+		fits = sl_capture_fits(&c->flows[i], pkt, cap);
+	return fits && (!c->filters || pcap_offline_filter(&c->code, &h, pkt));
 }
 
 /* Writes one packet of the wire. */
@@ -320,59 +327,29 @@ static int wrong_usage(const char *expected, const char *found)
 	return 2;
 }
 
-static void add_filter(struct capture *c, const char *text)
+static int parse_flow(struct capture *c, const char *text)
 {
-	size_t n = strlen(c->filter);
-
-	snprintf(c->filter + n, sizeof(c->filter) - n, n ? " and (%s)" : "(%s)", text);
-}
-
-static bool add_end(struct capture *c, const char *text)
-{
-	const char *colon = strrchr(text, ':');
-	char addr[64], one[160] = "";
-	size_t n = colon ? (size_t)(colon - text) : 0;
-	int port = 0;
-
-	if (!n || n >= sizeof(addr) ||
-	    (strcmp(colon + 1, "*") && !sl_tool_number(colon + 1, 1, UINT16_MAX, &port)))
-		return false;
-	if (text[0] == '[' && text[n - 1] == ']') {
-		text++;
-		n -= 2;
-	}
-	memcpy(addr, text, n);
-	addr[n] = 0;
-	if (strspn(addr, "0123456789abcdefABCDEF:.*") != n)
-		return false;
-	if (strcmp(addr, "*") != 0)
-		snprintf(one, sizeof(one), "host %s", addr);
-	if (port)
-		snprintf(one + strlen(one), sizeof(one) - strlen(one), "%sport %d",
-			 *one ? " and " : "", port);
-	if (*one)
-		add_filter(c, one);
-	return true;
-}
-
-static int parse_flow(struct capture *c, char *text)
-{
-	char *second = strchr(text, ',');
-
-	if (second)
-		*second++ = 0;
-	return add_end(c, text) && (!second || add_end(c, second)) ? -1
-								   : wrong_usage("ADDR:PORT", text);
+	if (c->nflows == FLOWS)
+		return wrong_usage("no more than 16 flows", text);
+	if (!sl_capture_flow(text, &c->flows[c->nflows]))
+		return wrong_usage("[tcp|udp] ADDR:PORT [ADDR:PORT]", text);
+	c->nflows++;
+	return -1;
 }
 
 static int number_option(const char *text, int lo, int hi, int *out)
 {
-	return sl_tool_number(text, lo, hi, out) ? -1 : wrong_usage("a number", text);
+	char expected[64];
+
+	if (sl_tool_number(text, lo, hi, out))
+		return -1;
+	snprintf(expected, sizeof(expected), "a number from %d to %d", lo, hi);
+	return wrong_usage(expected, text);
 }
 
 static int one_option(int o, struct capture *c)
 {
-	int n, status;
+	int n = 0, status;
 
 	switch (o) {
 	case 'w':
@@ -419,21 +396,19 @@ static int one_option(int o, struct capture *c)
 /* The rest of the arguments is the filter. */
 static int make_filter(struct capture *c, int argc, char **argv)
 {
-	char text[1024] = "";
+	char *text = c->filter;
 	pcap_t *p;
 
 	for (; optind < argc; optind++)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", *text ? " " : "",
-			 argv[optind]);
-	if (*text)
-		add_filter(c, text);
-	if (!c->filter[0])
+		snprintf(text + strlen(text), sizeof(c->filter) - strlen(text), "%s%s",
+			 *text ? " " : "", argv[optind]);
+	if (!*text)
 		return -1;
-	if (strlen(text) + 1 >= sizeof(text) || strlen(c->filter) + 1 >= sizeof(c->filter))
+	if (strlen(text) + 1 >= sizeof(c->filter))
 		return wrong_usage("a shorter filter", text);
 	p = pcap_open_dead_with_tstamp_precision(DLT_EN10MB, SNAP_MAX, PCAP_TSTAMP_PRECISION_NANO);
-	if (!p || pcap_compile(p, &c->code, c->filter, 1, PCAP_NETMASK_UNKNOWN)) {
-		fprintf(stderr, "sluice capture: %s: %s\n", c->filter,
+	if (!p || pcap_compile(p, &c->code, text, 1, PCAP_NETMASK_UNKNOWN)) {
+		fprintf(stderr, "sluice capture: %s: %s\n", text,
 			p ? pcap_geterr(p) : "out of memory");
 		if (p)
 			pcap_close(p);
@@ -494,7 +469,7 @@ int sl_tool_capture(int argc, char **argv)
 	c.ask.magic = SL_TAP_MAGIC;
 	c.ask.version = SL_TAP_VERSION;
 	c.ask.bytes = (uint32_t)c.mib << 20;
-	/* A filter looks at the whole packet, and checksums are completed over it. */
-	c.ask.snap = c.filters ? SNAP_MAX : (uint32_t)c.snap;
+	/* A filter or a flow looks at the whole packet, and checksums are completed over it. */
+	c.ask.snap = c.filters || c.nflows ? SNAP_MAX : (uint32_t)c.snap;
 	return run(&c);
 }

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "base/addr.h"
 #include "io/tap.h"
 #include "stat_file.h"
 
@@ -38,6 +39,28 @@ void sl_capture_look(struct sl_capture_source *s, uint64_t now_ns, uint64_t max_
 /* Writes which program and socket the packet belongs to: "nginx[12] fd 7". */
 void sl_capture_name(struct sl_capture_source *s, const struct sl_tap_rec *rec, const uint8_t *pkt,
 		     char *out, size_t size);
+
+/* The ends of a packet (capture_flow.c), as the program sees them. */
+struct sl_capture_ends {
+	struct sl_addr local, remote;
+	uint16_t local_port, remote_port; /* 0: neither TCP nor UDP, or a fragment without them */
+	uint8_t proto;
+};
+/* Reads them from a frame of len bytes; sent: the source is the local end. False: it is not IP. */
+bool sl_capture_ends(const uint8_t *p, uint32_t len, bool sent, struct sl_capture_ends *e);
+
+/* A flow that is selected: packets between these ends, in either direction. */
+struct sl_capture_flow {
+	uint8_t proto; /* 0: any */
+	struct sl_capture_end {
+		struct sl_addr addr; /* of zeros: any */
+		uint16_t port;       /* 0: any */
+	} end[2];
+};
+/* Reads "[PROTOCOL] ADDR:PORT [ADDR:PORT]", as `sluice flow` prints it; a comma may stand for the
+ * blank between the ends. False: it is no flow. */
+bool sl_capture_flow(const char *text, struct sl_capture_flow *f);
+bool sl_capture_fits(const struct sl_capture_flow *f, const uint8_t *p, uint32_t len);
 
 /* Completes the checksums of a packet that nobody has completed (capture_fix.c): always if told
  * (SL_TAP_CSUM), else if it has the pseudo-header's sum alone. */

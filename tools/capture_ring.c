@@ -3,7 +3,6 @@
  * tool may be root's): each record is copied and checked before it is used. */
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,6 @@
 
 #include "base/rights.h"
 #include "capture.h"
-#include "wire/wire.h"
 
 #define ANSWER_MS 2000
 
@@ -221,57 +219,18 @@ void sl_capture_look(struct sl_capture_source *s, uint64_t now_ns, uint64_t max_
 	s->stats_ns = now_ns;
 }
 
-struct ends {
-	struct sl_addr local, remote;
-	uint16_t local_port, remote_port;
-	uint8_t proto;
-};
-
-static bool find_ends(const uint8_t *p, uint32_t len, bool sent, struct ends *e)
-{
-	uint32_t at = 12, ip, l4, n;
-	struct sl_addr src, dst;
-	uint16_t type, sport, dport;
-
-	while (at + 4 <= len && (sl_get_be16(p + at) == 0x8100 || sl_get_be16(p + at) == 0x88a8))
-		at += 4;
-	ip = at + 2;
-	if (ip + 24 > len)
-		return false;
-	type = sl_get_be16(p + at);
-	if (type == 0x86dd && ip + 44 > len)
-		return false;
-	n = type == 0x86dd ? 16 : 4;
-	l4 = ip + (n == 16 ? 40 : (p[ip] & 15u) * 4);
-	if (l4 + 4 > len || (type != 0x0800 && n == 4))
-		return false;
-	memset(&src, 0, sizeof(src));
-	memset(&dst, 0, sizeof(dst));
-	if (n == 4)
-		src = dst = sl_addr_v4(0);
-	memcpy((uint8_t *)&src + 16 - n, p + ip + (n == 16 ? 8 : 12), n);
-	memcpy((uint8_t *)&dst + 16 - n, p + ip + (n == 16 ? 24 : 16), n);
-	sport = sl_get_be16(p + l4);
-	dport = sl_get_be16(p + l4 + 2);
-	e->proto = p[ip + (n == 16 ? 6 : 9)];
-	e->local = sent ? src : dst;
-	e->remote = sent ? dst : src;
-	e->local_port = sent ? sport : dport;
-	e->remote_port = sent ? dport : sport;
-	return true;
-}
-
 /* How well a socket fits: 0 not, 1 by its port, 2 a connection. */
-static int fits(const struct sl_sock_stats *k, const struct ends *e)
+static int fits(const struct sl_sock_stats *k, const struct sl_capture_ends *e)
 {
-	if (k->used != 1 || k->proto != e->proto || k->local_port != e->local_port)
+	if (k->used != 1 || k->proto != e->proto || !e->local_port ||
+	    k->local_port != e->local_port)
 		return 0;
 	if (!k->remote_port)
 		return 1;
 	return k->remote_port == e->remote_port && sl_addr_eq(&k->remote, &e->remote) ? 2 : 0;
 }
 
-static const struct sl_sock_stats *find_socket(const struct sl_stats *s, const struct ends *e)
+static const struct sl_sock_stats *find_socket(const struct sl_stats *s, const struct sl_capture_ends *e)
 {
 	const struct sl_sock_stats *found = NULL;
 	int best = 0;
@@ -291,8 +250,8 @@ void sl_capture_name(struct sl_capture_source *s, const struct sl_tap_rec *rec, 
 		     char *out, size_t size)
 {
 	const struct sl_sock_stats *k = NULL;
-	struct ends e;
-	bool is = find_ends(pkt, rec->cap, rec->flags & SL_TAP_OUT, &e);
+	struct sl_capture_ends e;
+	bool is = sl_capture_ends(pkt, rec->cap, rec->flags & SL_TAP_OUT, &e);
 
 	if (is && s->stats)
 		k = find_socket(s->stats, &e);

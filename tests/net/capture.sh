@@ -51,6 +51,31 @@ ok "interface and statistics" holds "ifs == 1 and isb == 1"
 read_it "$TMP/in"
 ok "the other capture has one direction" holds "rx == $R and tx == 0"
 
+# Flows, lanes and lengths --------------------------------------------------------------------------
+# Two clients with crossed ports: only their ends as pairs tell them apart.
+ends() { # options: captures what the clients send and get
+	begin "$TMP/log1" -w "$TMP/ends" -p "$SERVER" "$@"
+	a sockperf ping-pong -i "$B4" -p 5001 --client_ip "$A4" --client_port 6001 -m 64 -t 1 --mps=200 >"$TMP/client" 2>&1
+	a sockperf ping-pong -i "$B4" -p 5001 --client_ip "$A4" --client_port 6002 -m 64 -t 1 --mps=200 >"$TMP/client" 2>&1
+	finish "$CAPTURE"
+	read_it "$TMP/ends"
+}
+ends --flow "udp   $B4:5001   $A4:6001"
+ok "one flow of two, both directions" holds "rx > 50 and tx > 50 and ports == [5001, 6001]"
+ok "with right checksums" holds "bad == 0"
+ends --flow "$A4:5001,$B4:6001" --flow "tcp $B4:5001 -"
+ok "ports of the other end, or another protocol, are another flow" holds "n == 0"
+ends -s 60 --flow "$B4:5001,*:6002" --flow "*:6001"
+ok "two flows" holds "ports == [5001, 6001, 6002]"
+ok "60 bytes of each packet" holds "n > 0 and max_cap == 60 and max_wire == 106"
+ends -s 20 udp port 6001
+ok "20 bytes are written, the filter sees all" holds "n > 100 and max_cap == 20 and max_wire == 106"
+LANE=$(b "$TOOL" flow -k "$SLUICE_STATS_SHMEM_DIR" --json -p "$SERVER" | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["lane"])')
+ends --lane "$LANE" --flow "$(b "$TOOL" flow -k "$SLUICE_STATS_SHMEM_DIR" -p "$SERVER" | awk 'NR == 2 { print $1, $2, $3 }')"
+ok "the flow as listed, on its lane" holds "rx > 100 and tx > 100"
+ends --lane $((LANE + 1))
+ok "nothing on another lane" holds "n == 0"
+
 # TCP, through a pipe that is read while it runs ---------------------------------------------------
 stop "$SERVER"
 bg sb iperf3 -s -p 5201 >"$TMP/server" 2>&1
@@ -99,9 +124,18 @@ ok "and has what there was" holds "n > 30 and isb == 1"
 ok "nothing is left in the directory" not compgen -G "$SLUICE_STATS_SHMEM_DIR/*.tap"
 
 # Usage ----------------------------------------------------------------------------------------
-refused() { capture "$@" >/dev/null 2>&1; [ $? = 2 ]; }
+refused() { capture "$@" >/dev/null 2>"$TMP/refused"; [ $? = 2 ]; }
 ok "a wrong filter is refused" refused -w /dev/null "port port"
-ok "a flow that is none, too" refused -w /dev/null --flow here
+for flow in here 192.0.2.7 192.0.2.7: 192.0.2.7:0 192.0.2.7:65536 192.0.2:7 cafe:7 fd00::1:80 "[192.0.2.7]:7" "[fd00::1]" \
+	"*:1," ",*:1" "*:1,,*:2" "- *:1" "sctp *:1" "tcp" "*:1 *:2 *:3" ""; do
+	ok "no flow: '$flow'" refused -w /dev/null --flow "$flow"
+	ok "the message shows it: '$flow'" grep -qF "ADDR:PORT [ADDR:PORT], found '$flow'" "$TMP/refused"
+done
+for option in "-s -1" "-s 1x" "-s 262145" "--lane x" "--lane -1" "--lane 100000" "--snaplen="; do
+	# shellcheck disable=SC2086
+	ok "no number: $option" refused -w /dev/null $option
+	ok "the message shows the bounds: $option" grep -qF "a number from 0 to" "$TMP/refused"
+done
 ok "a program that is not there is an error" not capture -w /dev/null -p 1 2>/dev/null
 ok "extcap lists the interface" eval 'capture --extcap-interfaces | grep -q "^interface {value=sluice}"'
 ok "and its link type" eval 'capture --extcap-dlts --extcap-interface sluice | grep -q "number=1"'

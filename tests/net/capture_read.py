@@ -43,7 +43,7 @@ def checksum_ok(p):
 
 def note(p, flows):
     """Adds the part of a TCP stream (IPv4) that the segment has."""
-    if p[12:14] != b"\x08\x00" or p[23] != 6:
+    if len(p) < 54 or p[12:14] != b"\x08\x00" or p[23] != 6:
         return
     l4 = 14 + (p[14] & 15) * 4
     seq, = struct.unpack_from("!I", p, l4 + 4)
@@ -65,7 +65,8 @@ def missing(parts):
 
 with open(sys.argv[1], "rb") as f:
     b = f.read()
-at = n = rx = tx = bad = named = drops = isb_drop = ifs = isb = 0
+at = n = rx = tx = bad = named = drops = isb_drop = ifs = isb = max_cap = max_wire = 0
+ports = set()
 payload = {1: 0, 2: 0}
 flows = {}
 while at < len(b):
@@ -85,6 +86,9 @@ while at < len(b):
         tx += way == 2
         payload[way] += wire
         note(p, flows)
+        max_cap, max_wire = max(max_cap, cap), max(max_wire, wire)
+        if cap >= 38 and p[12:15] == b"\x08\x00\x45":
+            ports.update(struct.unpack_from("!HH", p, 34))
         named += b"] fd " in o.get(1, b"")
         drops += struct.unpack("<Q", o[4])[0] if 4 in o else 0
         bad += cap == wire and not checksum_ok(p)
@@ -93,4 +97,5 @@ while at < len(b):
         isb_drop += struct.unpack("<Q", options(b, at + 20, at + size - 4)[5])[0]
     at += size
 print(json.dumps(dict(n=n, rx=rx, tx=tx, bad=bad, named=named, drops=drops, isb_drop=isb_drop, ifs=ifs, isb=isb,
+                      max_cap=max_cap, max_wire=max_wire, ports=sorted(ports),
                       rx_bytes=payload[1], tx_bytes=payload[2], holes=sum(missing(parts) for _, parts in flows.values()))))
