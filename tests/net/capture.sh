@@ -55,8 +55,10 @@ ok "the other capture has one direction" holds "rx == $R and tx == 0"
 # Two clients with crossed ports: only their ends as pairs tell them apart.
 ends() { # options: captures what the clients send and get
 	begin "$TMP/log1" -w "$TMP/ends" -p "$SERVER" "$@"
-	a sockperf ping-pong -i "$B4" -p 5001 --client_ip "$A4" --client_port 6001 -m 64 -t 1 --mps=200 >"$TMP/client" 2>&1
+	bg a sockperf ping-pong -i "$B4" -p 5001 --client_ip "$A4" --client_port 6001 -m 64 -t 1 --mps=200 >"$TMP/client1" 2>&1
+	OTHER=$BG
 	a sockperf ping-pong -i "$B4" -p 5001 --client_ip "$A4" --client_port 6002 -m 64 -t 1 --mps=200 >"$TMP/client" 2>&1
+	wait_end "$OTHER" 20
 	finish "$CAPTURE"
 	read_it "$TMP/ends"
 }
