@@ -147,8 +147,13 @@ static int bring_up_rest(bool again)
 		err = open_keeper();
 	if (!again)
 		sl_clock_init();
-	if (err == 0)
+	if (err == 0) {
+		/* The keeper's first looks would take numbers that the program is about to get. */
+		if (again)
+			(void)sl_cgroup_has_programs();
+		(void)sl_quota_read();
 		err = sl_keeper_start();
+	}
 	if (err < 0)
 		return err;
 	sl_in_register(SL_SLOT_UDP, sl_udp_input);
@@ -334,8 +339,6 @@ static void start_first(void)
 			remedy(ret));
 		sl_cgroup_forget();
 		show_reason(ret);
-	} else {
-		(void)sl_quota_read(); /* (its descriptors take no number later) */
 	}
 	if (ret >= 0 || sl_stats->kernels)
 		atexit(sl_shut_down);
@@ -351,15 +354,11 @@ static void start_again(void)
 	sl_stats_open();
 	renewals += sl_up_state == -ESTALE;
 	ret = bring_up(true);
-	if (ret >= 0) {
-		(void)sl_cgroup_has_programs(); /* (its descriptors take no number later) */
-		(void)sl_quota_read();
-	} else {
+	if (ret < 0)
 		sl_info("sluice", "what this %s makes stays with the kernel: %s%s",
 			sl_up_state == -ESTALE ? "process, another user now,"
 					       : "child of a process",
 			strerrorname_np(-ret), remedy(ret));
-	}
 	show_reason(ret);
 	sl_store_release(&sl_up_state, ret);
 }

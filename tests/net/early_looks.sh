@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# The files that the library's threads look at again and again are opened by the program's thread, in its first call:
+# a thread of the library would take a number that the program is about to get.
+. "$(dirname "$0")/lib.sh"
+need strace
+case $BUILD in *san*) skip "a sanitizer's threads are seen, too" ;; esac
+net_up
+MODE=one
+# (The program's thread is held after it has made a thread, so that this one looks first.)
+b env LD_PRELOAD="$BUILD/libsluice-preload.so" strace -f -o "$TMP/trace" -e trace=openat,clone3,exit_group \
+	-e inject=clone3:delay_exit=50000 "$BIN/first_socket" udp "$B4" >/dev/null
+PROGRAM=$(awk '/exit_group/ { print $1 }' "$TMP/trace" | tail -n 1)
+ok "the program has threads of the library's" grep -q clone3 "$TMP/trace"
+same "files of the control group that they open" 0 "$(grep cgroup "$TMP/trace" | grep -vc "^$PROGRAM ")"
+ok "the program's thread opens them" grep -q "^$PROGRAM .*/proc/self/cgroup" "$TMP/trace"
+done_testing
