@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""address_space.py: run as `address_space.py child|sessions|limited|lock PEER`; prints what the kernel lets happen.
+"""address_space.py: run as `address_space.py child|limited|lock PEER`; prints what the kernel lets happen.
 
 child: a server's child limits its address space, as vsftpd does for each session, and allocates.
-sessions: the same for each of a few children, which use the connection that they inherit.
 limited: the limit is there before the first socket.
 lock: all memory is locked (as root, since few users may lock that much), before the first socket and after it.
 """
 import ctypes
-import mmap
 import os
 import resource
 import socket
@@ -51,25 +49,6 @@ def child(peer):
         sys.stdout.flush()
         os._exit(0)
     os.waitpid(pid, 0)
-
-
-def sessions(peer):
-    for _ in range(4):
-        s = talk(peer)
-        pid = os.fork()
-        if pid == 0:
-            limit(200)
-            s.sendall(b"y")
-            print(s.recv(1))
-            try:
-                mmap.mmap(-1, 4 * MB)
-                print("mapped")
-            except OSError:
-                print("no memory")
-            sys.stdout.flush()
-            os._exit(0)
-        os.waitpid(pid, 0)
-        s.close()
 
 
 def limited(peer):

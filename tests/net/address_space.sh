@@ -11,7 +11,7 @@ bg a socat TCP-LISTEN:7000,fork,reuseaddr EXEC:cat
 wait_tcp a 7000
 SL_ENV+=("SLUICE_LOG_FILE=$TMP/log")
 for MODE in kernel one; do # (the peer is not preloaded)
-	for what in child sessions limited ${LOCK-lock}; do
+	for what in child limited ${LOCK-lock}; do
 		differ $what pb timeout 60 python3 "$TESTS/net/address_space.py" $what "$A4"
 		if [ "$MODE" = one ]; then
 			ok "$what: offloaded ($(cat "$TMP/differ.err"))" grep -q "offloaded" "$TMP/log"

@@ -597,7 +597,6 @@ void sl_mail_fork_begin(void)
 		instead[i] = for_child(i);
 	if (mail[0] < 0)
 		return;
-	sl_stranger_prepare();
 	unborn.fd = sl_mailbox_make(&unborn.place);
 	unborn.board = board.shown;
 }

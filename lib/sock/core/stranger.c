@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "base/fds.h"
-#include "base/handler.h"
 #include "base/heap.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -107,7 +106,7 @@ static void *closer(void *arg)
 	return NULL;
 }
 
-static int start(void *(*run)(void *arg))
+static int start(void)
 {
 	sigset_t all, old;
 	pthread_t thread;
@@ -115,30 +114,11 @@ static int start(void *(*run)(void *arg))
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = sl_roomy_thread(&thread, run, NULL);
+	err = sl_roomy_thread(&thread, closer, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!err)
 		pthread_detach(thread);
 	return err;
-}
-
-static void *end_at_once(void *arg)
-{
-	return NULL;
-}
-
-/* The keeper's first malloc(3) would map an arena of 64 MB of addresses for it, which a child that
- * limits its address space (vsftpd: 200 MB) has, too. pthread_create(3) is the only function that
- * allocates there, unless glibc has kept the stack and the thread-local storage of a thread that
- * has ended. A signal handler may have interrupted malloc(3). */
-void sl_stranger_prepare(void)
-{
-	static bool prepared;
-
-	if (sl_load(&prepared) || sl_in_signal())
-		return;
-	sl_store(&prepared, true);
-	(void)start(end_at_once);
 }
 
 void sl_stranger_warn(void)
@@ -183,7 +163,7 @@ bool sl_stranger_close(int fd)
 	begin = !closing;
 	closing = true;
 	sl_unlock(&lock);
-	if (begin && start(closer)) {
+	if (begin && start()) {
 		sl_lock(&lock);
 		closing = false; /* the next call tries again */
 		sl_unlock(&lock);

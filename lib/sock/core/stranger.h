@@ -12,9 +12,6 @@ int sl_stranger_take(int fd);
  * (SO_LINGER, FUSE). False: so many wait to be closed that the caller must take no more from this
  * sender. Any thread. */
 bool sl_stranger_close(int fd);
-/* Before the first fork: a thread is made once, so that the keeper can make one without malloc(3)
- * later. In a signal handler it does nothing. */
-void sl_stranger_prepare(void);
 /* Waits until no thread closes any more, two seconds at most. False: one still does. */
 bool sl_stranger_wait(void);
 /* Logs once that such descriptors came. */
