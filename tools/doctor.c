@@ -566,7 +566,7 @@ static void check_device(const struct sl_device *d)
 	check_pace(d);
 }
 
-/* What the command line asks for. */
+/* The options of the command line. */
 struct wish {
 	bool json;
 	const char *peer;     /* the path to it is tested by RDMA */

@@ -164,7 +164,7 @@ void sl_doctor_rdma_serve(const char *where, const struct sl_rdma_test *t)
 	at = s.lib ? sl_rdma_look_up(where) : NULL;
 	if (!at)
 		return;
-	/* They come only while serve() waits, so that none is missed before it waits. */
+	/* The signals come only while serve() waits, so that it misses none. */
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGINT);
 	sigaddset(&ends, SIGTERM);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What both ends of a test by RDMA share: steps that fail and their remedies, events, addresses. */
+/* Both ends of a test by RDMA use this: steps that fail and their remedies, events, addresses. */
 #ifndef SL_TOOLS_RDMA_STEP_H
 #define SL_TOOLS_RDMA_STEP_H
 
@@ -11,7 +11,7 @@
 #define SL_RDMA_PORT    "7174"
 #define SL_RDMA_STEP_MS 5000 /* for an event of the connection manager */
 
-/* What an event says, copied so that it can be acknowledged at once. */
+/* A copy of an event, so that the event can be acknowledged at once. */
 struct sl_rdma_heard {
 	struct sl_rdma_id *id;
 	enum sl_rdma_event_type type;
@@ -23,7 +23,7 @@ struct sl_rdma_heard {
 /* Reports a step that failed, with its cause and remedy. err is -errno; detail (may be NULL) is
  * printed in place of its text. */
 void sl_rdma_fail(const char *step, int err, const char *detail);
-/* The same for the step that a call of rdma_pair.h has left in p. */
+/* Reports the step at which a call of rdma_pair.h failed; p has its name. */
 void sl_rdma_fail_pair(const struct sl_rdma_pair *p, int err);
 /* Takes the next event of the channel. 0, -ETIMEDOUT or -errno. wait_ms -1: without limit. Signals
  * are blocked by *mask during the wait; NULL: as they are. */

@@ -349,12 +349,24 @@ static struct sl_port *new_vlan(const struct sl_link *link, struct sl_port *base
 	return p;
 }
 
-/* The number of the VLAN device is that of its tag: a port that is used again keeps its own. Lock
- * held. */
+/* The port of the device that the broker gave the number; NULL: it gave none, or there is no room.
+ * The number is that of the tag: a port that is used again keeps its own. Lock held. */
+static struct sl_port *numbered(const struct sl_link *link, struct sl_port *base, int nr,
+				uint32_t tag)
+{
+	struct sl_port *p = nr > 0 ? find_vlan(base, tag) : NULL;
+
+	if (!p || p->vlan_nr != (uint32_t)nr)
+		return nr > 0 ? new_vlan(link, base, (uint32_t)nr, tag) : NULL;
+	revive_vlan(p, link);
+	return p;
+}
+
+/* Lock held. */
 static struct sl_port *open_vlan(const struct sl_link *link, struct sl_port *base)
 {
 	const char *why = vlan_obstacle(link, base);
-	struct sl_port *p = NULL;
+	struct sl_port *p;
 	uint32_t tag;
 	int nr;
 
@@ -365,12 +377,7 @@ static struct sl_port *open_vlan(const struct sl_link *link, struct sl_port *bas
 	}
 	tag = base->vlan << 16 | link->vlan_tag;
 	nr = sl_broker_vlan_get(base->lower, link->ifindex, tag, &why);
-	if (nr > 0)
-		p = find_vlan(base, tag);
-	if (p && p->vlan_nr == (uint32_t)nr)
-		revive_vlan(p, link);
-	else if (nr > 0)
-		p = new_vlan(link, base, (uint32_t)nr, tag);
+	p = numbered(link, base, nr, tag);
 	if (!p) {
 		stays(link, nr > 0 ? -EOPNOTSUPP : nr, why ? why : "there are too many devices");
 		return NULL;
@@ -385,7 +392,7 @@ static struct sl_port *open_vxlan(const struct sl_link *link, struct sl_port *ba
 {
 	const char *why = vxlan_obstacle(link, base);
 	uint32_t tag = SL_VXLAN_TAG(link->vni_after - 1);
-	struct sl_port *p = NULL;
+	struct sl_port *p;
 	int nr = 0;
 
 	for (uint32_t i = 0; i < nports && !why; i++)
@@ -393,12 +400,7 @@ static struct sl_port *open_vxlan(const struct sl_link *link, struct sl_port *ba
 			why = "another VXLAN device has its VNI";
 	if (!why)
 		nr = sl_broker_vlan_get(base->lower, link->ifindex, tag, &why);
-	if (nr > 0)
-		p = find_vlan(base, tag);
-	if (p && p->vlan_nr == (uint32_t)nr)
-		revive_vlan(p, link);
-	else if (nr > 0)
-		p = new_vlan(link, base, (uint32_t)nr, tag);
+	p = numbered(link, base, nr, tag);
 	if (!p) {
 		sl_info("port", "%s: not taken out of VXLAN below: %s", link->name,
 			why ? why : strerrorname_np(-nr));
