@@ -405,6 +405,14 @@ static int take_rate(struct line *l, __u64 *kbps)
 	return expected(l, what);
 }
 
+/* The bits of an address's byte i that a prefix of this length holds. */
+static uint8_t prefix_byte(uint32_t bits, unsigned i)
+{
+	uint32_t left = bits > 8 * i ? sl_min(bits - 8 * i, 8u) : 0;
+
+	return (uint8_t)(0xff00 >> left);
+}
+
 /* Parses the rest of a `pace` line. */
 static int take_pace(struct line *l, struct sl_pace_rule *r)
 {
@@ -423,7 +431,9 @@ static int take_pace(struct line *l, struct sl_pace_rule *r)
 		err = expected(l, "burst or the end of the line");
 	if (err)
 		return err;
-	memcpy(r->addr, e.addr, sizeof(r->addr));
+	/* Without the bits beyond the prefix, two spellings of a network are one rule. */
+	for (unsigned i = 0; i < sizeof(r->addr); i++)
+		r->addr[i] = e.addr[i] & prefix_byte(e.prefix_len, i);
 	r->prefix_len = e.prefix_len;
 	r->port = e.port_min == e.port_max ? e.port_min : 0;
 	r->line = l->number;
