@@ -7,8 +7,8 @@
 # `make check` must end within twenty-five minutes on two cores, and within CI's limit on two slow ones, so this
 # script leaves some cases out. A test of both address families runs IPv4 in the plain build and IPv6 in the
 # sanitizer build (the code differs only in the headers). The plain build receives by packet sockets, the default on a
-# veth, the sanitizer build by XDP. A test of net that both builds run preloads the subject alone in the plain build
-# and the peer as well in the sanitizer build, and runs on the kernel only where it compares with it.
+# veth, the sanitizer build by XDP. A test of net preloads the subject alone in the plain build and the peer as well in
+# the sanitizer build, and runs on the kernel only where it compares with it.
 # Other programs are preloaded as servers and
 # on both sides, not as clients alone. Scripts that run another script with a changed setting run in
 # the plain build alone. Tests that long.txt lists are for `make check-long`, some of them in their long form.
@@ -72,7 +72,7 @@ trap 'kill -- -$REST 2>/dev/null' EXIT
 # Fetches the guest's kernel meanwhile. If that fails, vm/short says so.
 nice -n 10 tests/vm/lib_fetch.sh kernel 6.18 >/dev/null 2>&1 &
 
-BUILD=$BUILD FAMILIES=4 APPS_MODES="kernel server both" LONG=plain MODES_SHARED="oracle one" MODES_ALONE="oracle one both" \
+BUILD=$BUILD FAMILIES=4 APPS_MODES="kernel server both" LONG=plain MODES="oracle one" \
 	suite "the suite" apps preload net sim vm bpf tcp unit tests/zoo/lighttpd.sh tests/zoo/mosquitto.sh
 wait $REST
 fuzzers=$?

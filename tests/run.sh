@@ -14,8 +14,7 @@
 # took and how idle the cores were, and as the last line `N passed, N failed, N skipped`. From DEADLINE
 # on (environment, in seconds since the epoch) it begins no test of net, sim and apps, and names each
 # as skipped. Logs are in $BUILD/logs. A test that failed beside others runs once more alone, and is
-# named as unsteady if it passes. LONG and VARIANTS=no leave tests out (is_wanted below). MODES_SHARED and MODES_ALONE
-# are the MODES of net's scripts that both suites of check.sh run, and of the others.
+# named as unsteady if it passes. LONG and VARIANTS=no leave tests out (is_wanted below).
 set -u
 export LC_ALL=C
 cd "$(dirname "$0")/.." || exit 1
@@ -53,19 +52,6 @@ is_wanted() { # script
 	name=${name%.sh}
 	[ "${VARIANTS:-}" != no ] || ! is_variant "$1" || return 1
 	[ -z "${LONG:-}" ] || { ! is_listed "$name" both && ! is_listed "$name" "$LONG"; }
-}
-# Sets what a script is told of the suite: its MODES, and whether its short form is enough.
-tell() { # script, room/test
-	[ -z "${LONG:-}" ] || ! is_listed "$2" short || export SHORT=1
-	case $1 in tests/net/*.sh) ;; *) return 0 ;; esac
-	if [ -z "${MODES_SHARED:-}" ] || [ -n "${MODES:-}" ]; then
-		return 0
-	elif is_variant "$1" || is_listed "$2" sanitized; then
-		export MODES=$MODES_ALONE
-	else
-		export MODES=$MODES_SHARED
-	fi
-	return 0
 }
 tests_of() { # room
 	local f
@@ -106,7 +92,7 @@ run_one() { # path: leaves its status and time in the logs directory; in a subsh
 	name=$(name_of "$path")
 	log=$LOGS/${name//\//.}.log
 	case $path in *.sh) run=(bash) ;; esac
-	tell "$path" "$name"
+	[ -z "${LONG:-}" ] || ! is_listed "$name" short || export SHORT=1
 	start=${EPOCHREALTIME/./}
 	{ time timeout -k 10 "$LIMIT" "${run[@]}" "$path" >"$log" 2>&1 </dev/null; } 2>"$log.cpu"
 	rc=$?

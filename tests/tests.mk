@@ -99,6 +99,7 @@ check:
 LONG_TESTS = $(shell awk '$$1 ~ /^($(1))$$/ { print "tests/" $$2 ".sh" }' tests/long.txt)
 check-long: tests asan-build
 	BUILD=$(BUILD) tests/run.sh $(call LONG_TESTS,both|plain|short)
+	BUILD=$(BUILD) MODES="oracle both" tests/run.sh $(filter tests/net/%,$(call LONG_TESTS,sanitized))
 	BUILD=build-asan MODES="oracle both" tests/run.sh $(filter tests/net/% tests/sim/%,$(call LONG_TESTS,both|sanitized))
 layers: all
 	BUILD=$(BUILD) tests/layers.sh
