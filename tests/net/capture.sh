@@ -53,12 +53,13 @@ ok "the other capture has one direction" holds "rx == $R and tx == 0"
 
 # Flows, lanes and lengths --------------------------------------------------------------------------
 # Two clients with crossed ports: only their ends as pairs tell them apart.
+stop "$SERVER"
+bg sb "$BIN/echo" "$B4" 5001
+SERVER=$BG
+wait_udp b 5001
 ends() { # options: captures what the clients send and get
 	begin "$TMP/log1" -w "$TMP/ends" -p "$SERVER" "$@"
-	bg a sockperf ping-pong -i "$B4" -p 5001 --client_ip "$A4" --client_port 6001 -m 64 -t 1 --mps=200 >"$TMP/client1" 2>&1
-	OTHER=$BG
-	a sockperf ping-pong -i "$B4" -p 5001 --client_ip "$A4" --client_port 6002 -m 64 -t 1 --mps=200 >"$TMP/client" 2>&1
-	wait_end "$OTHER" 20
+	a python3 "$TESTS/net/capture_ask.py" "$A4" "$B4" 5001 120 6001 6002 || fail "the clients"
 	finish "$CAPTURE"
 	read_it "$TMP/ends"
 }
