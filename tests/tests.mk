@@ -199,7 +199,7 @@ fuzzers: $(FUZZ_BIN)
 fuzz: fuzzers
 	tests/fuzz/run.sh $(FUZZ_BUILD) $(FUZZ_SECONDS)
 fuzz-short: fuzzers
-	tests/fuzz/run.sh $(FUZZ_BUILD) 5
+	tests/fuzz/run.sh $(FUZZ_BUILD) 5 1
 
 # Benchmarks and the demonstration ----------------------------------------------------------------
 .PHONY: bench bench-short demo

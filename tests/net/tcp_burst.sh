@@ -19,7 +19,8 @@ for MODE in $MODES; do
 		ok "$MODE IPv$fam: all of answers in two pieces come" \
 			pb "$BIN/tcp_burst" pairs "${!peer}" 7000 "$TMP/count$MODE$fam" 40 >"$TMP/pairs"
 		cat "$TMP/pairs"
-		[ "$MODE" = kernel ] ||
+		# (A sanitizer's build writes the second piece later than the first waits for it.)
+		[ "$MODE" = kernel ] || [[ ${BUILD##*/} == *san* ]] ||
 			ok "they are a segment each (but the first eight, and what an interrupt parts)" \
 				test "$(sed -n 's/ segments$//p' "$TMP/pairs")" -le 70
 		stop "$BG"

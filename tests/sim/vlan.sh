@@ -6,7 +6,7 @@
 if [ -z "${VLANS:-}" ]; then
 	rc=0
 	for VLANS in 5 "100 5" "100ad 5"; do
-		[ -z "${SHORT:-}" ] || [ "$VLANS" != "100 5" ] || continue # (two tags: by 802.1ad)
+		[ -z "${SHORT:-}" ] || [ "$VLANS" = 5 ] || continue
 		echo "== VLAN $VLANS"
 		VLANS=$VLANS bash "$0" || rc=$?
 		[ $rc = 0 ] || exit $rc
