@@ -33,7 +33,7 @@ shift $((OPTIND - 1))
 LOGS=$BUILD/logs
 mkdir -p "$LOGS"
 
-# True: the script is to run. VARIANTS=no leaves out scripts that run another one with a changed setting, as
+# True: the test is to run. VARIANTS=no leaves out scripts that run another one with a changed setting, as
 # tcp_ways_nft.sh runs tcp_ways.sh. LONG=plain leaves out the tests that long.txt lists as "both" and "plain", and
 # LONG=sanitized those that it lists as "both" and "sanitized". With either, a test that it lists as "short" has SHORT=1.
 declare -A LISTED=()
@@ -47,9 +47,9 @@ is_variant() { # script
 	*) return 1 ;;
 	esac
 }
-is_wanted() { # script
+is_wanted() { # script, or a program's source
 	local name=${1#tests/}
-	name=${name%.sh}
+	name=${name%.*}
 	[ "${VARIANTS:-}" != no ] || ! is_variant "$1" || return 1
 	[ -z "${LONG:-}" ] || { ! is_listed "$name" both && ! is_listed "$name" "$LONG"; }
 }
@@ -58,7 +58,7 @@ tests_of() { # room
 	case $1 in
 	unit | tcp | bpf | preload)
 		for f in tests/"$1"/test_*.c; do
-			[ -e "$f" ] && echo "$BUILD/${f%.c}"
+			[ ! -e "$f" ] || ! is_wanted "$f" || echo "$BUILD/${f%.c}"
 		done
 		;;
 	esac
