@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A netlink socket of the tools whose kernel is the fuzzer: the real code of the library, but for
- * opening and sending. */
+ * opening and sending. And what the fuzzers of the tools share. */
 #include "answers.h"
 
 #include <stdio.h>
@@ -84,11 +84,30 @@ int sl_netlink_open(int protocol)
 	return end[0];
 }
 
-void fuzz_be_quiet(void)
+char *fuzz_text(const uint8_t **data, size_t *size)
+{
+	size_t n = strnlen((const char *)*data, *size), whole = n + (n < *size);
+	char *text = malloc(n + 1);
+
+	if (!text)
+		abort();
+	memcpy(text, *data, n);
+	text[n] = 0;
+	*data += whole;
+	*size -= whole;
+	return text;
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	FILE *null = fopen("/dev/null", "we");
 
+	(void)argc;
+	(void)argv;
 	if (!null)
 		abort();
 	stdout = stderr = null;
+	return 0;
 }

@@ -6,7 +6,6 @@
 #include "answers.h"
 #include "tools/capture.c"
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define RING 4096u
@@ -29,14 +28,6 @@ bool sl_tool_number(const char *text, long lo, long hi, int *out)
 
 	*out = (int)v;
 	return *text && !*end && v >= lo && v <= hi;
-}
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-	(void)argc;
-	(void)argv;
-	fuzz_be_quiet();
-	return 0;
 }
 
 /* False: it is no filter. */
@@ -78,16 +69,11 @@ static void ring(struct capture *c, const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct capture c;
-	size_t n = strnlen((const char *)data, size);
-	char *text = malloc(n + 1);
+	char *text = fuzz_text(&data, &size);
 
-	if (!text)
-		abort();
-	memcpy(text, data, n);
-	text[n] = 0;
 	c = (struct capture){.good = true, .snap = SNAP_MAX};
 	if (filter(&c, text))
-		ring(&c, data + n + (n < size), size - n - (n < size));
+		ring(&c, data, size);
 	if (c.filters)
 		pcap_freecode(&c.code);
 	free(text);

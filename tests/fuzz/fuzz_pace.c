@@ -14,16 +14,7 @@
 
 #define WORDS 12
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-	(void)argc;
-	(void)argv;
-	fuzz_be_quiet();
-	return 0;
-}
 
 static int check_device(const char *device)
 {
@@ -116,16 +107,14 @@ bool sl_tool_number(const char *text, long lo, long hi, int *out)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static char *const commands[] = {"set", "unset", "show"};
-	char *text = malloc(size + 1), *argv[WORDS + 1], *p = text;
+	char *argv[WORDS + 1], *text, *p;
 	int argc = 1;
 
-	if (!text)
-		abort();
-	memcpy(text, data, size);
-	text[size] = 0;
-	argv[0] = commands[size ? data[0] % sl_array_len(commands) : 0];
-	if (size)
-		p++;
+	if (!size)
+		return 0;
+	argv[0] = commands[*data++ % sl_array_len(commands)];
+	size--;
+	p = text = fuzz_text(&data, &size);
 	while (argc < WORDS && (argv[argc] = strsep(&p, "\n")))
 		argc++;
 	argv[argc] = NULL;

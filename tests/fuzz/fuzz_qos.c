@@ -8,16 +8,7 @@
 #include "base/base.h"
 #include "tools/qos.h"
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-	(void)argc;
-	(void)argv;
-	fuzz_be_quiet();
-	return 0;
-}
 
 static void lists(const char *text)
 {
@@ -63,16 +54,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct sl_qos q;
 	static struct sl_skprio s;
-	size_t n = strnlen((const char *)data, size);
-	char *text = malloc(n + 1);
+	char *text = fuzz_text(&data, &size);
 
-	if (!text)
-		abort();
-	memcpy(text, data, n);
-	text[n] = 0;
 	lists(text);
 	free(text);
-	fuzz_answers(data + n + (n < size), size - n - (n < size));
+	fuzz_answers(data, size);
 	memset(&s, 0, sizeof(s));
 	sl_skprio_read(&s, "lo");
 	if (s.n > sl_array_len(s.map))

@@ -8,7 +8,6 @@
 #include "answers.h"
 #include "tools/ss.h"
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* No name is looked up: that would leave the process. */
@@ -23,15 +22,6 @@ int __wrap_getaddrinfo(const char *node, const char *service, const void *hints,
 
 static struct sl_ss_filter *filter, *opposite;
 static FILE *table;
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-	(void)argc;
-	(void)argv;
-	fuzz_be_quiet();
-	table = fopen("/dev/null", "we");
-	return !table;
-}
 
 static struct sl_ss_filter *parse(char *text, uint32_t *states)
 {
@@ -82,26 +72,24 @@ static void on_sock(const struct sl_ss_sock *k, void *arg)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	size_t n = strnlen((const char *)data, size);
-	char *text = malloc(n + 1), *not = malloc(n + 16);
+	char *text = fuzz_text(&data, &size), *not_it;
 	struct sl_ss_sock any = {.family = AF_INET6, .state = SL_SS_LISTEN, .local_port = 53};
 	uint32_t states;
 
-	if (!text || !not )
+	if (!table)
+		table = fopen("/dev/null", "we");
+	if (!table || asprintf(&not_it, "not ( %s )", text) < 0)
 		abort();
-	memcpy(text, data, n);
-	text[n] = 0;
 	filter = parse(text, &states);
-	snprintf(not, n + 16, "not ( %s )", text);
 	/* (The filter must have a term, and no word about states: ss negates terms alone.) */
-	opposite = filter ? parse(not, &states) : NULL;
-	fuzz_answers(data + n + (n < size), size - n - (n < size));
+	opposite = filter ? parse(not_it, &states) : NULL;
+	fuzz_answers(data, size);
 	on_sock(&any, NULL);
 	(void)sl_ss_kernel(IPPROTO_TCP, on_sock, NULL);
 	fuzz_answers(NULL, 0);
 	free(filter);
 	free(opposite);
 	free(text);
-	free(not );
+	free(not_it);
 	return 0;
 }
