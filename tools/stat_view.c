@@ -116,7 +116,7 @@ static void select_line(FILE *to, const struct sl_stats *s, const struct sl_stat
 
 static const char rule[] =
 	"------------------------------------------------------------------------"
-	"--------------------";
+	"------------------------------";
 
 static void view_basic(FILE *to, const struct sl_stats *s, const struct sl_stat_show *show,
 		       bool more)
@@ -127,31 +127,33 @@ static void view_basic(FILE *to, const struct sl_stats *s, const struct sl_stat_
 
 	for (int i = 0; i < 4; i++)
 		snprintf(head[i], sizeof(head[i]), "%s%s", names[i], u);
-	fprintf(to, "%5s %3s  %-52s %-32s", "fd", "",
+	fprintf(to, "%5s %3s  %-52s %-42s", "fd", "",
 		"------------------ offloaded --------------------",
-		"------------- os -------------");
-	fprintf(to, "%s\n%10s %11s %11s %9s %8s %7s   %11s %11s %8s",
+		"------------------ os ------------------");
+	fprintf(to, "%s\n%10s %11s %11s %9s %8s %7s   %11s %11s %9s %8s",
 		more ? " -------- queue bytes --------" : "", "", head[0], head[1], head[2],
-		head[3], "poll%", head[0], head[1], head[3]);
+		head[3], "poll%", head[0], head[1], head[2], head[3]);
 	fprintf(to, "%s\n%s\n", more ? "     cur        max      drop" : "", rule);
 	for (uint32_t i = 0; i < s->max_socks; i++) {
 		const struct sl_sock_stats *k = sock_at(s, i, show);
 
 		if (!k)
 			continue;
-		fprintf(to, "%5d Rx: %11llu %11llu %9llu %8llu %7.1f   %11llu %11llu %8s", k->fd,
-			rate(show, k->rx_pkts), rate(show, k->rx_bytes / 1024),
+		fprintf(to, "%5d Rx: %11llu %11llu %9llu %8llu %7.1f   %11llu %11llu %9llu %8llu",
+			k->fd, rate(show, k->rx_pkts), rate(show, k->rx_bytes / 1024),
 			rate(show, k->rx_eagain), rate(show, k->rx_errors),
 			percent(k->rx_poll_hit, k->rx_poll_miss), rate(show, k->rx_os_pkts),
-			rate(show, k->rx_os_bytes / 1024), "");
+			rate(show, k->rx_os_bytes / 1024), rate(show, k->rx_os_eagain),
+			rate(show, k->rx_os_errors));
 		if (more)
 			fprintf(to, " %8llu %10llu %9llu", (ull)k->rx_queue_bytes,
 				(ull)k->rx_queue_max_bytes,
 				rate(show, k->rx_drops + k->rx_mem_drops));
-		fprintf(to, "\n%5s Tx: %11llu %11llu %9llu %8llu %7s   %11llu %11llu\n", "",
-			rate(show, k->tx_pkts), rate(show, k->tx_bytes / 1024),
+		fprintf(to, "\n%5s Tx: %11llu %11llu %9llu %8llu %7s   %11llu %11llu %9llu %8llu\n",
+			"", rate(show, k->tx_pkts), rate(show, k->tx_bytes / 1024),
 			rate(show, k->tx_eagain), rate(show, k->tx_errors), "",
-			rate(show, k->tx_os_pkts), rate(show, k->tx_os_bytes / 1024));
+			rate(show, k->tx_os_pkts), rate(show, k->tx_os_bytes / 1024),
+			rate(show, k->tx_os_eagain), rate(show, k->tx_os_errors));
 	}
 	fprintf(to, "%s\n", rule);
 	select_line(to, s, show);
@@ -242,6 +244,16 @@ static void block_tcp(FILE *to, const struct sl_sock_stats *k)
 		(ull)k->tx_queue_bytes, k->rcvbuf, k->sndbuf);
 }
 
+/* Bytes, packets, empty and failed calls of one direction; nothing when all are 0. */
+static void traffic_line(FILE *to, const struct sl_stat_show *show, const char *what,
+			 const uint64_t n[4])
+{
+	if (n[0] | n[1] | n[2] | n[3])
+		fprintf(to, "%s: %llu KB / %llu / %llu / %llu [bytes/packets/eagains/errors]%s\n",
+			what, rate(show, n[0] / 1024), rate(show, n[1]), rate(show, n[2]),
+			rate(show, n[3]), show->seconds > 0 ? "/s" : "");
+}
+
 static void block_sock(FILE *to, const struct sl_sock_stats *k, const struct sl_stat_show *show)
 {
 	const char *u = show->seconds > 0 ? "/s" : "";
@@ -261,22 +273,16 @@ static void block_sock(FILE *to, const struct sl_sock_stats *k, const struct sl_
 			sl_stat_endpoint(&k->remote, k->remote_port, text));
 	block_groups(to, k);
 	block_tcp(to, k);
-	if (k->tx_pkts | k->tx_errors | k->tx_eagain)
-		fprintf(to,
-			"Tx Offload: %llu KB / %llu / %llu / %llu [bytes/packets/eagains/errors]%s\n",
-			rate(show, k->tx_bytes / 1024), rate(show, k->tx_pkts),
-			rate(show, k->tx_eagain), rate(show, k->tx_errors), u);
-	if (k->tx_os_pkts)
-		fprintf(to, "Tx OS info: %llu KB / %llu [bytes/packets]%s\n",
-			rate(show, k->tx_os_bytes / 1024), rate(show, k->tx_os_pkts), u);
-	if (k->rx_pkts | k->rx_errors | k->rx_eagain)
-		fprintf(to,
-			"Rx Offload: %llu KB / %llu / %llu / %llu [bytes/packets/eagains/errors]%s\n",
-			rate(show, k->rx_bytes / 1024), rate(show, k->rx_pkts),
-			rate(show, k->rx_eagain), rate(show, k->rx_errors), u);
-	if (k->rx_os_pkts)
-		fprintf(to, "Rx OS info: %llu KB / %llu [bytes/packets]%s\n",
-			rate(show, k->rx_os_bytes / 1024), rate(show, k->rx_os_pkts), u);
+	traffic_line(to, show, "Tx Offload",
+		     (const uint64_t[]){k->tx_bytes, k->tx_pkts, k->tx_eagain, k->tx_errors});
+	traffic_line(to, show, "Tx OS info",
+		     (const uint64_t[]){k->tx_os_bytes, k->tx_os_pkts, k->tx_os_eagain,
+					k->tx_os_errors});
+	traffic_line(to, show, "Rx Offload",
+		     (const uint64_t[]){k->rx_bytes, k->rx_pkts, k->rx_eagain, k->rx_errors});
+	traffic_line(to, show, "Rx OS info",
+		     (const uint64_t[]){k->rx_os_bytes, k->rx_os_pkts, k->rx_os_eagain,
+					k->rx_os_errors});
 	fprintf(to, "Rx byte: cur %llu / max %llu / limit %u\n", (ull)k->rx_queue_bytes,
 		(ull)k->rx_queue_max_bytes, k->rcvbuf);
 	fprintf(to, "Rx pkt : cur %llu / dropped%s %llu / short of frames%s %llu\n",

@@ -215,17 +215,23 @@ static void report_sock(int file, const struct sl_sock_stats *s)
 		       "[fd=%d] Tx Offload: %llu KB / %llu / %llu / %llu "
 		       "[bytes/packets/eagains/errors]",
 		       fd, U(s->tx_bytes / 1024), U(s->tx_pkts), U(s->tx_eagain), U(s->tx_errors));
-	if (s->tx_os_pkts)
-		report(file, "[fd=%d] Tx OS info: %llu KB / %llu [bytes/packets]", fd,
-		       U(s->tx_os_bytes / 1024), U(s->tx_os_pkts));
+	if (s->tx_os_pkts | s->tx_os_errors | s->tx_os_eagain)
+		report(file,
+		       "[fd=%d] Tx OS info: %llu KB / %llu / %llu / %llu "
+		       "[bytes/packets/eagains/errors]",
+		       fd, U(s->tx_os_bytes / 1024), U(s->tx_os_pkts), U(s->tx_os_eagain),
+		       U(s->tx_os_errors));
 	if (s->rx_pkts | s->rx_errors | s->rx_eagain)
 		report(file,
 		       "[fd=%d] Rx Offload: %llu KB / %llu / %llu / %llu "
 		       "[bytes/packets/eagains/errors]",
 		       fd, U(s->rx_bytes / 1024), U(s->rx_pkts), U(s->rx_eagain), U(s->rx_errors));
-	if (s->rx_os_pkts)
-		report(file, "[fd=%d] Rx OS info: %llu KB / %llu [bytes/packets]", fd,
-		       U(s->rx_os_bytes / 1024), U(s->rx_os_pkts));
+	if (s->rx_os_pkts | s->rx_os_errors | s->rx_os_eagain)
+		report(file,
+		       "[fd=%d] Rx OS info: %llu KB / %llu / %llu / %llu "
+		       "[bytes/packets/eagains/errors]",
+		       fd, U(s->rx_os_bytes / 1024), U(s->rx_os_pkts), U(s->rx_os_eagain),
+		       U(s->rx_os_errors));
 	if (s->rx_pkts | s->rx_drops | s->rx_mem_drops) {
 		uint64_t drops = s->rx_drops + s->rx_mem_drops;
 

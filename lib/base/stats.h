@@ -5,11 +5,14 @@
 #ifndef SL_STATS_H
 #define SL_STATS_H
 
+#include <errno.h>
+#include <sys/types.h>
+
 #include "base/addr.h"
 #include "base/base.h"
 
 #define SL_STATS_MAGIC   0x534c53544154u /* "SLSTAT" */
-#define SL_STATS_VERSION 4
+#define SL_STATS_VERSION 5
 #define SL_STATS_LANES   128
 #define SL_STATS_PORTS   32
 #define SL_STATS_TAPS    4
@@ -158,6 +161,32 @@ void sl_stats_child(void); /* after fork: private memory again */
 struct sl_sock_stats *sl_stats_sock_new(void);
 struct sl_sock_stats *sl_stats_sock_none(void); /* counters that are not shown */
 void sl_stats_sock_free(struct sl_sock_stats *s);
+/* Count a call that the kernel served: n is what it returned, bytes or -errno. peek: the bytes stay
+ * where they are, and the call that takes them counts them. */
+static inline void sl_stats_rx_os(struct sl_sock_stats *s, ssize_t n, bool peek)
+{
+	if (n >= 0) {
+		s->rx_os_pkts += !peek;
+		s->rx_os_bytes += peek ? 0 : (uint64_t)n;
+	} else if (n == -EAGAIN) {
+		s->rx_os_eagain++;
+	} else {
+		s->rx_os_errors++;
+	}
+}
+
+static inline void sl_stats_tx_os(struct sl_sock_stats *s, ssize_t n)
+{
+	if (n >= 0) {
+		s->tx_os_pkts++;
+		s->tx_os_bytes += (uint64_t)n;
+	} else if (n == -EAGAIN) {
+		s->tx_os_eagain++;
+	} else if (n != -EINPROGRESS) { /* TCP: the connection is being opened */
+		s->tx_os_errors++;
+	}
+}
+
 /* Calls fn for each entry in use. */
 void sl_stats_sock_for_each(void (*fn)(struct sl_sock_stats *s, void *arg), void *arg);
 struct sl_lane_stats *sl_stats_lane(uint32_t lane);    /* never NULL */

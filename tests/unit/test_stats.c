@@ -157,6 +157,30 @@ static void test_child_counts_for_itself(void **state)
 	free(s);
 }
 
+static void test_calls_of_the_kernel(void **state)
+{
+	struct sl_sock_stats s = {0};
+
+	sl_stats_rx_os(&s, 100, false);
+	sl_stats_rx_os(&s, 0, false); /* an empty datagram */
+	sl_stats_rx_os(&s, 100, true);
+	sl_stats_rx_os(&s, -EAGAIN, true);
+	sl_stats_rx_os(&s, -ECONNREFUSED, false);
+	assert_int_equal(s.rx_os_pkts, 2);
+	assert_int_equal(s.rx_os_bytes, 100);
+	assert_int_equal(s.rx_os_eagain, 1);
+	assert_int_equal(s.rx_os_errors, 1);
+	sl_stats_tx_os(&s, 7);
+	sl_stats_tx_os(&s, -EAGAIN);
+	sl_stats_tx_os(&s, -EINPROGRESS);
+	sl_stats_tx_os(&s, -EPERM);
+	assert_int_equal(s.tx_os_pkts, 1);
+	assert_int_equal(s.tx_os_bytes, 7);
+	assert_int_equal(s.tx_os_eagain, 1);
+	assert_int_equal(s.tx_os_errors, 1);
+	assert_int_equal(s.rx_errors + s.tx_errors + s.rx_eagain + s.tx_eagain, 0);
+}
+
 static void test_report_at_close(void **state)
 {
 	char report[128], text[4096];
@@ -171,6 +195,7 @@ static void test_report_at_close(void **state)
 	k->rx_bytes = 455 * 1024;
 	k->rx_poll_hit = 3;
 	k->rx_poll_miss = 1;
+	k->rx_os_errors = 4;
 	sl_stats_sock_free(k);
 	sl_settings.stats_file[0] = 0;
 	fd = open(report, O_RDONLY);
@@ -183,6 +208,8 @@ static void test_report_at_close(void **state)
 	assert_non_null(
 		strstr(text, "[fd=42] Rx Offload: 455 KB / 233020 / 0 / 0 [bytes/packets/"));
 	assert_non_null(strstr(text, "[fd=42] Rx poll: 1 / 3 (75.00%) [miss/hit]"));
+	assert_non_null(
+		strstr(text, "[fd=42] Rx OS info: 0 KB / 0 / 0 / 4 [bytes/packets/eagains/"));
 	assert_null(strstr(text, "Tx"));
 }
 
@@ -330,6 +357,7 @@ int main(void)
 		cmocka_unit_test(test_ports_are_found_again),
 		cmocka_unit_test(test_requests_are_served),
 		cmocka_unit_test(test_child_counts_for_itself),
+		cmocka_unit_test(test_calls_of_the_kernel),
 		cmocka_unit_test(test_report_at_close),
 		cmocka_unit_test(test_close_removes_the_file),
 		cmocka_unit_test(test_link_in_place_of_the_file),

@@ -141,6 +141,7 @@ take(struct sl_sock *sk, struct sl_udp *u, struct sl_lane *lane, const struct sl
 	if (sl_unlikely(put < 0)) { /* udp_recvmsg(): the datagram is gone all the same */
 		if (!peek)
 			sl_udp_pop(u, &lane->frames);
+		sk->stats->rx_errors++;
 		return put;
 	}
 	if (sl_unlikely(gro)) {
@@ -159,8 +160,10 @@ take(struct sl_sock *sk, struct sl_udp *u, struct sl_lane *lane, const struct sl
 		sl_udp_pop(u, &lane->frames);
 	if (sl_unlikely(gro))
 		sl_frame_put(&lane->frames, d.frame);
-	if (sl_unlikely(put < 0))
+	if (sl_unlikely(put < 0)) {
+		sk->stats->rx_errors++;
 		return put;
+	}
 	return (ssize_t)(sl_unlikely(r->flags & MSG_TRUNC) ? full : copied);
 }
 
@@ -204,6 +207,7 @@ static SL_APART ssize_t from_accepted(struct sl_sock *sk, const struct sl_rx_req
 /* The kernel's queue -----------------------------------------------------------------------------
  */
 
+/* (That it has nothing is no result of the program's call, and not counted.) */
 static ssize_t from_kernel(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 {
 	struct msghdr none = {.msg_iov = sl_unconst(r->iov), .msg_iovlen = r->niov};
@@ -219,10 +223,7 @@ static ssize_t from_kernel(struct sl_sock *sk, int fd, const struct sl_rx_req *r
 	/* More may be there: look again next time, until it says EAGAIN. */
 	__atomic_fetch_or(&sk->os, had | SL_OS_IN, __ATOMIC_RELEASE);
 	sl_udp_sk(sk)->os_hot = OS_HOT;
-	if (n >= 0) {
-		sk->stats->rx_os_pkts++;
-		sk->stats->rx_os_bytes += (uint64_t)n;
-	}
+	sl_stats_rx_os(sk->stats, n, r->flags & MSG_PEEK);
 	return n;
 }
 
@@ -388,14 +389,16 @@ static ssize_t kernel_call(struct sl_sock *sk, int fd, const struct sl_rx_req *r
 {
 	struct msghdr none = {.msg_iov = sl_unconst(r->iov), .msg_iovlen = r->niov};
 	struct msghdr *m = r->msg ? r->msg : &none;
+	ssize_t n = -EAGAIN;
 
-	if (sl_unlikely(sl_settings.rx_poll_init) && !sk->nonblock && !(r->flags & MSG_DONTWAIT)) {
-		ssize_t n = poll_kernel(sk, fd, m, r->flags);
-
-		if (n != -EAGAIN)
-			return n == -ETIMEDOUT ? -EAGAIN : n;
-	}
-	return sl_sys_cancel(SYS_recvmsg, fd, m, r->flags);
+	if (sl_unlikely(sl_settings.rx_poll_init) && !sk->nonblock && !(r->flags & MSG_DONTWAIT))
+		n = poll_kernel(sk, fd, m, r->flags);
+	if (n == -EAGAIN)
+		n = sl_sys_cancel(SYS_recvmsg, fd, m, r->flags);
+	else if (n == -ETIMEDOUT)
+		n = -EAGAIN;
+	sl_stats_rx_os(sk->stats, n, r->flags & MSG_PEEK);
+	return n;
 }
 
 /* Receive calls off the fast path: the error queue, flags that only the kernel knows, too many
@@ -443,8 +446,6 @@ ssize_t sl_dgram_recv(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 				       ? -EBADF
 				       : -EAGAIN;
 		sk->stats->rx_poll_hit++;
-		if (sl_unlikely(n < 0))
-			sk->stats->rx_errors++;
 		return n;
 	}
 	if (sk->nonblock || (r->flags & MSG_DONTWAIT)) {

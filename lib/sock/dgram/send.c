@@ -173,16 +173,9 @@ static ssize_t send_by_kernel(struct sl_sock *sk, int fd, const struct sl_tx_req
 		__atomic_fetch_or(&sk->os, SL_OS_ERR, __ATOMIC_RELEASE);
 	if (n >= 0 && sl_unlikely(sk->errq != NULL))
 		sl_errq_sent_by_os(sk, r->msg);
-	if (n >= 0) {
-		sk->stats->tx_os_pkts++;
-		sk->stats->tx_os_bytes += (uint64_t)n;
-		if (!sl_udp_sk(sk)->behind)
-			sl_udp_sk(sk)->behind = BEHIND_MOST;
-	} else if (n == -EAGAIN) {
-		sk->stats->tx_eagain++;
-	} else {
-		sk->stats->tx_errors++;
-	}
+	if (n >= 0 && !sl_udp_sk(sk)->behind)
+		sl_udp_sk(sk)->behind = BEHIND_MOST;
+	sl_stats_tx_os(sk->stats, n);
 	return n;
 }
 

@@ -97,14 +97,18 @@ static void dump(struct sl_sock *sk, void *arg)
 	sl_log(level, "stat", "[fd=%d] Tx Offload: %llu KB / %llu / %llu [bytes/packets/errors]",
 	       fd, (unsigned long long)s->tx_bytes / 1024, (unsigned long long)s->tx_pkts,
 	       (unsigned long long)s->tx_errors);
-	sl_log(level, "stat", "[fd=%d] Tx OS info: %llu KB / %llu [bytes/packets]", fd,
-	       (unsigned long long)s->tx_os_bytes / 1024, (unsigned long long)s->tx_os_pkts);
+	sl_log(level, "stat",
+	       "[fd=%d] Tx OS info: %llu KB / %llu / %llu / %llu [bytes/packets/eagains/errors]",
+	       fd, (unsigned long long)s->tx_os_bytes / 1024, (unsigned long long)s->tx_os_pkts,
+	       (unsigned long long)s->tx_os_eagain, (unsigned long long)s->tx_os_errors);
 	sl_log(level, "stat",
 	       "[fd=%d] Rx Offload: %llu KB / %llu / %llu / %llu [bytes/packets/eagains/errors]",
 	       fd, (unsigned long long)s->rx_bytes / 1024, (unsigned long long)s->rx_pkts,
 	       (unsigned long long)s->rx_eagain, (unsigned long long)s->rx_errors);
-	sl_log(level, "stat", "[fd=%d] Rx OS info: %llu KB / %llu [bytes/packets]", fd,
-	       (unsigned long long)s->rx_os_bytes / 1024, (unsigned long long)s->rx_os_pkts);
+	sl_log(level, "stat",
+	       "[fd=%d] Rx OS info: %llu KB / %llu / %llu / %llu [bytes/packets/eagains/errors]",
+	       fd, (unsigned long long)s->rx_os_bytes / 1024, (unsigned long long)s->rx_os_pkts,
+	       (unsigned long long)s->rx_os_eagain, (unsigned long long)s->rx_os_errors);
 	sl_log(level, "stat", "[fd=%d] Rx queue: %llu packets, %llu bytes; dropped %llu", fd,
 	       (unsigned long long)s->rx_queue_pkts, (unsigned long long)s->rx_queue_bytes,
 	       (unsigned long long)(s->rx_drops + s->rx_mem_drops));

@@ -230,13 +230,17 @@ static ssize_t kernel_recvmsg(const struct rx *x, int fd, struct msghdr *m, int 
 		return -EREMOTE;
 	if (sl_unlikely(x->sk->awaited))
 		fd = sl_load(&x->sk->fd); /* the program's number means another file */
-	if (sl_load(&x->sk->state) != SL_STATE_KERNEL)
-		return sl_sys_cancel(SYS_recvmsg, fd, m, flags);
+	if (sl_load(&x->sk->state) != SL_STATE_KERNEL) {
+		n = sl_sys_cancel(SYS_recvmsg, fd, m, flags);
+		sl_stats_rx_os(x->sk->stats, n, flags & MSG_PEEK);
+		return n;
+	}
 	if (!sl_sock_in_kernel(x->sk))
 		return -EREMOTE;
 	pthread_cleanup_push(end_kernel_call, x->sk);
 	n = sl_sys_cancel(SYS_recvmsg, fd, m, flags);
 	pthread_cleanup_pop(1);
+	sl_stats_rx_os(x->sk->stats, n, flags & MSG_PEEK);
 	return n;
 }
 

@@ -156,14 +156,18 @@ static ssize_t kernel_sendmsg(struct sl_sock *sk, int fd, const struct msghdr *m
 
 	if (sl_tcp_sock_came_back(sk))
 		return -EREMOTE;
-	if (sl_load(&sk->state) != SL_STATE_KERNEL)
-		return sl_sys_cancel(SYS_sendmsg, fd, m, flags);
+	if (sl_load(&sk->state) != SL_STATE_KERNEL) {
+		n = sl_sys_cancel(SYS_sendmsg, fd, m, flags);
+		sl_stats_tx_os(sk->stats, n);
+		return n;
+	}
 	sl_inherit_send(sk);
 	if (!sl_sock_in_kernel(sk))
 		return -EREMOTE;
 	pthread_cleanup_push(end_kernel_call, sk);
 	n = sl_sys_cancel(SYS_sendmsg, fd, m, flags);
 	pthread_cleanup_pop(1);
+	sl_stats_tx_os(sk->stats, n);
 	return n;
 }
 
@@ -191,7 +195,6 @@ static ssize_t send_rest(struct tx *x, int fd)
 static ssize_t send_kernel(struct sl_sock *sk, int fd, struct tx *x, const struct msghdr *msg)
 {
 	struct msghdr m = {.msg_iov = sl_unconst(x->iov), .msg_iovlen = x->niov};
-	ssize_t n;
 	int err;
 
 	if (taken(x))
@@ -199,10 +202,7 @@ static ssize_t send_kernel(struct sl_sock *sk, int fd, struct tx *x, const struc
 	err = sl_tcp_sock_error(sk);
 	if (err)
 		return -err;
-	n = kernel_sendmsg(sk, fd, msg ? msg : &m, x->flags);
-	if (n >= 0)
-		sk->stats->tx_os_bytes += (uint64_t)n;
-	return n;
+	return kernel_sendmsg(sk, fd, msg ? msg : &m, x->flags);
 }
 
 static bool is_offloaded(const struct sl_sock *sk)

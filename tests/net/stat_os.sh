@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# sluice stat counts what the kernel does for a socket as the kernel's: packets, bytes, calls that find nothing or no
+# room, errors.
+. "$(dirname "$0")/lib.sh"
+need python3
+net_up
+[ -e "$PRELOAD" ] && [ -x "$BUILD/sluice" ] || skip "the library is not built"
+MODE=one
+bg sb python3 "$TESTS/net/stat_os.py" "$B4" "$A4" "${B4%.*}.77" >"$TMP/out"
+wait_line "$TMP/out" ready 8
+stat() { b "$BUILD/sluice" stat -p "$BG" "$@"; }
+stat --json >"$TMP/json"
+while read -r port want; do
+	[ "$port" != ready ] || continue
+	same "counters of port $port" "$want" "$(python3 -c '
+import json, sys
+want = json.loads(sys.argv[2])
+for k in json.load(open(sys.argv[1]))["sockets"]:
+    if k["local"].endswith(":" + sys.argv[3]):
+        print(json.dumps({n: k[n] for n in want}))' "$TMP/json" "$want" "$port")"
+done <"$TMP/out"
+stat -c 1 -v 3 >"$TMP/v3"
+ok "view 3 has the errors of the kernel's side" grep -qx 'Rx OS info: 0 KB / 0 / 0 / 1 \[bytes/packets/eagains/errors\]' "$TMP/v3"
+ok "and the calls that found nothing" grep -qx 'Rx OS info: 0 KB / 3 / 1 / 0 \[bytes/packets/eagains/errors\]' "$TMP/v3"
+ok "view 1 has them in a column" grep -Eq '^ +[0-9]+ Rx: +0 +0 +0 +0 +0\.0 +3 +0 +1 +0$' <(stat -c 1)
+ok "view 2, too" grep -Eq '^ +Tx: +0 +0 +0 +0 +2 +0 +0 +1$' <(stat -c 1 -v 2)
+ok "Prometheus has them" grep -Eq '^sluice_socket_rx_os_errors_total\{.*local="127.0.0.1:7102"\} 1$' <(stat --prometheus)
+stop "$BG"
+done_testing
