@@ -278,6 +278,8 @@ static void block_sock(FILE *to, const struct sl_sock_stats *k, const struct sl_
 	traffic_line(to, show, "Tx OS info",
 		     (const uint64_t[]){k->tx_os_bytes, k->tx_os_pkts, k->tx_os_eagain,
 					k->tx_os_errors});
+	if (k->tx_dummies)
+		fprintf(to, "Tx Dummy messages%s : %llu\n", u, rate(show, k->tx_dummies));
 	traffic_line(to, show, "Rx Offload",
 		     (const uint64_t[]){k->rx_bytes, k->rx_pkts, k->rx_eagain, k->rx_errors});
 	traffic_line(to, show, "Rx OS info",

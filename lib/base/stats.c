@@ -221,6 +221,8 @@ static void report_sock(int file, const struct sl_sock_stats *s)
 		       "[bytes/packets/eagains/errors]",
 		       fd, U(s->tx_os_bytes / 1024), U(s->tx_os_pkts), U(s->tx_os_eagain),
 		       U(s->tx_os_errors));
+	if (s->tx_dummies)
+		report(file, "[fd=%d] Tx Dummy messages : %llu", fd, U(s->tx_dummies));
 	if (s->rx_pkts | s->rx_errors | s->rx_eagain)
 		report(file,
 		       "[fd=%d] Rx Offload: %llu KB / %llu / %llu / %llu "

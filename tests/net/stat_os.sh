@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # sluice stat counts what the kernel does for a socket as the kernel's: packets, bytes, calls that find nothing or no
-# room, errors.
+# room, errors. And it shows dummy sends.
 . "$(dirname "$0")/lib.sh"
 need python3
 net_up
@@ -23,6 +23,7 @@ done <"$TMP/out"
 stat -c 1 -v 3 >"$TMP/v3"
 ok "view 3 has the errors of the kernel's side" grep -qx 'Rx OS info: 0 KB / 0 / 0 / 1 \[bytes/packets/eagains/errors\]' "$TMP/v3"
 ok "and the calls that found nothing" grep -qx 'Rx OS info: 0 KB / 3 / 1 / 0 \[bytes/packets/eagains/errors\]' "$TMP/v3"
+ok "and the dummy sends" grep -qx 'Tx Dummy messages : 2' "$TMP/v3"
 ok "view 1 has them in a column" grep -Eq '^ +[0-9]+ Rx: +0 +0 +0 +0 +0\.0 +3 +0 +1 +0$' <(stat -c 1)
 ok "view 2, too" grep -Eq '^ +Tx: +0 +0 +0 +0 +2 +0 +0 +1$' <(stat -c 1 -v 2)
 ok "Prometheus has them" grep -Eq '^sluice_socket_rx_os_errors_total\{.*local="127.0.0.1:7102"\} 1$' <(stat --prometheus)
