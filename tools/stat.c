@@ -218,6 +218,9 @@ static void subtract(struct sl_stats *after, const struct sl_stats *before)
 	for (unsigned i = 0; i < SL_STATS_PORTS; i++)
 		if (before->port[i].used == 1 && after->port[i].ifindex == before->port[i].ifindex)
 			sl_stats_sub_port(&after->port[i], &before->port[i]);
+	for (unsigned i = 0; i < SL_STATS_WAITS; i++)
+		if (before->wait[i].used == 1 && after->wait[i].fd == before->wait[i].fd)
+			sl_stats_sub_wait(&after->wait[i], &before->wait[i]);
 	for (uint32_t i = 0; i < after->max_socks && i < before->max_socks; i++)
 		if (before->sock[i].used == 1 && after->sock[i].inode == before->sock[i].inode)
 			sl_stats_sub_sock(&after->sock[i], &before->sock[i]);

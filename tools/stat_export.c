@@ -54,6 +54,12 @@ static void json_counters(FILE *to, enum sl_stat_block block, const void *obj,
 	}
 }
 
+/* The call that entry number i of the calls that wait is about. */
+static const char *wait_call(unsigned i)
+{
+	return i == SL_WAIT_SELECT ? "select" : i == SL_WAIT_POLL ? "poll" : "epoll";
+}
+
 static void json_sock(FILE *to, const struct sl_sock_stats *k, const struct sl_stat_show *show)
 {
 	char text[SL_STAT_ENDPOINT_MAX];
@@ -130,6 +136,16 @@ void sl_stat_json(FILE *to, const struct sl_stats *s, const struct sl_stat_show 
 		fputc('}', to);
 		sep = ",";
 	}
+	fputs("],\"waits\":[", to);
+	sep = "";
+	for (unsigned i = 0; i < SL_STATS_WAITS; i++) {
+		if (s->wait[i].used != 1)
+			continue;
+		fprintf(to, "%s{\"call\":\"%s\",\"fd\":%d", sep, wait_call(i), s->wait[i].fd);
+		json_counters(to, SL_BLOCK_wait, &s->wait[i], show);
+		fputc('}', to);
+		sep = ",";
+	}
 	fputs("],\"ports\":[", to);
 	sep = "";
 	for (unsigned i = 0; i < SL_STATS_PORTS; i++) {
@@ -192,11 +208,24 @@ static void samples_port(FILE *to, const struct sl_stat_desc *d, const struct sl
 	}
 }
 
+static void samples_wait(FILE *to, const struct sl_stat_desc *d, const struct sl_stats *s)
+{
+	for (unsigned i = 0; i < SL_STATS_WAITS; i++) {
+		if (s->wait[i].used != 1)
+			continue;
+		sample_head(to, "wait", d, s);
+		fprintf(to, ",call=\"%s\"", wait_call(i));
+		if (i >= SL_WAIT_EPOLL)
+			fprintf(to, ",fd=\"%d\"", s->wait[i].fd);
+		fprintf(to, "} %llu\n", (ull)counter(&s->wait[i], d));
+	}
+}
+
 /* Prometheus wants all samples of a metric together, of whatever process. */
 void sl_stat_prometheus(FILE *to, struct sl_stats *const *s, unsigned n,
 			const struct sl_stat_show *show)
 {
-	static const char *const names[SL_BLOCKS] = {"socket", "lane", "port", "process"};
+	static const char *const names[SL_BLOCKS] = {"socket", "lane", "port", "wait", "process"};
 
 	for (int b = 0; b < SL_BLOCKS; b++) {
 		unsigned count;
@@ -216,6 +245,8 @@ void sl_stat_prometheus(FILE *to, struct sl_stats *const *s, unsigned n,
 					samples_lane(to, &d[i], s[p]);
 				} else if (b == SL_BLOCK_port) {
 					samples_port(to, &d[i], s[p]);
+				} else if (b == SL_BLOCK_wait) {
+					samples_wait(to, &d[i], s[p]);
 				} else {
 					sample_head(to, "process", &d[i], s[p]);
 					fprintf(to, "} %llu\n", (ull)counter(s[p], &d[i]));

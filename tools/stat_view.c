@@ -89,7 +89,8 @@ static double percent(uint64_t part, uint64_t rest)
 }
 
 /* A share of the time that the counters are of; two threads that poll all the time have 200. */
-static double polling_percent(const struct sl_stats *s, const struct sl_stat_show *show)
+static double polling_percent(const struct sl_stats *s, uint64_t poll_ns,
+			      const struct sl_stat_show *show)
 {
 	struct timespec ts;
 	double seconds = show->seconds;
@@ -98,20 +99,45 @@ static double polling_percent(const struct sl_stats *s, const struct sl_stat_sho
 		clock_gettime(CLOCK_MONOTONIC, &ts);
 		seconds = (double)ts.tv_sec + (double)ts.tv_nsec / 1e9 - (double)s->start_ns / 1e9;
 	}
-	return seconds > 0 ? (double)s->poll_ns / 1e7 / seconds : 0;
+	return seconds > 0 ? (double)poll_ns / 1e7 / seconds : 0;
 }
 
-static void select_line(FILE *to, const struct sl_stats *s, const struct sl_stat_show *show)
+/* Entry number i of the calls that wait if it is in use and has counted calls, else NULL. */
+static const struct sl_wait_stats *wait_at(const struct sl_stats *s, unsigned i)
 {
+	return s->wait[i].used == 1 && s->wait[i].calls ? &s->wait[i] : NULL;
+}
+
+/* "select()", "poll()", "epoll[7]" */
+static const char *wait_name(const struct sl_stats *s, const struct sl_wait_stats *w, char text[24])
+{
+	if (w - s->wait >= SL_WAIT_EPOLL)
+		snprintf(text, 24, "epoll[%d]", w->fd);
+	else
+		snprintf(text, 24, w - s->wait == SL_WAIT_SELECT ? "select()" : "poll()");
+	return text;
+}
+
+static void wait_lines(FILE *to, const struct sl_stats *s, const struct sl_stat_show *show)
+{
+	char text[24];
+
 	if (s->poll_ns)
-		fprintf(to, "Polling CPU:%.0f%%\n", polling_percent(s, show));
-	if (!s->select_polls)
-		return;
-	fprintf(to, "select() Rx Ready:%llu/%llu [os/offload]\n", rate(show, s->select_os_ready),
-		rate(show, s->select_ready));
-	fprintf(to, "Timeouts:%llu Errors:%llu Poll:%.2f%%\n", rate(show, s->select_timeouts),
-		rate(show, s->select_errors),
-		percent(s->select_hits, s->select_polls - sl_min(s->select_polls, s->select_hits)));
+		fprintf(to, "Polling CPU:%.0f%%\n", polling_percent(s, s->poll_ns, show));
+	for (unsigned i = 0; i < SL_STATS_WAITS; i++) {
+		const struct sl_wait_stats *w = wait_at(s, i);
+
+		if (!w)
+			continue;
+		fprintf(to, "%s Rx Ready:%llu/%llu [os/offload]\n", wait_name(s, w, text),
+			rate(show, w->os_ready), rate(show, w->ready));
+		fprintf(to, "Timeouts:%llu Errors:%llu Poll:%.2f%%", rate(show, w->timeouts),
+			rate(show, w->errors),
+			percent(w->hits, w->calls - sl_min(w->calls, w->hits)));
+		if (w->poll_ns)
+			fprintf(to, " Polling CPU:%.0f%%", polling_percent(s, w->poll_ns, show));
+		fputc('\n', to);
+	}
 }
 
 static const char rule[] =
@@ -156,7 +182,7 @@ static void view_basic(FILE *to, const struct sl_stats *s, const struct sl_stat_
 			rate(show, k->tx_os_eagain), rate(show, k->tx_os_errors));
 	}
 	fprintf(to, "%s\n", rule);
-	select_line(to, s, show);
+	wait_lines(to, s, show);
 }
 
 static void block_groups(FILE *to, const struct sl_sock_stats *k)
@@ -362,6 +388,16 @@ static void view_blocks(FILE *to, const struct sl_stats *s, const struct sl_stat
 	for (unsigned i = 0; i < SL_STATS_PORTS; i++)
 		if (s->port[i].used == 1)
 			block_port(to, &s->port[i], show);
+	for (unsigned i = 0; i < SL_STATS_WAITS; i++) {
+		const struct sl_wait_stats *w = wait_at(s, i);
+		char text[24];
+
+		if (!w)
+			continue;
+		fprintf(to, "======================================================\n\t%s\n",
+			wait_name(s, w, text));
+		block_counters(to, SL_BLOCK_wait, w, show);
+	}
 	fprintf(to, "======================================================\n\tPROCESS=[%u]\n",
 		s->pid);
 	block_counters(to, SL_BLOCK_proc, s, show);

@@ -34,10 +34,12 @@ static union {
 } region __attribute__((aligned(PAGE)));
 struct sl_stats *sl_stats = &region.stats;
 
-/* Counters for sockets, lanes and ports that found no entry free. Never shared, never shown. */
+/* Counters for sockets, lanes, ports and epoll sets that found no entry free. Never shared, never
+ * shown. */
 static struct sl_sock_stats spill_sock;
 static struct sl_lane_stats spill_lane;
 static struct sl_port_stats spill_port;
+static struct sl_wait_stats spill_wait;
 
 static uint32_t nsocks;    /* entries taken: when all are, the search for a free one is skipped */
 static uint32_t max_socks; /* our copy: the file's is for readers */
@@ -112,6 +114,10 @@ static void fill_header(uint32_t size)
 	sl_stats->log_level = sl_load(&sl_log_level);
 	sl_stats->log_details = sl_load(&sl_log_details);
 	sl_stats->log_level_want = sl_stats->log_details_want = -1;
+	for (unsigned i = 0; i < SL_WAIT_EPOLL; i++) {
+		sl_stats->wait[i].fd = -1;
+		sl_stats->wait[i].used = 1;
+	}
 }
 
 /* Not in a child's private memory, where nobody reads it: the file costs 25 us of a fork's 500. */
@@ -384,12 +390,40 @@ void sl_stats_port_free(struct sl_port_stats *p)
 	sl_store_release(&p->used, 0);
 }
 
+struct sl_wait_stats *sl_stats_wait_new(int fd)
+{
+	for (unsigned i = SL_WAIT_EPOLL; i < SL_STATS_WAITS; i++) {
+		struct sl_wait_stats *w = &sl_stats->wait[i];
+		uint32_t unused = 0;
+
+		if (!__atomic_compare_exchange_n(&w->used, &unused, ENTRY_BUSY, false,
+						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			continue;
+		memset((char *)w + sizeof(w->used), 0, sizeof(*w) - sizeof(w->used));
+		w->fd = fd;
+		sl_store_release(&w->used, 1);
+		return w;
+	}
+	return &spill_wait;
+}
+
+struct sl_wait_stats *sl_stats_wait_none(void)
+{
+	return &spill_wait;
+}
+
+void sl_stats_wait_free(struct sl_wait_stats *w)
+{
+	sl_store_release(&w->used, 0);
+}
+
 /* Each counter of a block becomes 0; what the block says about the object stays, and levels are no
  * counts. */
 #define SL_STAT(block, name, unit, help) SL_ZERO_##block(name)
 #define SL_ZERO_sock(name)
 #define SL_ZERO_lane(name)
 #define SL_ZERO_port(name)
+#define SL_ZERO_wait(name)
 #define SL_ZERO_proc(name) sl_store(&sl_stats->name, 0);
 static void zero_proc(void)
 {
@@ -415,8 +449,17 @@ static void zero_port(struct sl_port_stats *p)
 #include "base/stats.def"
 }
 #undef SL_ZERO_port
-#undef SL_ZERO_sock
+#undef SL_ZERO_wait
 #define SL_ZERO_port(name)
+#define SL_ZERO_wait(name) sl_store(&w->name, 0);
+static void zero_wait(struct sl_wait_stats *w)
+{
+#define SL_LEVEL(block, name, unit, help)
+#include "base/stats.def"
+}
+#undef SL_ZERO_wait
+#undef SL_ZERO_sock
+#define SL_ZERO_wait(name)
 #define SL_ZERO_sock(name) sl_store(&s->name, 0);
 static void zero_sock(struct sl_sock_stats *s)
 {
@@ -440,6 +483,9 @@ static void zero_all(void)
 	for (unsigned i = 0; i < SL_STATS_PORTS; i++)
 		if (sl_stats->port[i].used)
 			zero_port(&sl_stats->port[i]);
+	for (unsigned i = 0; i < SL_STATS_WAITS; i++)
+		if (sl_stats->wait[i].used)
+			zero_wait(&sl_stats->wait[i]);
 	for (uint32_t i = 0; i < max_socks; i++)
 		if (sl_stats->sock[i].used)
 			zero_sock(&sl_stats->sock[i]);

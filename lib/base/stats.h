@@ -16,11 +16,13 @@
 #define SL_STATS_LANES   128
 #define SL_STATS_PORTS   32
 #define SL_STATS_TAPS    4
+#define SL_STATS_WAITS   64
 
 #define SL_STAT(block, name, unit, help) SL_STAT_##block##_(name)
 #define SL_STAT_sock_(name)              uint64_t name;
 #define SL_STAT_lane_(name)
 #define SL_STAT_port_(name)
+#define SL_STAT_wait_(name)
 #define SL_STAT_proc_(name)
 /* An offloadable socket. */
 struct sl_sock_stats {
@@ -72,8 +74,20 @@ struct sl_port_stats {
 #include "base/stats.def"
 };
 #undef SL_STAT_port_
-#undef SL_STAT_proc_
+#undef SL_STAT_wait_
 #define SL_STAT_port_(name)
+#define SL_STAT_wait_(name) uint64_t name;
+/* Calls that wait. The first two entries are those of select and of poll, and always in use; each
+ * other one is of an epoll set, from its first member of ours on. */
+enum sl_stat_wait { SL_WAIT_SELECT, SL_WAIT_POLL, SL_WAIT_EPOLL };
+struct sl_wait_stats {
+	uint32_t used;
+	int32_t fd; /* the first descriptor of the epoll set, else -1 */
+#include "base/stats.def"
+} SL_ALIGNED;
+#undef SL_STAT_wait_
+#undef SL_STAT_proc_
+#define SL_STAT_wait_(name)
 #define SL_STAT_proc_(name) uint64_t name;
 struct sl_stats {
 	uint64_t magic;
@@ -98,6 +112,7 @@ struct sl_stats {
 #include "base/stats.def"
 	struct sl_lane_stats lane[SL_STATS_LANES];
 	struct sl_port_stats port[SL_STATS_PORTS];
+	struct sl_wait_stats wait[SL_STATS_WAITS];
 	struct sl_sock_stats sock[];
 };
 #undef SL_STAT_proc_
@@ -192,6 +207,11 @@ void sl_stats_sock_for_each(void (*fn)(struct sl_sock_stats *s, void *arg), void
 struct sl_lane_stats *sl_stats_lane(uint32_t lane);    /* never NULL */
 struct sl_port_stats *sl_stats_port(uint32_t ifindex); /* finds or makes; never NULL */
 void sl_stats_port_free(struct sl_port_stats *p);      /* another port may have the place */
+/* An entry for an epoll set, fd is its descriptor; never NULL (a common one that is not shown when
+ * all are taken: its `used` is 0). */
+struct sl_wait_stats *sl_stats_wait_new(int fd);
+struct sl_wait_stats *sl_stats_wait_none(void); /* the common one */
+void sl_stats_wait_free(struct sl_wait_stats *w);
 /* The shared file, "" when there is none. */
 const char *sl_stats_path(void);
 /* Removes the files that killed programs of this user have left beside it (stats_sweep.c).

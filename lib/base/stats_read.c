@@ -12,6 +12,7 @@
 	{.name = #n, .unit = u, .help = h, .offset = offsetof(type, n), __VA_ARGS__},
 #define SL_DESC_lane(...)
 #define SL_DESC_port(...)
+#define SL_DESC_wait(...)
 #define SL_DESC_proc(...)
 #define SL_DESC_sock(...) SL_DESC(struct sl_sock_stats, __VA_ARGS__)
 static const struct sl_stat_desc sock_descs[] = {
@@ -37,8 +38,16 @@ static const struct sl_stat_desc port_descs[] = {
 #include "base/stats.def"
 };
 #undef SL_DESC_port
-#undef SL_DESC_proc
+#undef SL_DESC_wait
 #define SL_DESC_port(...)
+#define SL_DESC_wait(...) SL_DESC(struct sl_wait_stats, __VA_ARGS__)
+static const struct sl_stat_desc wait_descs[] = {
+#define SL_LEVEL(block, n, u, h) SL_DESC_##block(n, u, h, .level = true)
+#include "base/stats.def"
+};
+#undef SL_DESC_wait
+#undef SL_DESC_proc
+#define SL_DESC_wait(...)
 #define SL_DESC_proc(...) SL_DESC(struct sl_stats, __VA_ARGS__)
 static const struct sl_stat_desc proc_descs[] = {
 #define SL_LEVEL(block, n, u, h) SL_DESC_##block(n, u, h, .level = true)
@@ -55,6 +64,7 @@ const struct sl_stat_desc *sl_stat_descs(enum sl_stat_block block, unsigned *n)
 		[SL_BLOCK_sock] = {sock_descs, sl_array_len(sock_descs)},
 		[SL_BLOCK_lane] = {lane_descs, sl_array_len(lane_descs)},
 		[SL_BLOCK_port] = {port_descs, sl_array_len(port_descs)},
+		[SL_BLOCK_wait] = {wait_descs, sl_array_len(wait_descs)},
 		[SL_BLOCK_proc] = {proc_descs, sl_array_len(proc_descs)},
 	};
 
@@ -89,6 +99,11 @@ void sl_stats_sub_lane(struct sl_lane_stats *after, const struct sl_lane_stats *
 void sl_stats_sub_port(struct sl_port_stats *after, const struct sl_port_stats *before)
 {
 	sub(SL_BLOCK_port, after, before);
+}
+
+void sl_stats_sub_wait(struct sl_wait_stats *after, const struct sl_wait_stats *before)
+{
+	sub(SL_BLOCK_wait, after, before);
 }
 
 void sl_stats_sub_proc(struct sl_stats *after, const struct sl_stats *before)

@@ -18,6 +18,7 @@ int sl_stats_check(void *buf, size_t len, const char **why);
 void sl_stats_sub_sock(struct sl_sock_stats *after, const struct sl_sock_stats *before);
 void sl_stats_sub_lane(struct sl_lane_stats *after, const struct sl_lane_stats *before);
 void sl_stats_sub_port(struct sl_port_stats *after, const struct sl_port_stats *before);
+void sl_stats_sub_wait(struct sl_wait_stats *after, const struct sl_wait_stats *before);
 void sl_stats_sub_proc(struct sl_stats *after, const struct sl_stats *before);
 
 /* A counter as text sees it. */
@@ -28,7 +29,14 @@ struct sl_stat_desc {
 	bool tcp;        /* means something of a TCP socket only */
 };
 /* The counters of a block, in the order of stats.def. */
-enum sl_stat_block { SL_BLOCK_sock, SL_BLOCK_lane, SL_BLOCK_port, SL_BLOCK_proc, SL_BLOCKS };
+enum sl_stat_block {
+	SL_BLOCK_sock,
+	SL_BLOCK_lane,
+	SL_BLOCK_port,
+	SL_BLOCK_wait,
+	SL_BLOCK_proc,
+	SL_BLOCKS
+};
 const struct sl_stat_desc *sl_stat_descs(enum sl_stat_block block, unsigned *n);
 
 #endif

@@ -66,7 +66,7 @@ elif what == "poll":
     attempt(s.recv, 10)
     view = subprocess.run([tool, "stat", "-p", str(os.getpid()), "-v", "1", "-c", "1"], env=PLAIN, check=True,
                           stdout=subprocess.PIPE, text=True).stdout
-    print("counted" if stat()["poll_ns"] else "nothing", *[x for x in view.splitlines() if "Polling" in x])
+    print("counted" if stat()["poll_ns"] else "nothing", *[x for x in view.splitlines() if x.startswith("Polling")])
 elif what == "arm":
     s, ctl = udp(own), udp(own)
     ask(s, (peer, port))

@@ -109,6 +109,32 @@ static void test_ports_are_found_again(void **state)
 	assert_non_null(sl_stats_lane(100000));
 }
 
+static void test_epoll_sets_come_and_go(void **state)
+{
+	struct sl_wait_stats *w[SL_STATS_WAITS];
+	struct sl_stats *s;
+
+	for (unsigned i = SL_WAIT_EPOLL; i < SL_STATS_WAITS; i++) {
+		w[i] = sl_stats_wait_new((int)i);
+		w[i]->calls = i;
+	}
+	assert_ptr_equal(sl_stats_wait_new(7), sl_stats_wait_none());
+	s = read_file();
+	assert_int_equal(s->wait[SL_WAIT_POLL].used, 1);
+	assert_int_equal(s->wait[SL_WAIT_POLL].fd, -1);
+	assert_int_equal(s->wait[SL_STATS_WAITS - 1].fd, SL_STATS_WAITS - 1);
+	assert_int_equal(s->wait[SL_STATS_WAITS - 1].calls, SL_STATS_WAITS - 1);
+	free(s);
+	sl_stats_wait_free(w[9]);
+	assert_ptr_equal(sl_stats_wait_new(1000), w[9]);
+	assert_int_equal(w[9]->calls, 0);
+	assert_int_equal(w[9]->fd, 1000);
+	for (unsigned i = SL_WAIT_EPOLL; i < SL_STATS_WAITS; i++)
+		sl_stats_wait_free(w[i]);
+	sl_stats_wait_free(sl_stats_wait_none());
+	assert_int_equal(sl_stats_wait_none()->used, 0);
+}
+
 static void test_requests_are_served(void **state)
 {
 	struct sl_sock_stats *k = sl_stats_sock_new();
@@ -116,6 +142,7 @@ static void test_requests_are_served(void **state)
 	k->rx_pkts = 9;
 	k->rx_queue_bytes = 4;
 	sl_stats->frames_free = 77;
+	sl_stats->wait[SL_WAIT_SELECT].hits = 5;
 	sl_stats->log_level_want = SL_LOG_WARN;
 	sl_stats->log_details_want = 3;
 	sl_stats->zero_want++;
@@ -127,6 +154,8 @@ static void test_requests_are_served(void **state)
 	assert_int_equal(k->rx_pkts, 0);
 	assert_int_equal(k->rx_queue_bytes, 4); /* what is there now stays */
 	assert_int_equal(sl_stats->frames_free, 77);
+	assert_int_equal(sl_stats->wait[SL_WAIT_SELECT].hits, 0);
+	assert_int_equal(sl_stats->wait[SL_WAIT_SELECT].used, 1);
 	assert_int_equal(sl_stats->lane[3].rx_pkts, 0);
 	sl_stats->log_level_want = 99; /* rubbish from outside */
 	sl_stats_serve();
@@ -355,6 +384,7 @@ int main(void)
 		cmocka_unit_test(test_file_takes_over_what_was_counted),
 		cmocka_unit_test(test_sockets_come_and_go),
 		cmocka_unit_test(test_ports_are_found_again),
+		cmocka_unit_test(test_epoll_sets_come_and_go),
 		cmocka_unit_test(test_requests_are_served),
 		cmocka_unit_test(test_child_counts_for_itself),
 		cmocka_unit_test(test_calls_of_the_kernel),

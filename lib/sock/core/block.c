@@ -236,7 +236,7 @@ static ssize_t spin(const struct sl_call *s, sl_attempt attempt, void *arg)
 	if (r < 0 && !s->sends)
 		sl_spin_in_vain(sl_now_ns() - start);
 	if (sl_unlikely(sl_settings.cpu_usage_stats))
-		sl_spin_count(start);
+		(void)sl_spin_count(start);
 	return r;
 }
 

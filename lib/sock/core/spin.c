@@ -126,9 +126,12 @@ void sl_spin_in_vain(uint64_t ns)
 	credit.left_ns -= sl_min(credit.left_ns, ns);
 }
 
-void sl_spin_count(uint64_t since_ns)
+uint64_t sl_spin_count(uint64_t since_ns)
 {
-	__atomic_fetch_add(&sl_stats->poll_ns, sl_now_ns() - since_ns, __ATOMIC_RELAXED);
+	uint64_t ns = sl_now_ns() - since_ns;
+
+	__atomic_fetch_add(&sl_stats->poll_ns, ns, __ATOMIC_RELAXED);
+	return ns;
 }
 
 /* True: other threads have run here since the last call. */

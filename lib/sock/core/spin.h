@@ -18,9 +18,9 @@ uint64_t sl_spin_credit_ns(uintptr_t of, uint32_t loads, uint64_t now_ns);
 /* The calling thread has polled for so long, and nothing came. */
 void sl_spin_in_vain(uint64_t ns);
 
-/* Like that, of a spin that began at since_ns, for SLUICE_CPU_USAGE_STATS; it may have ended well.
- */
-void sl_spin_count(uint64_t since_ns);
+/* Counts a spin that began at since_ns, for SLUICE_CPU_USAGE_STATS, however it ended. Returns how
+ * long it was, in ns. */
+uint64_t sl_spin_count(uint64_t since_ns);
 /* The keeper's, now and then: the quota that bounds it may have changed. */
 void sl_spin_look_at_quota(uint64_t now_ns);
 

@@ -40,6 +40,7 @@ found:
 	ep->nos = ep->inside = ep->spinning = ep->missed = ep->skipped = 0;
 	ep->asks = (struct sl_asks){0};
 	ep->kick = -1;
+	ep->counts = sl_stats_wait_none();
 	ep->inherited = ep->lanes_known = ep->kernels = false;
 	sl_store_release(&ep->state, SL_EP_OPEN);
 out:
@@ -166,6 +167,8 @@ int sl_epoll_close(struct sl_epoll *ep)
 	if (ep->inherited)
 		sl_epoll_forget_items(ep);
 	empty(ep);
+	sl_stats_wait_free(ep->counts);
+	sl_store(&ep->counts, sl_stats_wait_none());
 	sl_unlock(&ep->ctl);
 	/* Threads that sleep on it find it closed. */
 	sl_lock(&ep->lock);

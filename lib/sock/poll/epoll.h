@@ -85,7 +85,8 @@ struct sl_epoll {
 	bool inherited;                    /* from the parent process: see epoll_fork.c */
 	bool kernels; /* the kernel watches the set: its members are the kernel's; atomic */
 	struct sl_list ready, items, dead, sleepers;
-	struct sl_list watchers; /* under sl_nest_lock */
+	struct sl_wait_stats *counts; /* of its own from the first member on; ctl held; atomic */
+	struct sl_list watchers;      /* under sl_nest_lock */
 	struct sl_epitem **hash;
 	uint32_t hash_size;  /* power of two, 0: none yet */
 	struct sl_list node; /* in sl_epoll_sets, for good */
@@ -108,7 +109,7 @@ int sl_epoll_any_fd(struct sl_epoll *ep);
 
 /* epoll_item.c: members and readiness; with ep->lock held unless said otherwise */
 struct sl_epitem *sl_epitem_find(struct sl_epoll *ep, int fd, const void *obj);
-/* Makes room for one more; ctl held, lock not. 0 or -ENOMEM. */
+/* Makes room for one more, and has the set counted; ctl held, lock not. 0 or -ENOMEM. */
 int sl_epitem_reserve(struct sl_epoll *ep);
 void sl_epitem_link(struct sl_epoll *ep, struct sl_epitem *it);
 /* Takes the item off the set; sl_epitem_reap() frees it later. */

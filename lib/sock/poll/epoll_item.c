@@ -36,6 +36,8 @@ int sl_epitem_reserve(struct sl_epoll *ep)
 	struct sl_epitem **old = ep->hash, **table;
 	int saved = errno;
 
+	if (!sl_load(&ep->counts->used))
+		sl_store(&ep->counts, sl_stats_wait_new(ep->epfd));
 	if (sl_load(&ep->nitems) < ep->hash_size)
 		return 0;
 	table = sl_calloc(size, sizeof(*table));

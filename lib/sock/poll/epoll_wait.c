@@ -165,7 +165,7 @@ static int take_os(struct call *c, int n)
 		r = sort_nested(ep, c->evs + n, r);
 		sl_epoll_unlock(ep);
 	}
-	sl_wait_count(&sl_stats->select_os_ready, r);
+	sl_wait_count(&c->wait.counts->os_ready, r);
 	return n + r;
 }
 
@@ -181,7 +181,7 @@ static int take_ours(struct call *c, int n)
 	if (ep->nready)
 		sl_epoll_wake(ep);
 	sl_epoll_unlock(ep);
-	sl_wait_count(&sl_stats->select_ready, r);
+	sl_wait_count(&c->wait.counts->ready, r);
 	return n + r;
 }
 
@@ -316,6 +316,7 @@ static int wait_ours(struct sl_epoll *ep, int epfd, struct epoll_event *evs, int
 	c.fds[0] = (struct pollfd){.fd = epfd, .events = POLLIN};
 	c.wait.ops = &ops;
 	c.wait.arg = &c;
+	c.wait.counts = sl_load(&ep->counts);
 	c.wait.fds = c.fds;
 	c.wait.nfds = 1;
 	c.wait.os_later = sl_asks_are_vain(&ep->asks);

@@ -86,7 +86,7 @@ static void look_at_kernel(struct call *c)
 
 	sl_asks_count(&asks, r > 0);
 	if (r > 0) {
-		sl_wait_count(&sl_stats->select_os_ready, (int)r);
+		sl_wait_count(&c->wait.counts->os_ready, (int)r);
 		return;
 	}
 	for (nfds_t i = 0; i < c->n; i++)
@@ -118,7 +118,7 @@ static int check(void *arg, bool os)
 		c->ours[i].user->revents = (short)r;
 		found += r != 0;
 	}
-	sl_wait_count(&sl_stats->select_ready, found);
+	sl_wait_count(&c->wait.counts->ready, found);
 	if (found && !os)
 		os = ++c->skipped > (uint32_t)sl_settings.select_skip_os;
 	else if (os && c->wait.spins)
@@ -290,7 +290,7 @@ static int run(struct call *c, const struct timespec *timeout, const sigset_t *s
 
 /* (Apart from each other: a function that both are in has room for both.) */
 static SL_APART int poll_big(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
-			     const sigset_t *sigmask)
+			     const sigset_t *sigmask, struct sl_wait_stats *counts)
 {
 	struct call c;
 	struct call *guard __attribute__((cleanup(free_heap))) = &c;
@@ -298,6 +298,7 @@ static SL_APART int poll_big(struct pollfd *fds, nfds_t n, const struct timespec
 
 	guard->heap = NULL;
 	guard->heap_bytes = 0;
+	c.wait.counts = counts;
 	c.user = fds;
 	c.n = n;
 	r = get_heap(&c);
@@ -305,12 +306,13 @@ static SL_APART int poll_big(struct pollfd *fds, nfds_t n, const struct timespec
 }
 
 static SL_APART int poll_small(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
-			       const sigset_t *sigmask)
+			       const sigset_t *sigmask, struct sl_wait_stats *counts)
 {
 	struct pollfd kernel[SMALL + SL_WAIT_ROOM];
 	struct entry ours[SMALL];
 	struct call c;
 
+	c.wait.counts = counts;
 	c.user = fds;
 	c.n = n;
 	c.kernel = kernel;
@@ -320,7 +322,8 @@ static SL_APART int poll_small(struct pollfd *fds, nfds_t n, const struct timesp
 
 int sl_poll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *sigmask)
 {
-	return (n > SMALL ? poll_big : poll_small)(fds, n, timeout, sigmask);
+	return (n > SMALL ? poll_big : poll_small)(fds, n, timeout, sigmask,
+						   &sl_stats->wait[SL_WAIT_POLL]);
 }
 
 /* select --------------------------------------------------------------------------------------- */
@@ -395,7 +398,8 @@ static bool any_bad(const struct pollfd *fds, nfds_t k)
 static int select_once(struct pollfd *fds, nfds_t k, int n, fd_set *set[3],
 		       const struct timespec *timeout)
 {
-	int r = sl_poll(fds, k, timeout, NULL), bits = 0;
+	int bits = 0, r = (k > SMALL ? poll_big : poll_small)(fds, k, timeout, NULL,
+							      &sl_stats->wait[SL_WAIT_SELECT]);
 	bool some = false;
 
 	if (r < 0)

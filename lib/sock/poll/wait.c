@@ -284,7 +284,7 @@ static int spin(struct sl_wait *w)
 	if (r <= 0)
 		sl_spin_in_vain(sl_now_ns() - now);
 	if (sl_unlikely(sl_settings.cpu_usage_stats))
-		sl_spin_count(now);
+		__atomic_fetch_add(&w->counts->poll_ns, sl_spin_count(now), __ATOMIC_RELAXED);
 	return r;
 }
 
@@ -403,7 +403,7 @@ static int run(struct sl_wait *w)
 	collect(w);
 	r = round_once(w, !w->os_later || w->time.deadline_ns == 0);
 	if (r) {
-		sl_wait_count(&sl_stats->select_hits, 1);
+		sl_wait_count(&w->counts->hits, 1);
 		return r;
 	}
 	if (w->time.deadline_ns == 0)
@@ -411,7 +411,7 @@ static int run(struct sl_wait *w)
 	if (sl_settings.select_poll && has_legs(w)) {
 		r = spin(w);
 		if (r > 0)
-			sl_wait_count(&sl_stats->select_hits, 1);
+			sl_wait_count(&w->counts->hits, 1);
 		if (r)
 			return r;
 	}
@@ -424,12 +424,12 @@ int sl_wait_run(struct sl_wait *w)
 
 	pthread_testcancel();
 	sl_bell_wait_begin();
-	sl_wait_count(&sl_stats->select_polls, 1);
+	sl_wait_count(&w->counts->calls, 1);
 	r = run(w);
 	if (r == 0)
-		sl_wait_count(&sl_stats->select_timeouts, 1);
+		sl_wait_count(&w->counts->timeouts, 1);
 	else if (r < 0)
-		sl_wait_count(&sl_stats->select_errors, 1);
+		sl_wait_count(&w->counts->errors, 1);
 	for (unsigned i = 0; i < w->nlanes; i++)
 		sl_lane_left(w->lane[i]);
 	return r;

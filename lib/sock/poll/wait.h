@@ -31,7 +31,7 @@ struct sl_wait_ops {
 	void (*spin)(void *arg, int change);
 };
 
-/* Counters of the process: threads add without waiting for each other, and may lose a count. */
+/* Counters of calls that wait: threads add without waiting for each other, and may lose a count. */
 static inline void sl_wait_count(uint64_t *counter, int n)
 {
 	sl_store(counter, sl_load(counter) + (uint64_t)n);
@@ -64,6 +64,7 @@ struct sl_wait {
 	struct sl_wait_time time;
 	const struct sl_wait_ops *ops;
 	void *arg;
+	struct sl_wait_stats *counts; /* of these calls */
 	struct pollfd *fds; /* the kernel's descriptors to sleep on; SL_WAIT_ROOM more have room */
 	unsigned nfds;
 	bool spins;       /* polls now */
@@ -79,7 +80,7 @@ struct sl_wait {
 };
 
 /* timeout: NULL waits for ever; sigmask may be NULL. 0, or -EINVAL for a bad time. Fill ops, arg,
- * fds and nfds in afterwards. */
+ * counts, fds and nfds in afterwards. */
 int sl_wait_begin(struct sl_wait *w, const struct timespec *timeout, const sigset_t *sigmask);
 /* Waits: check()'s result, 0 when the time is over, or -EINTR. A cancellation point. */
 int sl_wait_run(struct sl_wait *w);
