@@ -6,8 +6,11 @@
 
 #include <linux/types.h>
 
-#define SL_MAX_RULES 256
-#define SL_MAX_PACES 64
+#define SL_MAX_RULES 1024
+/* Entries of `rules` that are looked at in any case; the others only up to the number in use. */
+#define SL_RULES_SEEN 256
+#define SL_MAX_PACES  64
+#define SL_RULE_NAME  256 /* bytes; the last is 0: NAME_MAX characters */
 
 /* Bits of a packet that a claim may be narrowed by: the DSCP, and the flow label of IPv6. */
 struct sl_marks {
@@ -47,23 +50,24 @@ struct sl_rule_end {
 };
 
 struct sl_rule {
-	__u32 action;              /* enum sl_rule_action */
-	__u32 roles;               /* SL_ROLE_* bits */
-	struct sl_rule_end first;  /* as written first: remote of clients, senders and connects,
-				      local of servers and receivers */
-	struct sl_rule_end second; /* local, for the four-part roles */
-	char program[32];          /* target program, a glob; empty: any */
-	char app_id[32];           /* application id; empty: any */
-	__u32 line;                /* line of the configuration file, 0: set at run time */
-	__u32 hits;                /* decisions it made, counted by user space */
-	struct sl_narrow narrow;   /* SL_RULE_SLUICE: only such packets are claimed */
-	__u32 vni;                 /* of the VXLAN device, with SL_RULE_VNI */
-	__u32 match;               /* SL_RULE_VNI */
+	__u32 action;               /* enum sl_rule_action */
+	__u32 roles;                /* SL_ROLE_* bits */
+	struct sl_rule_end first;   /* as written first: remote of clients, senders and connects,
+				       local of servers and receivers */
+	struct sl_rule_end second;  /* local, for the four-part roles */
+	char program[SL_RULE_NAME]; /* target program, a glob; empty: any */
+	char app_id[SL_RULE_NAME];  /* application id; empty: any */
+	__u32 line;                 /* line of the configuration file, 0: set at run time */
+	__u32 hits;                 /* decisions it made, counted by user space */
+	struct sl_narrow narrow;    /* SL_RULE_SLUICE: only such packets are claimed */
+	__u32 vni;                  /* of the VXLAN device, with SL_RULE_VNI */
+	__u32 match;                /* SL_RULE_VNI */
 };
 #define SL_RULE_VNI (1u << 0) /* the rule is for VXLAN devices with that VNI alone */
 
-/* `rules` has one entry more at its end, whose `line` field is a generation. Every writer of ours
- * raises it; bpftool need not. */
+/* `rules` has one entry more at its end. Its `line` is a generation, its `hits` the number of
+ * entries in use, counted to the last one that is not empty. Every writer of ours sets both;
+ * bpftool sets neither, so it writes to the first SL_RULES_SEEN entries, or to others in use. */
 
 /* `paces`: rates that the administrator gives to destinations; mmapable. The entry with address and
  * port decides, else that with the address (the longest prefix first), else that with the port,
@@ -79,7 +83,7 @@ struct sl_pace_rule {
 };
 
 #ifndef __bpf__
-_Static_assert(sizeof(struct sl_rule) == 144, "map ABI");
+_Static_assert(sizeof(struct sl_rule) == 592, "map ABI");
 _Static_assert(sizeof(struct sl_narrow) == 8, "map ABI");
 _Static_assert(sizeof(struct sl_pace_rule) == 40, "map ABI");
 #endif

@@ -64,9 +64,9 @@ static void print_rule(unsigned number, const struct sl_rule *r)
 
 	printf("%4u  %s", number, sl_rule_text(r, text));
 	if (r->program[0])
-		printf("  program %.32s", r->program);
+		printf("  program %.*s", SL_RULE_NAME, r->program);
 	if (r->app_id[0])
-		printf("  id %.32s", r->app_id);
+		printf("  id %.*s", SL_RULE_NAME, r->app_id);
 	if (r->line)
 		printf("  (line %u)", r->line);
 	if (r->hits)
@@ -246,8 +246,11 @@ static int write_map(int fd, unsigned lo, unsigned hi)
 
 static int raise_generation(int fd)
 {
-	__u32 last = SL_MAX_RULES;
+	__u32 last = SL_MAX_RULES, n = SL_MAX_RULES;
 
+	while (n && rules[n - 1].action == SL_RULE_NONE)
+		n--;
+	rules[last].hits = n;
 	rules[last].line++;
 	return bpf_map_update_elem(fd, &last, &rules[last], BPF_ANY) ? -errno : 0;
 }
@@ -313,13 +316,13 @@ static int change_rules(const struct options *o, unsigned at, const struct sl_ru
 	return worst;
 }
 
-static int copy_name(char dst[32], const char *src)
+static int copy_name(char dst[SL_RULE_NAME], const char *src)
 {
 	size_t bytes = src ? strlen(src) + 1 : 0;
 
 	if (!src || !strcmp(src, "*"))
 		return 0;
-	if (bytes > 32)
+	if (bytes > SL_RULE_NAME)
 		return -1;
 	memcpy(dst, src, bytes);
 	return 0;
@@ -341,7 +344,7 @@ static int cmd_add(const struct options *o, int argc, char **argv)
 	}
 	r.line = 0;
 	if (copy_name(r.program, o->program) || copy_name(r.app_id, o->id))
-		return wrong_rule_usage("a name has at most 31 characters");
+		return wrong_rule_usage("a name has at most 255 characters");
 	return change_rules(o, (unsigned)o->at - 1, &r);
 }
 
@@ -409,7 +412,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 			break;
 		case 'a':
 			if (!sl_tool_number(optarg, 1, SL_MAX_RULES, &o->at))
-				return wrong_rule_usage("--at wants a place from 1 to 256");
+				return wrong_rule_usage("--at wants a place from 1 to 1024");
 			break;
 		case 'h':
 			fputs(help, stdout);
@@ -418,7 +421,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 			return 2;
 		}
 	}
-	if (o->device && strchr(o->device, '/'))
+	if (o->device && (strchr(o->device, '/') || strlen(o->device) > 63))
 		return wrong_rule_usage("--device wants the name of a device");
 	return -1;
 }

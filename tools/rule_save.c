@@ -16,9 +16,9 @@
 #include "ctl/rules/rule.h"
 
 /* A blank ends a word of the file, and # the line. In a glob ? stands for both. */
-static bool is_a_word(const char name[32])
+static bool is_a_word(const char name[SL_RULE_NAME])
 {
-	for (unsigned i = 0; i < 32 && name[i]; i++)
+	for (unsigned i = 0; i < SL_RULE_NAME && name[i]; i++)
 		if ((unsigned char)name[i] <= ' ' || name[i] == '#')
 			return false;
 	return true;
@@ -26,13 +26,13 @@ static bool is_a_word(const char name[32])
 
 static void put_programs(FILE *f, const struct sl_rule *r)
 {
-	char program[33];
+	char program[SL_RULE_NAME + 1];
 
-	snprintf(program, sizeof(program), "%.32s", r->program);
+	snprintf(program, sizeof(program), "%.*s", SL_RULE_NAME, r->program);
 	for (char *c = program; *c; c++)
 		if ((unsigned char)*c <= ' ' || *c == '#')
 			*c = '?';
-	fprintf(f, "application-id %s %.32s\n", program[0] ? program : "*",
+	fprintf(f, "application-id %s %.*s\n", program[0] ? program : "*", SL_RULE_NAME,
 		r->app_id[0] ? r->app_id : "*");
 }
 

@@ -566,7 +566,7 @@ bool sl_port_open_wanted(void)
 enum sl_rule_action sl_port_decide_narrow(const struct sl_port *port,
 					  const struct sl_rule_ask *asked, struct sl_narrow *narrow)
 {
-	unsigned n = SL_MAX_RULES, nadded;
+	unsigned n, nadded;
 	const struct sl_rule *rules = port ? port->info.rules : NULL, *hit;
 	enum sl_rule_action action;
 	struct sl_rule_ask ask = *asked;
@@ -581,7 +581,9 @@ enum sl_rule_action sl_port_decide_narrow(const struct sl_port *port,
 		if (hit || action == SL_RULE_NONE)
 			return action;
 	}
-	if (!rules)
+	if (rules)
+		n = sl_rules_used(rules);
+	else
 		rules = sl_rules(&n);
 	action = sl_rule_decide(rules, n, &ask, &hit);
 	if (hit)

@@ -85,6 +85,20 @@ by_kernel "wrong lines are skipped"
 ok "and told" file_has "$TMP/sluice.$SUBJECT.log" "sluice.conf:1:"
 finish
 
+# More rules than are looked at in any case, and names longer than a process's.
+long=$(printf 'n%.0s' {1..200})
+{
+	for i in {1..299}; do echo "use sluice tcp_server *:$i"; done
+	echo "application-id pyth*on$(printf '*%.0s' {1..100}) $long"
+	echo "use os * *:*"
+} >"$TMP/sluice.conf"
+begin "$CONF" "SLUICE_APPLICATION_ID=${long}n"
+offloaded "another long id's rule"
+finish
+begin "$CONF" "SLUICE_APPLICATION_ID=$long"
+by_kernel "the 300th rule, for a long id"
+finish
+
 # At run time.
 conf "# nothing"
 begin "$CONF"
@@ -104,7 +118,7 @@ ok "counters read like a table" file_has "$TMP/counters" '"redirect_flow": [1-9]
 os_rule=$(python3 -c "
 import struct
 end = struct.pack('<16sIHH', bytes(16), 0, 0, 65535)
-print(*('%02x' % b for b in struct.pack('<II', 2, 0x1f) + end + end + bytes(64) + bytes(8) + bytes(16)))")
+print(*('%02x' % b for b in struct.pack('<II', 2, 0x1f) + end + end + bytes(512) + bytes(8) + bytes(16)))")
 # shellcheck disable=SC2086
 ok "bpftool writes a rule" bpftool map update pinned "$PIN/rules" key 0 0 0 0 value hex $os_rule
 again new
@@ -118,9 +132,15 @@ followed() {
 ok "the old one goes to the kernel (looked at once a second)" wait_until 20 followed
 # shellcheck disable=SC2046
 ok "and takes it away" bpftool map update pinned "$PIN/rules" key 0 0 0 0 value hex \
-	$(printf '00 %.0s' {1..144})
+	$(printf '00 %.0s' {1..592})
 again new
 offloaded "the one after"
+ok "a rule at a late place" b "$BUILD/sluice" rule add --device "$DEV_B" --at 700 --program 'pyth*on*' --id '*' use os '*' '*:*'
+again new
+by_kernel "it is seen"
+ok "it goes" b "$BUILD/sluice" rule del --device "$DEV_B" 700
+again new
+offloaded "and is seen no more"
 sent() { # how many of 100 the kernel sends, in SENT
 	local out
 	out=$(udp_stat b OutDatagrams)

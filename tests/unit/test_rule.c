@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -162,6 +163,37 @@ static void test_rubbish_in_shared_memory(void **state)
 	assert_true(strlen(sl_rule_text(&rules[0], buf)) < SL_RULE_TEXT_MAX);
 }
 
+static void test_long_names_decide(void **state)
+{
+	char name[256], text[1024];
+
+	memset(name, 'p', 255);
+	name[255] = 0;
+	sprintf(text,
+		"application-id %.254sX *\nuse os udp_sender *:*\n"
+		"application-id %s %s\nuse os udp_sender *:*\n",
+		name, name, name);
+	use(text);
+	sl_rule_set_identity(name, name);
+	assert_int_equal(hit(SL_ROLE_UDP_SENDER, "1.1.1.1", 1, NULL, 0), 4);
+	name[254] = 'q';
+	sl_rule_set_identity(name, name);
+	assert_int_equal(hit(SL_ROLE_UDP_SENDER, "1.1.1.1", 1, NULL, 0), 0);
+	sl_rule_init();
+}
+
+/* The number is shared memory: any can stand there. */
+static void test_entries_in_use(void **state)
+{
+	static struct sl_rule map[SL_MAX_RULES + 1];
+
+	assert_int_equal(sl_rules_used(map), SL_RULES_SEEN);
+	map[SL_MAX_RULES].hits = 300;
+	assert_int_equal(sl_rules_used(map), 300);
+	map[SL_MAX_RULES].hits = UINT32_MAX;
+	assert_int_equal(sl_rules_used(map), SL_MAX_RULES);
+}
+
 static void test_glob(void **state)
 {
 	assert_true(sl_glob_match("*", ""));
@@ -201,6 +233,8 @@ int main(void)
 		cmocka_unit_test(test_program_and_id),
 		cmocka_unit_test(test_own_identity_is_found),
 		cmocka_unit_test(test_rubbish_in_shared_memory),
+		cmocka_unit_test(test_long_names_decide),
+		cmocka_unit_test(test_entries_in_use),
 		cmocka_unit_test(test_glob),
 		cmocka_unit_test(test_list_of_globs),
 	};

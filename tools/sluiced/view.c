@@ -13,6 +13,7 @@
 #include "base/sys.h"
 #include "ctl/device/device.h"
 #include "ctl/lease/proto.h"
+#include "ctl/rules/rule.h"
 #include "grant.h"
 #include "keep.h"
 #include "sluiced.h"
@@ -105,10 +106,25 @@ int sl_open_to_read(int memfd)
 	return sl_fd_keep(sl_sysi(SYS_openat, AT_FDCWD, name, O_RDONLY | O_CLOEXEC));
 }
 
+/* Entries that are in use neither here nor there take no memory of the view. */
+static void sync_rules(struct sl_rule *to, const struct sl_rule *from)
+{
+	unsigned were = sl_rules_used(to), are = sl_rules_used(from);
+	size_t bytes = sl_max(were, are) * sizeof(*to);
+
+	if (memcmp(to, from, bytes))
+		memcpy(to, from, bytes);
+	to += SL_MAX_RULES;
+	from += SL_MAX_RULES;
+	if (memcmp(to, from, sizeof(*to))) {
+		sl_store_release(&to->hits, sl_load(&from->hits));
+		memcpy(to, from, sizeof(*to));
+	}
+}
+
 static void sync_view(struct view *v, const struct sl_device *d)
 {
-	if (memcmp(v->policy->rules, d->rules, sizeof(v->policy->rules)))
-		memcpy(v->policy->rules, d->rules, sizeof(v->policy->rules));
+	sync_rules(v->policy->rules, d->rules);
 	if (memcmp(v->policy->paces, d->paces, sizeof(v->policy->paces)))
 		memcpy(v->policy->paces, d->paces, sizeof(v->policy->paces));
 }

@@ -339,19 +339,19 @@ static int take_use(struct line *l, struct sl_rule *r)
 	return 0;
 }
 
-/* A name of at most 31 characters; "*" becomes "", which matches all. */
-static int take_name(struct line *l, const char *what, char out[32])
+/* A name that fits in a rule; "*" becomes "", which matches all. */
+static int take_name(struct line *l, const char *what, char out[SL_RULE_NAME])
 {
 	const char *w;
 	size_t n = word(l, &w);
 
 	if (!n)
 		return expected(l, what);
-	if (n > 31)
-		return expected(l, "a name of at most 31 characters");
+	if (n >= SL_RULE_NAME)
+		return expected(l, "a name of at most 255 characters");
 	if (memchr(w, 0, n))
 		return expected(l, what);
-	memset(out, 0, 32);
+	memset(out, 0, SL_RULE_NAME);
 	if (n != 1 || *w != '*')
 		memcpy(out, w, n);
 	l->p += n;
@@ -361,7 +361,7 @@ static int take_name(struct line *l, const char *what, char out[32])
 /* Parses the rest of an `application-id` line, which holds for the rules after it. */
 static int take_application_id(struct line *l, struct sl_rule *target)
 {
-	char program[32], app_id[32];
+	char program[SL_RULE_NAME], app_id[SL_RULE_NAME];
 	int err;
 
 	err = take_name(l, "a program name, with * and ? as in ls", program);
@@ -371,8 +371,8 @@ static int take_application_id(struct line *l, struct sl_rule *target)
 		err = expected(l, "the end of the line");
 	if (err)
 		return err;
-	memcpy(target->program, program, 32);
-	memcpy(target->app_id, app_id, 32);
+	memcpy(target->program, program, sizeof(program));
+	memcpy(target->app_id, app_id, sizeof(app_id));
 	target->line = l->number;
 	return 0;
 }
@@ -538,7 +538,7 @@ static int take_statement(struct line *l, struct sl_conf *conf, struct sl_rule *
 		return err;
 	if (conf->n == SL_MAX_RULES) {
 		l->p = l->start;
-		return expected(l, "no more than 256 rules");
+		return expected(l, "no more than 1024 rules");
 	}
 	add_rule(conf, &r, target->line != 0);
 	return 0;

@@ -4,6 +4,8 @@
 #include "ctl/rules/rule.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,9 +16,9 @@
 #include "base/sys.h"
 
 static struct {
-	char base[64]; /* last part of argv[0] */
-	char comm[32]; /* what the kernel calls it: a script's own name */
-	char app_id[32];
+	char base[SL_RULE_NAME]; /* last part of argv[0] */
+	char comm[32];           /* what the kernel calls it: a script's own name */
+	char app_id[SL_RULE_NAME];
 } self;
 
 static const struct {
@@ -62,13 +64,34 @@ void sl_rule_set_identity(const char *program, const char *app_id)
 	copy_text(self.app_id, sizeof(self.app_id), app_id);
 }
 
+/* The last part of argv[0], however long the path is. */
+static void read_base(void)
+{
+	char some[256];
+	size_t n = 0;
+	long got;
+	int fd = (int)sl_sys(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	do {
+		got = sl_sys_read(fd, some, sizeof(some));
+		for (long i = 0; i < got; i++) {
+			if (!some[i])
+				got = 0;
+			else if (some[i] == '/')
+				n = 0;
+			else if (n < sizeof(self.base) - 1)
+				self.base[n++] = some[i];
+		}
+	} while (got > 0 || got == -EINTR);
+	(void)sl_sys_close(fd);
+	self.base[n] = 0;
+}
+
 void sl_rule_init(void)
 {
-	char argv0[256], *slash;
-
-	sl_read_text("/proc/self/cmdline", argv0, sizeof(argv0));
-	slash = strrchr(argv0, '/');
-	copy_text(self.base, sizeof(self.base), slash ? slash + 1 : argv0);
+	read_base();
 	sl_read_text("/proc/self/comm", self.comm, sizeof(self.comm));
 	copy_text(self.app_id, sizeof(self.app_id), sl_settings.application_id);
 }
@@ -157,25 +180,34 @@ static bool end_may_match(const struct sl_rule_end *shared, const struct sl_addr
 }
 
 /* A text of the rule, which need not be terminated, against the name or names we have. */
-static bool program_matches(const char shared[32])
+static bool program_matches(const char shared[SL_RULE_NAME])
 {
-	char pattern[33];
+	char pattern[SL_RULE_NAME + 1];
 
 	if (!shared[0])
 		return true;
-	memcpy(pattern, shared, 32);
-	pattern[32] = 0;
+	memcpy(pattern, shared, SL_RULE_NAME);
+	pattern[SL_RULE_NAME] = 0;
 	return sl_glob_match(pattern, self.base) || sl_glob_match(pattern, self.comm);
 }
 
-static bool app_id_matches(const char shared[32])
+static bool app_id_matches(const char shared[SL_RULE_NAME])
 {
-	return !shared[0] || !strncmp(shared, self.app_id, 32);
+	return !shared[0] || !strncmp(shared, self.app_id, SL_RULE_NAME);
 }
 
 static bool vni_matches(const struct sl_rule *r, uint32_t vni_after)
 {
 	return !(sl_load(&r->match) & SL_RULE_VNI) || sl_load(&r->vni) + 1 == vni_after;
+}
+
+unsigned sl_rules_used(const struct sl_rule *rules)
+{
+	/* Pairs with the release of the writer, which fills the entries before it counts them. */
+	uint32_t n = sl_load_acquire(&rules[SL_MAX_RULES].hits);
+
+	n = sl_max(n, (uint32_t)SL_RULES_SEEN);
+	return sl_min(n, (uint32_t)SL_MAX_RULES);
 }
 
 enum sl_rule_action sl_rule_decide(const struct sl_rule *rules, unsigned n,

@@ -20,6 +20,10 @@ void sl_rule_init(void);
 /* Sets the identity instead, for tools and tests. NULL: no name, matched by * only. */
 void sl_rule_set_identity(const char *program, const char *app_id);
 
+/* Number of entries to be looked at in a `rules` map, whose last entry says how many are in use.
+ * SL_RULES_SEEN to SL_MAX_RULES, whatever it says. Any thread, no system call, no lock. */
+unsigned sl_rules_used(const struct sl_rule *rules);
+
 /* A question to the rules. Ends as in struct sl_rule, ports in host order. */
 struct sl_rule_ask {
 	uint32_t role; /* one SL_ROLE_* bit */

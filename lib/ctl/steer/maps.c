@@ -17,6 +17,7 @@
 #include "ctl/device/opts.h"
 #include "ctl/kern/netns.h"
 #include "ctl/kern/say.h"
+#include "ctl/rules/rule.h"
 #include "ctl/umem/xsk.h"
 
 const char *const sl_map_names[SL_MAP_COUNT] = {
@@ -33,6 +34,7 @@ const char *const sl_map_names[SL_MAP_COUNT] = {
 static struct sl_local_key *locals;
 static unsigned nlocals, max_locals;
 static struct sl_rule rules[SL_MAX_RULES];
+static unsigned nrules;
 static struct sl_pace_rule paces[SL_MAX_PACES];
 
 static size_t whole_pages(size_t bytes)
@@ -157,6 +159,20 @@ int sl_maps_use_port(struct sl_device *port, uint32_t index)
 	return 0;
 }
 
+/* Writes the policy over what was there. Entries beyond it have no pages in this process. */
+static void put_rules(struct sl_device *port)
+{
+	struct sl_rule *last = &port->rules[SL_MAX_RULES];
+	unsigned was = sl_rules_used(port->rules);
+
+	if (nrules)
+		memcpy(port->rules, rules, nrules * sizeof(*rules));
+	if (was > nrules)
+		memset(&port->rules[nrules], 0, (was - nrules) * sizeof(*rules));
+	sl_store_release(&last->hits, nrules);
+	__atomic_fetch_add(&last->line, 1, __ATOMIC_RELEASE);
+}
+
 static int map_shared(struct sl_device *port, const char **why)
 {
 	int err = try_map(port);
@@ -179,7 +195,7 @@ int sl_maps_open(struct sl_device *port, const char **why)
 	port->group_nfree = SL_MAX_GROUPS;
 	for (unsigned i = 0; i < nlocals; i++)
 		local_put(port, &locals[i]);
-	memcpy(port->rules, rules, sizeof(rules));
+	put_rules(port);
 	memcpy(port->paces, paces, sizeof(paces));
 	sl_maps_set_config(port);
 	return 0;
@@ -310,13 +326,11 @@ int sl_embedded_rules_set(const struct sl_rule *r, unsigned n)
 	if (n > SL_MAX_RULES)
 		return -E2BIG;
 	sl_broker_enter(&g);
-	memset(rules, 0, sizeof(rules));
 	if (n)
 		memcpy(rules, r, n * sizeof(*r));
-	for (struct sl_device *p = sl_port_first(); p; p = p->next) {
-		memcpy(p->rules, rules, sizeof(rules));
-		__atomic_fetch_add(&p->rules[SL_MAX_RULES].line, 1, __ATOMIC_RELEASE);
-	}
+	nrules = n;
+	for (struct sl_device *p = sl_port_first(); p; p = p->next)
+		put_rules(p);
 	sl_broker_leave(&g);
 	return 0;
 }

@@ -61,7 +61,7 @@ static uint64_t mix_words(uint64_t h, const void *p, size_t n)
 static uint64_t said_by(const struct sl_rule *rules, uint64_t h)
 {
 	_Static_assert(offsetof(struct sl_rule, line) % 8 == 0, "mix_words() takes words");
-	for (uint32_t i = 0; i < SL_MAX_RULES; i++)
+	for (uint32_t i = 0, n = sl_rules_used(rules); i < n; i++)
 		if (rules[i].action != SL_RULE_NONE)
 			h = mix_words(h + i, &rules[i], offsetof(struct sl_rule, line));
 	return h;
