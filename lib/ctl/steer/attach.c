@@ -254,7 +254,7 @@ void sl_attach_clean(uint32_t ifindex)
 
 static int why_failed(int err, const char *ifname, const char **why)
 {
-	if (sl_steer_refused(err, ifname, why))
+	if (sl_steer_refused(err, ifname, false, why))
 		return -EOPNOTSUPP;
 	if (err == -EPERM || err == -EACCES) {
 		sl_why(why,
@@ -511,23 +511,49 @@ static int attach_packet(struct sl_attach *a, const struct sl_port_info *info)
 	return err ? -EOPNOTSUPP : 0;
 }
 
+static int attach_xdp(struct sl_attach *a, const struct sl_port_info *info, bool reaper)
+{
+	int (*attach)(struct sl_attach *, uint32_t, enum xdp_attach_mode) =
+		reaper ? attach_shared : attach_link;
+	enum sl_broker_xdp want = sl_broker_opts()->xdp;
+	int err = -EOPNOTSUPP;
+
+	if (want != SL_BROKER_XDP_GENERIC && !sl_dev_hands_xdp_down(info->driver))
+		err = attach_native(a, info, attach);
+	if (err == -EOPNOTSUPP && want != SL_BROKER_XDP_NATIVE)
+		err = attach(a, info->ifindex, XDP_MODE_SKB);
+	return err;
+}
+
+static bool vxlan_refused; /* by this kernel's verifier */
+
+/* The form that receives VXLAN is the larger one, so a verifier may refuse it alone. */
+static int attach_best(struct sl_attach *a, const struct sl_port_info *info, bool reaper)
+{
+	const char *why = NULL;
+	int err;
+
+	a->vxlan = !sl_broker_opts()->serve && !sl_load(&vxlan_refused) && sl_vxlan_any();
+	err = attach_xdp(a, info, reaper);
+	if (!err || !a->vxlan || !sl_steer_refused(err, info->ifname, true, &why))
+		return err;
+	if (!__atomic_exchange_n(&vxlan_refused, true, __ATOMIC_RELAXED))
+		sl_info("port", "%s; VXLAN is not received natively", why);
+	a->vxlan = false;
+	return attach_xdp(a, info, reaper);
+}
+
 int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool reaper, bool packet,
 		   const char **why)
 {
-	int (*attach)(struct sl_attach *, uint32_t, enum xdp_attach_mode);
-	enum sl_broker_xdp want = sl_broker_opts()->xdp;
-	uint32_t ifindex = info->ifindex;
 	int err = -EOPNOTSUPP;
 
-	attach = reaper ? attach_shared : attach_link;
-	a->vxlan = !packet && !sl_broker_opts()->serve && sl_vxlan_any();
+	a->vxlan = false;
 	sl_libs_quiet();
 	if (packet)
 		err = attach_packet(a, info);
-	if (err && want != SL_BROKER_XDP_GENERIC && !sl_dev_hands_xdp_down(info->driver))
-		err = attach_native(a, info, attach);
-	if (err == -EOPNOTSUPP && want != SL_BROKER_XDP_NATIVE)
-		err = attach(a, ifindex, XDP_MODE_SKB);
+	if (err)
+		err = attach_best(a, info, reaper);
 	sl_libs_restore();
 	if (err)
 		return why_failed(err, info->ifname, why);
@@ -535,7 +561,7 @@ int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool re
 	if (err) {
 		sl_why(why, "%s: no descriptors left for the steering maps: %s", info->ifname,
 		       sl_strerror(err));
-		sl_attach_close(a, ifindex);
+		sl_attach_close(a, info->ifindex);
 		return err;
 	}
 	unload(a);

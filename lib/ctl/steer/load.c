@@ -327,9 +327,9 @@ const char *sl_verifier_reason(char *log)
 	return reason;
 }
 
-static bool verifier_refuses(char *reason, size_t size)
+static bool verifier_refuses(bool vxlan, char *reason, size_t size)
 {
-	struct bpf_object *obj = sl_steer_open(false, true);
+	struct bpf_object *obj = sl_steer_open(false, vxlan);
 	struct bpf_program *prog;
 	char log[4096] = "";
 	bool refused;
@@ -347,7 +347,7 @@ static bool verifier_refuses(char *reason, size_t size)
 }
 
 /* (Missing rights, wrong settings and too large a program give the same errors as the verifier.) */
-bool sl_steer_refused(int err, const char *ifname, const char **why)
+bool sl_steer_refused(int err, const char *ifname, bool vxlan, const char **why)
 {
 	char reason[256];
 	bool refused;
@@ -355,7 +355,7 @@ bool sl_steer_refused(int err, const char *ifname, const char **why)
 	if (err != -EACCES && err != -EINVAL && err != -E2BIG)
 		return false;
 	sl_libs_quiet();
-	refused = verifier_refuses(reason, sizeof(reason));
+	refused = verifier_refuses(vxlan, reason, sizeof(reason));
 	sl_libs_restore();
 	if (refused)
 		sl_why(why, "%s: this kernel's verifier refuses the steering program: %s", ifname,

@@ -21,8 +21,9 @@ int sl_steer_prepare(struct bpf_object *obj, const void *constants, size_t bytes
 bool sl_steer_fits(size_t insns, size_t xlated_bytes, size_t page);
 /* Loads the best form into a->obj, prog_id and hints; its descriptor or -errno. */
 int sl_steer_load(struct sl_attach *a, uint32_t ifindex, bool native);
-/* After a failed attempt: true when this kernel's verifier refused; why then says its reason. */
-bool sl_steer_refused(int err, const char *ifname, const char **why);
+/* After a failed attempt: true when this kernel's verifier refuses the program, in the form that
+ * receives VXLAN or that without; why then says its reason. */
+bool sl_steer_refused(int err, const char *ifname, bool vxlan, const char **why);
 /* Returns the last line of a verifier's log that is not about the verifier's own work; cuts the log
  * into lines. */
 const char *sl_verifier_reason(char *log);
