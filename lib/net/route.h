@@ -12,6 +12,8 @@
 /* Raised by every event that may change an answer: routes, rules, addresses, links. A cached
  * sl_route is valid while its gen equals this. Read with sl_load(). */
 extern uint32_t sl_route_gen;
+/* Grows when the kernel's settings of devices (net.ipv4.conf, rp_filter among them) change. */
+extern uint32_t sl_netconf_gen;
 
 enum sl_route_kind {
 	SL_ROUTE_DEVICE,      /* unicast out of a device */

@@ -43,6 +43,7 @@ static bool resync_wanted; /* events were lost: the keeper must dump the tables 
 static uint8_t events_buf[BUF_BYTES] __attribute__((aligned(8)));
 
 uint32_t sl_route_gen = 1;
+uint32_t sl_netconf_gen;
 struct sl_net_events sl_rtnl_events;
 
 static const struct sl_mirror *mirrors; /* in the order of the table in mirror.c */
@@ -405,8 +406,10 @@ static unsigned on_event(const struct nlmsghdr *nlh)
 		return on_route(nlh);
 	case RTM_NEWRULE:
 		return on_rule(nlh);
-	case RTM_DELRULE:
 	case RTM_NEWNETCONF:
+		__atomic_fetch_add(&sl_netconf_gen, 1, __ATOMIC_RELEASE);
+		return SL_RTNL_ROUTES;
+	case RTM_DELRULE:
 	case RTM_DELNETCONF:
 	case RTM_NEWNEXTHOP:
 	case RTM_DELNEXTHOP:

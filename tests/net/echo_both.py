@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""echo_both.py ADDRESS PORT: echoes streams and datagrams."""
+"""echo_both.py ADDRESS PORT: echoes streams and datagrams; says when it is ready."""
 import select
 import socket
 import sys
@@ -12,6 +12,7 @@ p = select.epoll()
 socks = {s.fileno(): s for s in (t, u)}
 for fd in socks:
     p.register(fd, select.EPOLLIN)
+print("ready", flush=True)
 while True:
     for fd, _ in p.poll():
         s = socks[fd]
@@ -20,10 +21,10 @@ while True:
             socks[c.fileno()] = c
             p.register(c.fileno(), select.EPOLLIN)
         elif s is u:
-            data, to = s.recvfrom(100)
+            data, to = s.recvfrom(65536)
             s.sendto(data, to)
         else:
-            data = s.recv(100)
+            data = s.recv(65536)
             if data:
                 s.sendall(data)
             else:

@@ -1,39 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""serve ADDR PORT: echoes datagrams and streams. udp|tcp ADDR PORT N: N datagrams or bytes there and back, compared."""
+"""udp|tcp ADDR PORT N: N datagrams or bytes there and back, compared."""
 import hashlib
-import select
 import socket
 import sys
 
 
 def bytes_of(i, n):
     return (hashlib.sha256(b"%d" % i).digest() * (n // 32 + 1))[:n]
-
-
-def serve(at):
-    u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    u.bind(at)
-    t = socket.socket()
-    t.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    t.bind(at)
-    t.listen()
-    socks = [u, t]
-    print("ready", flush=True)
-    while True:
-        for s in select.select(socks, [], [])[0]:
-            if s is u:
-                data, peer = u.recvfrom(65536)
-                u.sendto(data, peer)
-            elif s is t:
-                socks.append(t.accept()[0])
-            else:
-                data = s.recv(65536)
-                if data:
-                    s.sendall(data)
-                else:
-                    socks.remove(s)
-                    s.close()
 
 
 def udp(at, n):
@@ -69,7 +43,5 @@ def tcp(at, n):
 
 
 what, to = sys.argv[1], (sys.argv[2], int(sys.argv[3]))
-if what == "serve":
-    serve(to)
 count = int(sys.argv[4])
 print((udp if what == "udp" else tcp)(to, count), "of", count)

@@ -3,12 +3,18 @@
 # VXLAN devices: what programs receive over them is taken out of VXLAN on the device below, where that has XDP; all
 # else that comes there goes to the kernel.
 . "$(dirname "$0")/lib.sh"
-need python3
+need python3 bpftool
 case ${RX:-xdp} in packet) skip "packet sockets: the VXLAN device receives by itself" ;; esac
 export SLUICE_RX_BACKEND=xdp
 net_up
 VX_A=192.168.77.1 VX_B=192.168.77.2
 logged() { cat "$TMP"/sluice.*.log 2>/dev/null | grep -q -e "$1"; }
+follows() { # rp_filter: is it what `vxlans` has?
+	bpftool -j map dump pinned "/sys/fs/bpf/sluice/$DEV_B/vxlans" 2>/dev/null | python3 -c '
+import json, sys
+e = json.load(sys.stdin)
+sys.exit([x["formatted"]["value"]["flags"] & 3 for x in e] != [int(sys.argv[1])])' "$1"
+}
 vxlan() { # host, name, vni, local, remote, device, address
 	ip -n "$NS$1" link add "$2" type vxlan id "$3" dstport 4789 local "$4" remote "$5" dev "$6" &&
 		ip -n "$NS$1" addr add "$7/24" dev "$2" && ip -n "$NS$1" link set "$2" up
@@ -19,7 +25,7 @@ vxlan b other 43 "$B4" "$A4" "$DEV_B" 192.168.78.2
 for MODE in $MODES; do
 	case $MODE:$MODES in both:*one*) continue ;; esac
 	rm -f "$TMP"/sluice.*.log
-	bg pb python3 "$TESTS/net/vxlan_native.py" serve $VX_B 7000 >"$TMP/out.$MODE"
+	bg pb python3 "$TESTS/net/echo_both.py" $VX_B 7000 >"$TMP/out.$MODE"
 	server=$BG
 	wait_line "$TMP/out.$MODE" ready
 	if [ "$MODE" != kernel ]; then
@@ -34,13 +40,17 @@ for MODE in $MODES; do
 		"$(a python3 "$TESTS/net/vxlan_native.py" tcp $VX_B 7000 300000)"
 	stop "$server"
 	# Beside it: another port, and another VNI, which the kernel has.
-	bg b python3 "$TESTS/net/vxlan_native.py" serve 192.168.78.2 7001
+	bg b python3 "$TESTS/net/echo_both.py" 192.168.78.2 7001
 	kernels=$BG
-	bg pb python3 "$TESTS/net/vxlan_native.py" serve $VX_B 7000 >"$TMP/out2.$MODE"
+	bg pb python3 "$TESTS/net/echo_both.py" $VX_B 7000 >"$TMP/out2.$MODE"
 	server=$BG
 	wait_line "$TMP/out2.$MODE" ready
 	same "another VNI goes to the kernel" "50 of 50" \
 		"$(a python3 "$TESTS/net/vxlan_native.py" udp 192.168.78.2 7001 50)"
+	[ "$MODE" = kernel ] || for n in 1 2 0; do
+		b sh -c "echo 0 >/proc/sys/net/ipv4/conf/all/rp_filter; echo $n >/proc/sys/net/ipv4/conf/$DEV_B/rp_filter"
+		ok "rp_filter $n is followed" wait_until 5 follows $n
+	done
 	stop "$server" "$kernels"
 done
 done_testing

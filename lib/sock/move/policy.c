@@ -37,7 +37,7 @@
 static struct sl_lock busy; /* the ports' maps are looked at */
 static bool stopped, look_now;
 static uint64_t seen; /* what the rules of all ports said */
-static uint32_t seen_routes;
+static uint32_t seen_routes, seen_netconf;
 static uint32_t left;    /* connections without a route (or soon), devices that go: look again */
 static bool stranded;    /* the last look left connections in place */
 static uint32_t waiting; /* for the kernel by a rule, but still connecting or unaccepted */
@@ -356,11 +356,12 @@ void sl_policy_now(void)
 	sl_store(&look_now, true);
 }
 
-/* True: look now. It was asked for, or a connection has lost its route and routes have changed
- * since: until it is moved, its peer's segments meet no socket. */
+/* True: look now. It was asked for, settings of devices have changed, by which VXLAN devices
+ * receive (rp_filter), or a connection has lost its route and routes have changed since: until it
+ * is moved, its peer's segments meet no socket. */
 bool sl_policy_is_due(void)
 {
-	return sl_load(&look_now) ||
+	return sl_load(&look_now) || sl_load(&sl_netconf_gen) != sl_load(&seen_netconf) ||
 	       (sl_load(&stranded) && sl_load(&sl_route_gen) != sl_load(&seen_routes));
 }
 
@@ -373,6 +374,7 @@ void sl_policy_check(void)
 		return;
 	if (!stopped && sl_port_at(0)) {
 		sl_store(&look_now, false);
+		sl_store(&seen_netconf, sl_load_acquire(&sl_netconf_gen));
 		sl_ports_check();
 		sl_lanes_check();
 		l.changed = rules_changed();
