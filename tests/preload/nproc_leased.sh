@@ -43,6 +43,8 @@ same "sluice stat says why, too" "no thread is allowed for the library; remedy: 
 import json, sys
 for k in json.load(open(sys.argv[1]))["sockets"]:
     print(k["reason"])' "$TMP/json")"
+same "no descriptor of the control group's is left open" 0 \
+	"$(find "/proc/$(grep -m 1 '^[0-9]' "$TMP/pid")/fd" -type l -printf '%l\n' | grep -c cgroup)"
 exec 9>&-
 wait_end "$BG" 20 || fail "the program does not end"
 same "and goes on" "under the limit: answered

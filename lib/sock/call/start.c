@@ -182,6 +182,8 @@ static int bring_up(bool again)
 	if (ret >= 0)
 		return ret;
 	close_keeper();
+	sl_quota_close();
+	sl_cgroup_forget();
 	sl_tconn_undo();
 	sl_net_close();
 	if (ret != -EBUSY) /* -EBUSY: the daemon keeps listing this process */

@@ -24,6 +24,7 @@ struct level {
 	int period; /* cpu.cfs_period_us; -1: cpu.max has both */
 };
 
+static struct sl_fd_once groups; /* /proc/self/cgroup */
 static struct sl_lock lock; /* tried, never waited for: a fork may have copied it held */
 static struct {
 	long pid;
@@ -150,7 +151,6 @@ static uint32_t of_level(const struct level *l)
 
 static uint32_t read_groups(void)
 {
-	static struct sl_fd_once groups;
 	long pid = sl_sys(SYS_getpid);
 	uint32_t least = UINT32_MAX;
 	char text[TEXT_MAX];
@@ -165,6 +165,17 @@ static uint32_t read_groups(void)
 	for (unsigned i = 0; i < own.n; i++)
 		least = sl_min(least, of_level(&own.level[i]));
 	return least == UINT32_MAX ? 0 : least;
+}
+
+void sl_quota_close(void)
+{
+	if (!sl_trylock(&lock))
+		return;
+	if (own.pid == sl_sys(SYS_getpid))
+		close_levels();
+	memset(&own, 0, sizeof(own));
+	sl_fd_once_end(&groups);
+	sl_unlock(&lock);
 }
 
 uint32_t sl_quota_read(void)

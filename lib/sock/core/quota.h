@@ -9,5 +9,7 @@
  * that stay open. Returns thousandths of a core, all threads of the group
  * together; 0: no quota, or not known. Any thread. */
 uint32_t sl_quota_read(void);
+/* Closes what sl_quota_read() keeps open. Any thread. */
+void sl_quota_close(void);
 
 #endif
