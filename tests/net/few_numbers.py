@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""few_numbers.py PEER CALL: calls that concern all numbers of a process, in one that has few; says whether its memory grows.
+"""few_numbers.py CALL PEER: calls that concern all numbers of a process, in one that has few; says whether its memory grows.
 
 The library's table has a place for each of a million numbers (8 MB). To read all of it takes tens of milliseconds,
 which a program notices in each of these calls, the first time.
@@ -29,7 +29,7 @@ def spawn():
     assert os.waitpid(pid, 0)[1] == 0
 
 
-s = socket.create_connection((sys.argv[1], 7000))
+s = socket.create_connection((sys.argv[2], 7000))
 s.sendall(b"x")
 assert s.recv(1) == b"x"
 case = {
@@ -37,6 +37,6 @@ case = {
     "spawn": spawn,
     "dup2": lambda: os.dup2(s.fileno(), 0),
 }
-step(sys.argv[2], case[sys.argv[2]])
+step(sys.argv[1], case[sys.argv[1]])
 s.sendall(b"y")
 assert s.recv(1) == b"y"

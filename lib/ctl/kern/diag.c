@@ -139,17 +139,14 @@ static void on_diag(struct search *s, const struct nlmsghdr *nlh)
 static int diag_send(int fd, const struct search *s, int family)
 {
 	uint8_t buf[128] __attribute__((aligned(8))) = {0};
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-	struct inet_diag_req_v2 *req;
+	struct inet_diag_req_v2 *req =
+		sl_netlink_question(buf, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, sizeof(*req));
 
-	nlh->nlmsg_type = SOCK_DIAG_BY_FAMILY;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
 	req->sdiag_family = (uint8_t)family;
 	req->sdiag_protocol = s->claim->tcp ? IPPROTO_TCP : IPPROTO_UDP;
 	req->idiag_states = !s->claim->tcp ? ~0u : s->conn ? ~(1u << TCP_LISTEN) : 1u << TCP_LISTEN;
 	req->id.idiag_sport = __builtin_bswap16(s->claim->port);
-	return sl_netlink_send(fd, nlh);
+	return sl_netlink_send(fd, (const struct nlmsghdr *)(const void *)buf);
 }
 
 /* Returns 1 at the end of the dump, 0 if it goes on, or -errno. */

@@ -18,6 +18,15 @@ int sl_netlink_open(int protocol)
 	return fd;
 }
 
+void *sl_netlink_question(void *buf, uint16_t type, uint16_t flags, size_t bytes)
+{
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+
+	nlh->nlmsg_type = type;
+	nlh->nlmsg_flags = NLM_F_REQUEST | flags;
+	return mnl_nlmsg_put_extra_header(nlh, bytes);
+}
+
 int sl_netlink_send(int fd, const struct nlmsghdr *question)
 {
 	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};

@@ -18,14 +18,10 @@
 
 static struct nlmsghdr *question(void *buf, uint32_t ifindex, uint16_t flags)
 {
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-	struct ifinfomsg *ifi;
+	struct ifinfomsg *ifi = sl_netlink_question(buf, RTM_GETLINK, flags, sizeof(*ifi));
 
-	nlh->nlmsg_type = RTM_GETLINK;
-	nlh->nlmsg_flags = NLM_F_REQUEST | flags;
-	ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
 	ifi->ifi_index = (int)ifindex;
-	return nlh;
+	return buf;
 }
 
 /* The attribute of that type behind `first`; NULL: there is none. */
@@ -74,15 +70,15 @@ static int parse(const struct nlmsghdr *nlh, struct sl_vxlan_dev *out, const cha
 			    *kind = inside(info, IFLA_INFO_KIND),
 			    *data = inside(info, IFLA_INFO_DATA),
 			    *mac = find(first, end, IFLA_ADDRESS);
-	const char * not ;
+	const char *problem;
 
 	if (!kind || !data || !mac || mnl_attr_get_payload_len(mac) != 6 ||
 	    mnl_attr_get_payload_len(kind) != sizeof("vxlan") ||
 	    memcmp(mnl_attr_get_payload(kind), "vxlan", sizeof("vxlan")) != 0)
 		return -ENODEV;
-	not = obstacle(data);
-	if (not ) {
-		sl_why(why, "%s", not );
+	problem = obstacle(data);
+	if (problem) {
+		sl_why(why, "%s", problem);
 		return -EOPNOTSUPP;
 	}
 	*out = (struct sl_vxlan_dev){
