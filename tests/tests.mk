@@ -12,6 +12,8 @@ $(BUILD)/tests/unit/test_death: %: %.o $(DEATH_OBJ) $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
 $(BUILD)/tests/unit/test_share $(BUILD)/tests/unit/test_share_death: %: %.o $(BUILD)/tests/unit/share_world.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
+$(BUILD)/tests/unit/test_capture: %: %.o $(filter-out %/main.o,$(TOOL_OBJ)) $(DEATH_OBJ) $(BUILD)/libsluice.a
+	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS) -lpcap
 # This test replaces the functions that look at links and devices.
 $(BUILD)/tests/unit/test_restart: ALL_LDFLAGS += -Wl,--wrap=sl_link_has_carrier -Wl,--wrap=sl_port_find
 # Tests with all objects of the daemon except its main loop.
