@@ -370,21 +370,65 @@ static void block_dev_mem(FILE *to, const struct sl_lane_stats *l, const struct 
 		rate(show, l->dev_mem_oob), show->seconds > 0 ? "/s" : "");
 }
 
+#define BLOCK "======================================================\n\t"
+
+/* Bytes and packets of one direction, as vma_stats has them of a ring. */
+static void ring_line(FILE *to, const struct sl_stat_show *show, const char *what, uint64_t bytes,
+		      uint64_t pkts)
+{
+	fprintf(to, "%s: %llu KB / %llu [kilobytes/packets]%s\n", what, rate(show, bytes / 1024),
+		rate(show, pkts), show->seconds > 0 ? "/s" : "");
+}
+
+/* A lane: what it has sent and received (VMA: ring), what became of received packets (VMA: CQ), and
+ * all its counters. */
+static void block_lane(FILE *to, const struct sl_lane_stats *l, const struct sl_stat_show *show)
+{
+	const char *u = show->seconds > 0 ? "/s" : "";
+	uint64_t dropped =
+		l->rx_bad_meta + l->rx_bad_len + l->rx_bad_csum + l->rx_martian + l->rx_stale;
+
+	fprintf(to, BLOCK "RING=[%u]\n", l->id);
+	fprintf(to, "- open on %u device%s\n", l->nlegs, l->nlegs == 1 ? "" : "s");
+	ring_line(to, show, "Tx Offload", l->tx_bytes, l->tx_pkts);
+	ring_line(to, show, "Rx Offload", l->rx_bytes, l->rx_pkts);
+	if (l->TcpRetransSegs)
+		fprintf(to, "Retransmissions%s: %llu\n", u, rate(show, l->TcpRetransSegs));
+	block_dev_mem(to, l, show);
+	fprintf(to, BLOCK "CQ=[%u]\n", l->id);
+	fprintf(to, "Packets dropped%s: %llu\n", u, rate(show, dropped));
+	fprintf(to, "Short of buffers%s: %llu\n", u, rate(show, l->rx_no_frames));
+	fprintf(to, "Polls%s: %llu / %llu (%.2f%%) [empty/all]\n", u, rate(show, l->idle_turns),
+		rate(show, l->turns),
+		percent(l->idle_turns, l->turns - sl_min(l->turns, l->idle_turns)));
+	fprintf(to, BLOCK "LANE=[%u]\n", l->id);
+	block_counters(to, SL_BLOCK_lane, l, show);
+}
+
+static void block_pool(FILE *to, const struct sl_stats *s, const struct sl_stat_show *show)
+{
+	uint64_t none = 0;
+
+	if (!s->frames_all)
+		return;
+	for (unsigned i = 0; i < SL_STATS_LANES; i++)
+		if (s->lane[i].used == 1)
+			none += s->lane[i].rx_no_frames + s->lane[i].tx_no_frames;
+	fprintf(to, BLOCK "BUFFER_POOL\n");
+	fprintf(to, "Size: %llu\n", (ull)s->frames_all);
+	fprintf(to, "Free: %llu\n", (ull)s->frames_free);
+	fprintf(to, "No buffers error%s: %llu\n", show->seconds > 0 ? "/s" : "", rate(show, none));
+}
+
 static void view_blocks(FILE *to, const struct sl_stats *s, const struct sl_stat_show *show)
 {
 	for (uint32_t i = 0; i < s->max_socks; i++)
 		if (sock_at(s, i, show))
 			block_sock(to, &s->sock[i], show);
-	for (unsigned i = 0; i < SL_STATS_LANES; i++) {
-		if (s->lane[i].used != 1 || !has_counted(&s->lane[i]))
-			continue;
-		fprintf(to, "======================================================\n\tRING=[%u]\n",
-			s->lane[i].id);
-		fprintf(to, "- open on %u device%s\n", s->lane[i].nlegs,
-			s->lane[i].nlegs == 1 ? "" : "s");
-		block_dev_mem(to, &s->lane[i], show);
-		block_counters(to, SL_BLOCK_lane, &s->lane[i], show);
-	}
+	for (unsigned i = 0; i < SL_STATS_LANES; i++)
+		if (s->lane[i].used == 1 && has_counted(&s->lane[i]))
+			block_lane(to, &s->lane[i], show);
+	block_pool(to, s, show);
 	for (unsigned i = 0; i < SL_STATS_PORTS; i++)
 		if (s->port[i].used == 1)
 			block_port(to, &s->port[i], show);

@@ -30,6 +30,12 @@ ok "view 2 has the queue" grep -q 'queue bytes' <(stat -c 1 -v 2)
 stat -c 1 -v 3 >"$TMP/v3"
 ok "view 3 has socket, lane, device" eval 'grep -q "Fd=\[" "$TMP/v3" && grep -q "RING=\[" "$TMP/v3" &&
 	grep -q "PORT=\[$DEV_A\]" "$TMP/v3"'
+block() { awk -v b="$1" '/^===/ { on = 0 } /^\t/ { on = index($0, "\t" b) == 1 } on' "$TMP/v3"; } # name
+ok "the ring's block counts what came and went" test "$(block RING= |
+	grep -cE '^(Tx|Rx) Offload: [1-9][0-9]* KB / [1-9][0-9]{2,} \[kilobytes/packets\]$')" = 2
+ok "the completion queue's has drops and polls" eval 'block CQ= | grep -qx "Packets dropped: 0" &&
+	block CQ= | grep -qE "^Polls: [0-9]+ / [1-9][0-9]* \([0-9.]+%\) \[empty/all\]$"'
+ok "the buffer pool's has its size" eval 'block BUFFER_POOL | grep -qE "^Size: [1-9]" && block BUFFER_POOL | grep -qE "^Free: [1-9]"'
 ok "view 3 knows the address" grep -q "Local Address   = \[$A4:5001\]" "$TMP/v3"
 ok "view 5 is like netstat" grep -Eq "^udp +Yes .* $A4:5001 .*/sockperf" <(stat -v 5)
 ok "differences per second are 0 at rest" grep -Eq '^ +[0-9]+ Rx: +0 ' <(stat -c 1 -d 2)

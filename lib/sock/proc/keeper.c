@@ -426,6 +426,7 @@ static void keep_house(uint64_t now)
 	sl_stats_sweep();
 	run_jobs(SL_JOB_ROUND | SL_JOB_SECOND, now);
 	not_shown = false;
+	sl_stats->frames_all = sl_pool.nframes;
 	sl_stats->frames_free = sl_frames_left();
 	serve_reader();
 }
