@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""address_space.py: run as `address_space.py child|limited|lock PEER`; prints what the kernel lets happen.
+"""address_space.py: run as `address_space.py child|sessions|arenas|limited|lock PEER`; prints what the kernel lets happen.
 
 child: a server's child limits its address space, as vsftpd does for each session, and allocates.
+sessions: the same for each of a few children, which use the connection that they inherit.
+arenas: children use the connections that they inherit, and no thread of the library has an arena of malloc(3).
 limited: the limit is there before the first socket.
 lock: all memory is locked (as root, since few users may lock that much), before the first socket and after it.
 """
 import ctypes
+import mmap
 import os
 import resource
 import socket
@@ -49,6 +52,53 @@ def child(peer):
         sys.stdout.flush()
         os._exit(0)
     os.waitpid(pid, 0)
+
+
+def sessions(peer):
+    for _ in range(4):
+        s = talk(peer)
+        pid = os.fork()
+        if pid == 0:
+            limit(200)
+            s.sendall(b"y")
+            print(s.recv(1))
+            try:
+                mmap.mmap(-1, 4 * MB)
+                print("mapped")
+            except OSError:
+                print("no memory")
+            sys.stdout.flush()
+            os._exit(0)
+        os.waitpid(pid, 0)
+        s.close()
+
+
+def count_arenas():
+    """Of malloc(3), beside the first: 64 MB of addresses, aligned to that, of which the beginning is readable."""
+    n, last = 0, None
+    with open("/proc/self/maps") as f:
+        for fields in map(str.split, f):
+            lo, hi = (int(x, 16) for x in fields[0].split("-"))
+            if fields[1] == "---p" and last and last[1] == lo and hi - last[0] == 64 * MB:
+                n += 1
+            last = (lo, hi) if fields[1] == "rw-p" and len(fields) < 6 and lo % (64 * MB) == 0 else None
+    return n
+
+
+def arenas(peer):
+    for _ in range(3):
+        s = talk(peer)
+        pid = os.fork()
+        if pid == 0:
+            s.sendall(b"y")
+            s.recv(1)
+            print("arenas:", count_arenas())
+            sys.stdout.flush()
+            os._exit(0)
+        os.waitpid(pid, 0)
+        s.close()
+        talk(peer)
+    print("arenas:", count_arenas())
 
 
 def limited(peer):

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -119,6 +120,7 @@ static const struct {
 	{SYS_setns, -1, 0, 0},
 	{SYS_unshare, 0, 0, 0},
 	{SYS_wait4, -1, 0, WNOHANG},
+	{SYS_clone, CLONE_THREAD, 0, 0},
 	{SYS_clone3, 0, 0, 0},
 };
 

@@ -6,119 +6,156 @@
  * thread of the program is held up, a thread of its own closes them; it runs only while there are
  * such descriptors. When it hangs and ROOM descriptors wait, the callers stop reading the socket
  * that brings them. One packet can bring more than that, and each child has a socket: these wait,
- * too, so that none stays open for good. */
+ * too, so that none stays open for good.
+ *
+ * The thread is the kernel's alone, none of pthread_create(3): that allocates by malloc(3), whose
+ * first use in the keeper maps an arena of 64 MB of addresses, which a child that limits its
+ * addresses (RLIMIT_AS) has, too. It shares the thread-local storage of the thread that starts it,
+ * so it takes no lock (sl_lock() asks for the owner there) and sets no errno. No signal handler
+ * runs on it. */
 #include "sock/core/stranger.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
-#include <string.h>
+#include <sys/mman.h>
 
 #include "base/fds.h"
-#include "base/heap.h"
-#include "base/lock.h"
 #include "base/log.h"
-#include "base/roomy.h"
 #include "base/sys.h"
 
 #define ROOM     64
 #define PAUSE_NS 100000
 #define PAUSES   20000
 
-/* Where there is no place for it: a descriptor + 1, 0: free. Any thread and any signal handler, no
- * lock. */
-static int aside[16];
-static struct sl_lock lock; /* protects what follows; a leaf */
-static int first[ROOM], *waiting = first;
-static uint32_t nwaiting, room = ROOM;
-static int current = -1; /* the thread closes it now */
-static bool closing;     /* the thread is there */
-static uint32_t tid;     /* the kernel's number of the last one */
+#define RAW __attribute__((no_sanitize("address", "thread", "undefined")))
 
-/* False: there is no memory. The lock is held. */
-static bool has_place(void)
+/* What waits, linked by the descriptors' numbers + 1; 0: the end. Any thread and any signal handler
+ * pushes, without a lock; the closing thread alone takes, and always all. */
+static uint32_t waiting;
+static uint32_t taken;  /* the thread has them */
+static uint32_t *after; /* by number; NULL: none has come yet */
+static uint32_t nwaiting;
+static int current = -1;  /* the thread closes it now */
+static uint32_t closing;  /* 1: the thread is there, or is being started */
+static uint32_t tid;      /* the kernel's number of the last one */
+static uint32_t on_stack; /* the kernel writes it: the thread's number, 0: off its stack */
+static char stack[16384] __attribute__((aligned(16)));
+
+/* NULL: there is no memory. */
+static uint32_t *links(void)
 {
-	int *more;
+	const size_t bytes = SL_FD_MAX * sizeof(*after);
+	uint32_t *mem = sl_load_acquire(&after), *none = NULL;
 
-	if (nwaiting < room)
-		return true;
-	more = sl_malloc(2 * room * sizeof(*more));
-	if (!more)
+	if (mem)
+		return mem;
+	mem = sl_sys_pages(bytes, MAP_NORESERVE);
+	if (!mem || __atomic_compare_exchange_n(&after, &none, mem, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_ACQUIRE))
+		return mem;
+	sl_sys(SYS_munmap, mem, bytes);
+	return none;
+}
+
+/* False: it waits nowhere. */
+static bool put(int fd)
+{
+	uint32_t first, *link = (uint32_t)fd < SL_FD_MAX ? links() : NULL;
+
+	if (!link)
 		return false;
-	memcpy(more, waiting, nwaiting * sizeof(*more));
-	if (waiting != first)
-		sl_free(waiting);
-	waiting = more;
-	room *= 2;
+	link += fd;
+	__atomic_fetch_add(&nwaiting, 1, __ATOMIC_RELAXED);
+	first = sl_load(&waiting);
+	do
+		sl_store(link, first);
+	while (!__atomic_compare_exchange_n(&waiting, &first, (uint32_t)fd + 1, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
 	return true;
 }
 
-/* When these places are full, too, the caller waits for the close: that is better than a descriptor
- * that stays open for good. */
-static void set_aside(int fd)
+/* (A child that is forked meanwhile finds them in one of the lists, or in both.) */
+RAW static bool take_all(void)
 {
-	for (unsigned i = 0; i < sl_array_len(aside); i++) {
-		int none = 0;
+	uint32_t first = __atomic_load_n(&waiting, __ATOMIC_SEQ_CST);
 
-		if (__atomic_compare_exchange_n(&aside[i], &none, fd + 1, false, __ATOMIC_RELEASE,
-						__ATOMIC_RELAXED))
-			return;
-	}
-	sl_sys_close(fd);
+	do
+		__atomic_store_n(&taken, first, __ATOMIC_RELEASE);
+	while (!__atomic_compare_exchange_n(&waiting, &first, 0, false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_SEQ_CST));
+	return first;
 }
 
-/* -1: none. */
-static int take_aside(void)
-{
-	for (unsigned i = 0; i < sl_array_len(aside); i++)
-		if (sl_load(&aside[i]))
-			return __atomic_exchange_n(&aside[i], 0, __ATOMIC_ACQUIRE) - 1;
-	return -1;
-}
-
-/* -1: none is left, and the thread ends. */
-static int next(void)
-{
-	int fd = -1;
-
-	sl_lock(&lock);
-	if (nwaiting)
-		fd = waiting[--nwaiting];
-	else
-		fd = take_aside();
-	if (fd < 0)
-		closing = false;
-	sl_store(&current, fd);
-	sl_unlock(&lock);
-	return fd;
-}
-
-static void *closer(void *arg)
+/* (The next one is read before close(2): afterwards the number may be another file's, which may
+ * wait, too.) */
+RAW static void close_taken(void)
 {
 	static const struct linger off;
-	int fd;
 
-	sl_store(&tid, sl_tid());
-	while ((fd = next()) >= 0) {
-		sl_sys_setsockopt(fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
-		sl_sys_close(fd);
+	while (taken) {
+		int fd = (int)taken - 1;
+
+		__atomic_store_n(&current, fd, __ATOMIC_RELAXED);
+		__atomic_store_n(&taken, __atomic_load_n(&after[fd], __ATOMIC_RELAXED),
+				 __ATOMIC_RELEASE);
+		__atomic_fetch_sub(&nwaiting, 1, __ATOMIC_RELAXED);
+		sl_syscall6(SYS_setsockopt, fd, SOL_SOCKET, SO_LINGER, (long)&off, sizeof(off), 0);
+		if (sl_fd_is_kept(fd))
+			sl_fd_forget(fd);
+		__atomic_store_n(&current, -1, __ATOMIC_RELAXED);
+		sl_syscall6(SYS_close, fd, 0, 0, 0, 0, 0);
 	}
-	return NULL;
 }
 
-static int start(void)
+/* True: the caller is to start the thread, or, being it, goes on. */
+RAW static bool begin(void)
 {
-	sigset_t all, old;
-	pthread_t thread;
-	int err;
+	return __atomic_exchange_n(&closing, 1, __ATOMIC_SEQ_CST) == 0;
+}
 
+/* (A caller pushes first and looks at `closing` then; the thread does it in the other order, so one
+ * of the two sees the other.) */
+RAW static int closer(void *arg)
+{
+	do {
+		while (take_all())
+			close_taken();
+		__atomic_store_n(&closing, 0, __ATOMIC_SEQ_CST);
+	} while (__atomic_load_n(&waiting, __ATOMIC_SEQ_CST) && begin());
+	return 0;
+}
+
+/* The C library's, by the name that nobody interposes (ctl/broker/helper.c). */
+int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
+
+/* The last thread may still be on its way from the end of closer() out of its stack. */
+static void await_stack(void)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+	while (sl_load_acquire(&on_stack))
+		sl_sys(SYS_nanosleep, &pause, NULL);
+}
+
+/* False: the kernel makes no thread. */
+static bool start(void)
+{
+	const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+			  CLONE_SYSVSEM | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+	int err = errno, t;
+	sigset_t all, old;
+
+	await_stack();
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = sl_roomy_thread(&thread, closer, NULL);
+	t = __clone(closer, stack + sizeof(stack), flags, NULL, &on_stack, NULL, &on_stack);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (!err)
-		pthread_detach(thread);
-	return err;
+	errno = err;
+	if (t > 0)
+		sl_store(&tid, (uint32_t)t);
+	return t > 0;
 }
 
 void sl_stranger_warn(void)
@@ -148,27 +185,14 @@ int sl_stranger_take(int fd)
 
 bool sl_stranger_close(int fd)
 {
-	bool begin, few;
-
 	fd = sl_stranger_take(fd);
-	if (!sl_lock(&lock)) { /* a signal handler in the midst of it, which starts the thread */
-		set_aside(fd);
-		return false;
-	}
-	if (has_place())
-		waiting[nwaiting++] = fd;
-	else
-		set_aside(fd);
-	few = nwaiting < ROOM;
-	begin = !closing;
-	closing = true;
-	sl_unlock(&lock);
-	if (begin && start()) {
-		sl_lock(&lock);
-		closing = false; /* the next call tries again */
-		sl_unlock(&lock);
-	}
-	return few;
+	/* Without memory the caller waits for the close: better than a descriptor that stays open
+	 * for good. */
+	if (!put(fd))
+		sl_sys_close(fd);
+	else if (begin() && !start())
+		sl_store(&closing, 0); /* the next call tries again */
+	return sl_load(&nwaiting) < ROOM;
 }
 
 static bool stranger_is_there(void)
@@ -187,21 +211,22 @@ bool sl_stranger_wait(void)
 	return !stranger_is_there();
 }
 
+static void forget_all(uint32_t first)
+{
+	for (; first; first = after[first - 1])
+		if (sl_fd_is_kept((int)first - 1))
+			sl_fd_forget((int)first - 1);
+}
+
 /* The thread is not in the child. The descriptors that waited stay open there, until execve(2) or
  * the end, but their numbers are the program's again: dup2(2) may put another file on them. */
 void sl_stranger_child(void)
 {
-	memset(&lock, 0, sizeof(lock));
-	for (uint32_t i = 0; i < nwaiting; i++)
-		if (sl_fd_is_kept(waiting[i]))
-			sl_fd_forget(waiting[i]);
-	for (int fd = take_aside(); fd >= 0; fd = take_aside())
-		if (sl_fd_is_kept(fd))
-			sl_fd_forget(fd);
-	if (sl_fd_is_kept(current))
+	forget_all(waiting);
+	forget_all(taken);
+	if (current >= 0 && sl_fd_is_kept(current))
 		sl_fd_forget(current);
 	current = -1;
-	nwaiting = 0;
-	closing = false;
-	tid = 0;
+	waiting = taken = nwaiting = 0;
+	closing = tid = on_stack = 0;
 }
