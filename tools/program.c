@@ -59,17 +59,35 @@ int sl_program_find(const char *name, char *path, size_t len)
 	}
 }
 
-static bool has_interpreter(int fd, const elf_header *h)
+/* "": there is none. */
+static void interpreter_path(int fd, const elf_header *h, char *path, size_t len)
 {
+	memset(path, 0, len);
 	for (unsigned i = 0; i < h->e_phnum; i++) {
 		elf_segment s;
 
 		if (pread(fd, &s, sizeof(s), (off_t)(h->e_phoff + (uint64_t)i * h->e_phentsize)) !=
 		    sizeof(s))
-			return false;
-		if (s.p_type == PT_INTERP)
-			return true;
+			return;
+		if (s.p_type != PT_INTERP)
+			continue;
+		if (pread(fd, path, sl_min(s.p_filesz, len - 1), (off_t)s.p_offset) <= 0)
+			memcpy(path, "?", 2);
+		return;
 	}
+}
+
+/* The library is linked with glibc, whose functions the linkers of musl, uClibc and Android do not
+ * find: they end the program before it begins. */
+static bool is_of_other_libc(const char *interpreter)
+{
+	static const char *const linkers[] = {"ld-musl-", "ld-uClibc", "linker"};
+	const char *base = strrchr(interpreter, '/');
+
+	base = base ? base + 1 : interpreter;
+	for (unsigned i = 0; i < sl_array_len(linkers); i++)
+		if (!strncmp(base, linkers[i], strlen(linkers[i])))
+			return true;
 	return false;
 }
 
@@ -111,6 +129,7 @@ static bool is_privileged(int fd)
 static enum sl_program_kind elf_kind(int fd, const elf_header *h)
 {
 	static const elf_header none;
+	char interpreter[256];
 	uint16_t machine = none.e_machine;
 	elf_header self;
 	int me = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -123,8 +142,11 @@ static enum sl_program_kind elf_kind(int fd, const elf_header *h)
 		return SL_PROGRAM_FOREIGN;
 	if (is_go(fd, h))
 		return SL_PROGRAM_GO;
-	if (!has_interpreter(fd, h))
+	interpreter_path(fd, h, interpreter, sizeof(interpreter));
+	if (!interpreter[0])
 		return SL_PROGRAM_STATIC;
+	if (is_of_other_libc(interpreter))
+		return SL_PROGRAM_LIBC;
 	return is_privileged(fd) ? SL_PROGRAM_PRIVILEGED : SL_PROGRAM_OK;
 }
 
@@ -173,7 +195,7 @@ enum sl_program_kind sl_program_kind(const char *path, char *who, size_t len)
 	return SL_PROGRAM_UNKNOWN;
 }
 
-void sl_program_check(const char *path, FILE *to)
+bool sl_program_check(const char *path, FILE *to)
 {
 	static const char *const texts[] = {
 		[SL_PROGRAM_STATIC] = "is statically linked; nothing can be preloaded into it",
@@ -183,6 +205,8 @@ void sl_program_check(const char *path, FILE *to)
 					  "dynamic linker then ignores LD_PRELOAD; start it from a "
 					  "process that has the privilege already",
 		[SL_PROGRAM_FOREIGN] = "is for another machine or word size than the library",
+		[SL_PROGRAM_LIBC] = "has another C library than glibc and would not start with the "
+				    "library preloaded; it runs without",
 	};
 	char who[1024];
 	enum sl_program_kind kind = sl_program_kind(path, who, sizeof(who));
@@ -190,4 +214,5 @@ void sl_program_check(const char *path, FILE *to)
 	if (kind != SL_PROGRAM_OK && kind != SL_PROGRAM_UNKNOWN)
 		fprintf(to, "sluice run: %s %s; its sockets stay with the kernel\n", who,
 			texts[kind]);
+	return kind != SL_PROGRAM_LIBC;
 }

@@ -16,13 +16,15 @@ enum sl_program_kind {
 	SL_PROGRAM_GO,         /* Go calls the kernel itself, not the C library */
 	SL_PROGRAM_PRIVILEGED, /* setuid, setgid or capabilities: the linker ignores LD_PRELOAD */
 	SL_PROGRAM_FOREIGN,    /* another machine or word size */
+	SL_PROGRAM_LIBC,       /* another C library than glibc (musl): a preloaded one ends it */
 	SL_PROGRAM_UNKNOWN,    /* neither ELF nor a script */
 };
 
 /* Kind of the file. A script is followed to its interpreter, whose path is then in `who`. */
 enum sl_program_kind sl_program_kind(const char *path, char *who, size_t len);
 
-/* Writes one line to the file if the program will run without the library. */
-void sl_program_check(const char *path, FILE *to);
+/* Writes one line to the file if the program will run without the library. False: it must not be
+ * preloaded, since it would not start. */
+bool sl_program_check(const char *path, FILE *to);
 
 #endif

@@ -314,8 +314,7 @@ int sl_tool_run(int argc, char **argv)
 		fprintf(stderr, "sluice run: %s: %s\n", o.program[0], strerror(-status));
 		return status == -ENOENT ? 127 : 126;
 	}
-	sl_program_check(path, stderr);
-	if (add_preload())
+	if (sl_program_check(path, stderr) && add_preload())
 		return 1;
 	if (o.dry_run) {
 		sl_settings_doc_environment(stdout);

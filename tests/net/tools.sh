@@ -94,6 +94,12 @@ ok "a wrong setting is refused" eval '"$TOOL" run RX_POLL=fast true 2>/dev/null;
 ok "an unknown one too" eval '"$TOOL" run RX_POL=1 true 2>/dev/null; [ $? = 2 ]'
 ok "a program that is not there" eval '"$TOOL" run /nonexistent 2>/dev/null; [ $? = 127 ]'
 ok "the program's exit status is run's" eval '"$TOOL" run -- sh -c "exit 7"; [ $? = 7 ]'
+# (A linker of musl ends a program into which a library of glibc is preloaded. This one is glibc's, by such a name.)
+ln -s "$(gcc -print-file-name=ld-linux-x86-64.so.2)" "$TMP/ld-musl-x86_64.so.1"
+printf '#include <stdlib.h>\nint main(void){return getenv("LD_PRELOAD") ? 1 : 3;}' |
+	gcc -x c -Wl,--dynamic-linker="$TMP/ld-musl-x86_64.so.1" -o "$TMP/musl" - 2>/dev/null &&
+	ok "a program of another C library is told, and run without the library" eval '"$TOOL" run "$TMP/musl" 2>"$TMP/err"; [ $? = 3 ] &&
+		grep -q "another C library" "$TMP/err"'
 printf 'int main(void){return 3;}' | gcc -x c -static -o "$TMP/static" - 2>/dev/null &&
 	ok "a static program is told, and run" eval '"$TOOL" run "$TMP/static" 2>"$TMP/err"; [ $? = 3 ] &&
 		grep -q "statically linked" "$TMP/err"'
