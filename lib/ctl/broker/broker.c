@@ -277,6 +277,7 @@ static struct sl_device *port_new(uint32_t ifindex, uint32_t umem, uint32_t grou
 		return NULL;
 	}
 	sl_device_add(p);
+	sl_queues_reclaim(0); /* it may have had these queues before */
 	say_open(p);
 	return p;
 }

@@ -332,7 +332,7 @@ int sl_broker_reap(void)
 	/* (Not where rings are lent once: a dead process's rings are closed there; and if we died
 	 * with a lock of them, no daemon after us could mend what it protects.) */
 	sum = sl_rings_lent_once() ? 0 : sl_queues_reap();
-	sl_queues_reclaim();
+	sl_queues_reclaim(0);
 	sl_umems_bury_left();
 	sl_broker_leave(&g);
 	return sum;

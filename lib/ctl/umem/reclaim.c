@@ -8,7 +8,8 @@
  * after its last socket was closed (a work item), and processes close theirs at any time. The
  * kernel is done when it lets another socket have the queue. So this code binds a socket there,
  * with a page of its own as memory, in copy mode, which no driver notices. A queue that we have
- * bound again was free before. */
+ * bound again was free before. (One that is about to be bound is not tried: the kernel would give
+ * that socket's queue up late, too.) */
 #include <errno.h>
 #include <linux/if_xdp.h>
 #include <sys/mman.h>
@@ -81,14 +82,15 @@ static bool is_given_up(uint32_t ifindex, uint32_t nr)
 	return !err || err == -ENODEV || err == -EINVAL;
 }
 
-static void reclaim(struct sl_share *g)
+static void reclaim(struct sl_share *g, uint32_t opening)
 {
 	for (uint32_t i = 0; i < g->nqueues; i++) {
 		const struct sl_share_told_queue *q = &g->told_queue[i];
 		int n;
 
 		if (sl_load(&q->state) != SL_QUEUE_CLOSED ||
-		    (!is_bound_again(q->ifindex, q->nr) && !is_given_up(q->ifindex, q->nr)))
+		    (!is_bound_again(q->ifindex, q->nr) &&
+		     (q->ifindex == opening || !is_given_up(q->ifindex, q->nr))))
 			continue;
 		n = sl_share_reclaim(g, i);
 		if (n > 0)
@@ -97,9 +99,9 @@ static void reclaim(struct sl_share *g)
 	}
 }
 
-void sl_queues_reclaim(void)
+void sl_queues_reclaim(uint32_t opening)
 {
 	for (struct sl_umem *u = sl_umem_first(); u; u = u->next)
 		if (!u->broken)
-			reclaim(&u->info.share);
+			reclaim(&u->info.share, opening);
 }

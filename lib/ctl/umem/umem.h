@@ -53,7 +53,8 @@ void sl_umem_grow(uint32_t born);
 bool sl_umem_grows(uint32_t born);
 
 /* Takes back the frames of closed queues once the kernel is done with them. Cheap when there are
- * none. */
-void sl_queues_reclaim(void);
+ * none. opening: the device whose queues are about to be bound, 0: none; call it again after that.
+ */
+void sl_queues_reclaim(uint32_t opening);
 
 #endif

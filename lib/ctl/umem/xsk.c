@@ -338,7 +338,7 @@ static int anchor_open(struct sl_part *part, uint32_t q, const char **step)
 	int err;
 
 	*step = "frames";
-	sl_queues_reclaim();
+	sl_queues_reclaim(part->port->info.ifindex);
 	err = share_open(part, q);
 	if (err)
 		return err;
@@ -453,6 +453,7 @@ int sl_queues_bind(struct sl_part *part, const char **why)
 			return why_failed(part, part->first + i, step, err, why);
 	}
 	part->bound = true;
+	sl_queues_reclaim(0);
 	part->zerocopy = xsk_is_zerocopy(port->queue[part->first].anchor_fd);
 	say_bound(part);
 	if (sl_broker_opts()->serve)
