@@ -29,6 +29,7 @@ static struct sl_port *ports[SL_STATS_PORTS];
 static uint32_t nports;
 static bool closed;     /* no port may be opened */
 static bool have_vlans; /* a VLAN device was opened */
+uint32_t sl_ports_changed;
 
 bool sl_port_allowed(const struct sl_link *link)
 {
@@ -58,6 +59,17 @@ void sl_port_forget(uint32_t ifindex)
 		return;
 	sl_refused_forget(ifindex);
 	sl_unlock(&lock);
+}
+
+bool sl_port_is_hopeless(uint32_t ifindex)
+{
+	bool hopeless;
+
+	if (!sl_lock(&lock))
+		return false;
+	hopeless = sl_refused_for_good(ifindex);
+	sl_unlock(&lock);
+	return hopeless;
 }
 
 static void fill_stats(struct sl_port *p, uint32_t ifindex)
@@ -94,6 +106,7 @@ static void add_port(struct sl_port *p, const struct sl_port *as)
 	p->index = index;
 	fill_stats(p, as->info.ifindex);
 	sl_store_release(&p->info.ifindex, as->info.ifindex);
+	__atomic_fetch_add(&sl_ports_changed, 1, __ATOMIC_RELEASE);
 	if (again)
 		return;
 	ports[nports] = p;
@@ -306,6 +319,7 @@ static void revive_vlan(struct sl_port *p, const struct sl_link *link)
 	p->stats->ifindex = link->ifindex;
 	memcpy(p->stats->ifname, link->name, sizeof(p->stats->ifname));
 	sl_store(&p->left, false);
+	__atomic_fetch_add(&sl_ports_changed, 1, __ATOMIC_RELEASE);
 }
 
 /* Logs the refusal, as a warning only the first time. */

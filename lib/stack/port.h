@@ -29,6 +29,8 @@ struct sl_port {
 	struct sl_port_stats *stats;
 	uint8_t os_stamps; /* enum sl_os_stamps */
 	bool emptied;      /* the device no longer exists and its fill rings were emptied */
+	bool lost;         /* the device exists, and is to be opened anew; the keeper's */
+	uint64_t ended_ns; /* when it was seen that the steering has ended; the keeper's */
 	uint8_t gone;      /* times the keeper has looked since the steering program was detached */
 	bool retired;      /* free place in the table, until another device takes it (retire.c) */
 	bool cost_link;    /* opening the port took its link down */
@@ -76,6 +78,13 @@ struct sl_port *sl_port_at(uint32_t index); /* from 0 on; NULL: no more */
 void sl_port_child(void);                   /* in a child of fork: forgets all ports */
 /* True: the device no longer exists. No packet comes for its claims; only the guard reads them. */
 bool sl_port_is_gone(const struct sl_port *port);
+/* True: its steering has ended, and the device, or the one below, may be opened anew. */
+bool sl_port_is_lost(const struct sl_port *port);
+/* True: opening the device has failed in a way that time does not mend. Any thread. */
+bool sl_port_is_hopeless(uint32_t ifindex);
+/* Raised when a port is opened or used again, and when its steering ends. Any thread; read with
+ * sl_load(). */
+extern uint32_t sl_ports_changed;
 /* Applies the rules in force to a socket: those of the port, or with NULL those of the
  * configuration file. Arguments and result as sl_rule_decide() and its question. Counts the
  * decision in the rule's `hits`. */
@@ -88,8 +97,8 @@ enum sl_rule_action sl_port_decide_narrow(const struct sl_port *port, const stru
 					  struct sl_narrow *narrow);
 /* Called by the keeper about once a second. Counts packets that the kernel dropped and checks that
  * the steering program is still attached. If somebody detached it (`ip link set dev X xdp off`),
- * the kernel gets the port's traffic for good: this is logged once, and only the next process
- * attaches the program again. No lane held. */
+ * or changed the queues, the kernel gets the port's traffic: this is logged once, and the port is
+ * `lost`, to be retired and opened anew. No lane held. */
 void sl_ports_check(void);
 /* The parts of sl_ports_check() for tags, and for a VLAN device: neither tells by an event. */
 void sl_port_check_tags(struct sl_port *p);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <net/if.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "io/packet.h"
 #include "stack/lane.h"
@@ -68,6 +69,23 @@ static void end_legs(struct sl_lane *lane, void *arg)
 	sl_lane_unlock(lane);
 }
 
+/* True: what ended the steering is over at once, or may be over some time. (A daemon that ends, or
+ * shared memory that is broken, is another matter: no device of the process can be opened then.) */
+static bool may_come_back(enum sl_port_end end)
+{
+	return end == SL_PORT_END_TAKEN_OFF || end == SL_PORT_END_REPLACED ||
+	       end == SL_PORT_END_QUEUES || end == SL_PORT_END_UNKNOWN;
+}
+
+static void say_ended(const struct sl_port *p, enum sl_port_end end)
+{
+	sl_warn("port", "%s: %s: traffic goes on through the kernel%s", p->info.ifname,
+		sl_port_end_text(end),
+		end == SL_PORT_END_REPLACED ? "; it is offloaded again when that program has gone"
+		: p->lost ? ", until the device is taken into use again, which is tried now"
+			  : "; remedy: start this program anew to offload it again");
+}
+
 static void check_alive(struct sl_port *p)
 {
 	enum sl_port_end end;
@@ -79,6 +97,8 @@ static void check_alive(struct sl_port *p)
 	if (end == SL_PORT_END_STEERED)
 		return;
 	p->stats->alive = 0;
+	p->ended_ns = sl_now_ns();
+	__atomic_fetch_add(&sl_ports_changed, 1, __ATOMIC_RELEASE);
 	if (end == SL_PORT_END_BROKEN) {
 		sl_pool.share.wary = true; /* do not wait for its locks */
 		sl_lane_for_each(end_legs, p);
@@ -86,13 +106,12 @@ static void check_alive(struct sl_port *p)
 				   __ATOMIC_RELEASE); /* connections look for another way */
 	}
 	/* The mirror or the broker may not know yet that the device is gone. */
-	if (end != SL_PORT_END_GONE && sl_link_get(p->info.ifindex, &link))
-		sl_warn("port",
-			"%s: %s: traffic goes on through the kernel; remedy: start this program "
-			"anew to offload it again",
-			p->info.ifname, sl_port_end_text(end));
-	else
+	if (end != SL_PORT_END_GONE && sl_link_get(p->info.ifindex, &link)) {
+		p->lost = may_come_back(end);
+		say_ended(p, end);
+	} else {
 		sl_info("port", "%s is gone", p->info.ifname);
+	}
 }
 
 struct empty_walk {
@@ -129,6 +148,13 @@ bool sl_port_is_gone(const struct sl_port *p)
 	while (p->base)
 		p = p->base;
 	return !sl_load(&p->stats->alive) && link_is_gone(p->info.ifindex);
+}
+
+bool sl_port_is_lost(const struct sl_port *p)
+{
+	while (p->base)
+		p = p->base;
+	return p->lost && !p->retired && !sl_load(&p->stats->alive);
 }
 
 /* Takes back the receive frames of a device that is gone, for the next device. */

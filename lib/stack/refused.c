@@ -36,6 +36,13 @@ bool sl_refused(uint32_t ifindex, uint64_t now_ns)
 	return i < DEVICES && now_ns < refused[i].until_ns;
 }
 
+bool sl_refused_for_good(uint32_t ifindex)
+{
+	unsigned i = find(ifindex);
+
+	return i < DEVICES && refused[i].until_ns == FOR_GOOD;
+}
+
 bool sl_refused_before(uint32_t ifindex)
 {
 	return find(ifindex) < DEVICES;

@@ -8,6 +8,8 @@
 
 /* True: it is too early to try the device again, or there is no hope. now_ns: CLOCK_MONOTONIC. */
 bool sl_refused(uint32_t ifindex, uint64_t now_ns);
+/* True: there is no hope. */
+bool sl_refused_for_good(uint32_t ifindex);
 /* True: it was refused at any time. */
 bool sl_refused_before(uint32_t ifindex);
 /* Notes that opening failed with `err` (-errno). True: for the first time, so tell the user. */

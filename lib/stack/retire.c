@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Retires a port whose device no longer exists, so that another device can use its place.
+/* Retires a port whose device no longer exists, so that another device can use its place, or whose
+ * steering has ended, so that the device can be opened anew.
  *
  * Theory of operation: a device that is deleted and made again (a container's, a tunnel's) is a
  * new device each time, and a long-running process would fill its table of ports, its lanes' legs,
@@ -7,15 +8,26 @@
  * left on it, and no VLAN device uses it: the lanes' rings are closed, the broker's resources are
  * given up, and the next device takes its place. Nothing is freed that another thread may still
  * use: the next device reuses the port's object, and a closed leg stays as a dead leg of the port
- * `nowhere`, which drops what is still sent by it (leg_open.c). */
+ * `nowhere`, which drops what is still sent by it (leg_open.c).
+ *
+ * A device that has lost its steering program, or has other queues now, is taken into use again as
+ * soon as it has no connection left here and its port has retired. Others may have it then: that is
+ * tried again, ever more seldom (refused.c), until it succeeds, cannot succeed any more, or the
+ * device has gone. While the link is down nothing is tried; sockets that come back open it. */
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "stack/lane.h"
 #include "stack/leg_open.h"
 #include "stack/port.h"
 #include "stack/retire.h"
+
+#define LOST_MOST 16
+
+/* Devices to open anew; the keeper's. */
+static uint32_t lost[LOST_MOST];
 
 static bool is_below_another(const struct sl_port *p)
 {
@@ -31,9 +43,11 @@ bool sl_port_may_retire(const struct sl_port *p)
 {
 	if (p->retired || sl_load(&p->stats->alive))
 		return false;
+	if (is_below_another(p))
+		return false;
 	if (p->base) /* its queues are those of the port below */
-		return !p->info.ifindex && p->base->emptied;
-	return p->emptied && !is_below_another(p);
+		return sl_port_is_lost(p) || (!p->info.ifindex && p->base->emptied);
+	return p->emptied || p->lost;
 }
 
 /* VLAN ports are retired before the ports that they use. */
@@ -75,4 +89,48 @@ void sl_port_retire(struct sl_port *p)
 	if (ifindex)
 		sl_broker_port_close(ifindex, rules);
 	sl_store_release(&p->retired, true);
+}
+
+/* Devices that are opened anew ------------------------------------------------------------------
+ */
+
+void sl_lost_add(uint32_t ifindex)
+{
+	unsigned i = 0;
+
+	while (i < LOST_MOST - 1 && lost[i] && lost[i] != ifindex)
+		i++;
+	lost[i] = ifindex;
+}
+
+bool sl_lost_any(void)
+{
+	for (unsigned i = 0; i < LOST_MOST; i++)
+		if (lost[i])
+			return true;
+	return false;
+}
+
+bool sl_lost_open(void)
+{
+	bool opened = false;
+	struct sl_link link;
+
+	for (unsigned i = 0; i < LOST_MOST; i++) {
+		if (!lost[i])
+			continue;
+		if (!sl_link_get(lost[i], &link) || !sl_port_allowed(&link) ||
+		    sl_port_is_hopeless(lost[i])) {
+			lost[i] = 0;
+		} else if (sl_port_open(lost[i])) {
+			lost[i] = 0;
+			opened = true;
+		}
+	}
+	return opened;
+}
+
+void sl_lost_child(void)
+{
+	memset(lost, 0, sizeof(lost));
 }

@@ -12,6 +12,7 @@
 #include "stack/lane.h"
 #include "stack/pace.h"
 #include "stack/port.h"
+#include "stack/retire.h"
 
 int sl_stack_init(void (*on_room)(struct sl_list *entry))
 {
@@ -38,6 +39,7 @@ void sl_stack_renew(void)
 void sl_stack_child(void)
 {
 	sl_port_child();
+	sl_lost_child();
 	sl_lanes_due_child();
 	sl_pace_child();
 	sl_hwclock_child();

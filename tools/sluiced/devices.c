@@ -22,8 +22,9 @@ static struct {
 } seen[SL_PORTS_MAX];
 
 static const char *const news[] = {
-	[SL_LEASE_DEVICE_OFF] = "what is there goes on through the kernel; remedy: it is offloaded "
-				"again when the programs that use it have ended",
+	[SL_LEASE_DEVICE_OFF] =
+		"what is there goes on through the kernel; it is offloaded again when "
+		"the programs that use it have left it, which they do by themselves",
 	[SL_LEASE_DEVICE_STEERING] = "is steered again",
 	[SL_LEASE_DEVICE_DOWN] = "is down",
 	[SL_LEASE_DEVICE_GONE] =

@@ -2,7 +2,9 @@
 /* Devices and addresses that come and go: sockets claim on new ones, too.
  *
  * Theory of operation: the mirrors tell the keeper of a change. A socket that is busy (connect()
- * waits for a neighbour) is skipped, and the device is offered to all sockets again later. */
+ * waits for a neighbour) is skipped, and the device is offered to all sockets again later. Devices
+ * that have lost their steering program are opened anew here, and all devices are offered then: a
+ * VLAN device may be above it. (Connections and connected sockets come back in policy.c.) */
 #include "sock/call/devices.h"
 
 #include <net/if.h>
@@ -13,10 +15,15 @@
 #include "sock/core/life.h"
 #include "sock/core/sock.h"
 #include "sock/core/udp_sock.h"
+#include "sock/dgram/dgram.h"
+#include "sock/listen/listen.h"
 #include "sock/move/move.h"
 #include "sock/proc/keeper.h"
 #include "sock/stream/tconn.h"
 #include "stack/port.h"
+#include "stack/retire.h"
+
+#define LOST_NS 250000000 /* between looks at devices that are to be opened anew */
 
 struct offer {
 	uint32_t ifindex;
@@ -30,8 +37,12 @@ static bool claim_on(struct sl_sock *sk, uint32_t ifindex)
 	if (!sl_trylock(&sk->slow))
 		return false;
 	if (sk->nfds && sk->state == SL_STATE_OFFLOADED && !sl_sock_is_connected_udp(sk) &&
-	    sk->slot != SL_NO_SLOT && !sk->conn && !(sk->lsn && sl_tlisten_drains(sk->lsn)))
-		sl_sock_claim_device(sk, ifindex);
+	    sk->slot != SL_NO_SLOT && !sk->conn && !(sk->lsn && sl_tlisten_drains(sk->lsn))) {
+		if (sk->lsn)
+			sl_tlisten_claim_device(sk, ifindex);
+		else
+			sl_sock_claim_device(sk, ifindex);
+	}
 	sl_unlock(&sk->slow);
 	return true;
 }
@@ -153,7 +164,27 @@ uint64_t sl_devices_due_ns(uint64_t now_ns, bool quiet)
 	return quiet && is_waiting() ? now_ns + SL_JOB_SECOND_NS : 0;
 }
 
+static uint64_t lost_ns; /* when to look at lost devices next */
+
+void sl_devices_look_lost(uint64_t now_ns)
+{
+	if (sl_likely(!sl_lost_any()) || now_ns < lost_ns)
+		return;
+	lost_ns = now_ns + LOST_NS;
+	if (!sl_lost_open())
+		return;
+	sl_link_for_each(link_up, NULL);
+	sl_mcast_again();
+	sl_policy_now();
+}
+
+uint64_t sl_devices_lost_due_ns(uint64_t now_ns, bool quiet)
+{
+	return sl_lost_any() ? sl_max(lost_ns, now_ns) : 0;
+}
+
 void sl_devices_child(void)
 {
+	lost_ns = 0;
 	memset(again, 0, sizeof(again));
 }

@@ -15,6 +15,9 @@ void sl_devices_later(void);
 /* The keeper's job, once a second: offers devices again to sockets that were busy. */
 void sl_devices_look(uint64_t now_ns);
 uint64_t sl_devices_due_ns(uint64_t now_ns, bool quiet);
+/* The keeper's: opens devices anew that have lost their steering program. */
+void sl_devices_look_lost(uint64_t now_ns);
+uint64_t sl_devices_lost_due_ns(uint64_t now_ns, bool quiet);
 void sl_devices_child(void); /* after fork, in the child */
 
 #endif

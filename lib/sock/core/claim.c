@@ -92,8 +92,7 @@ void sl_claims_child(void)
 	memset(&claims_lock, 0, sizeof(claims_lock));
 }
 
-/* Forgets claims on a device that does not exist any more, nor do its maps. */
-static void forget(struct sl_sock *sk, void *arg)
+static void end_claims(struct sl_sock *sk, void *arg)
 {
 	uint32_t ifindex = *(const uint32_t *)arg;
 
@@ -108,15 +107,30 @@ static void forget(struct sl_sock *sk, void *arg)
 			continue;
 		}
 		*at = c->next;
+		sl_broker_unclaim(&c->req); /* (a daemon may go on with the device for others) */
 		sl_free(c);
 	}
 	sl_unlock(&claims_lock);
 	sl_unlock(&sk->slow);
 }
 
-void sl_sock_claims_forget(uint32_t ifindex)
+void sl_sock_claims_end(uint32_t ifindex)
 {
-	sl_sock_for_each(forget, &ifindex);
+	sl_sock_for_each(end_claims, &ifindex);
+}
+
+bool sl_sock_claims_live(const struct sl_sock *sk)
+{
+	const struct sl_port *p;
+	bool live = false;
+
+	sl_lock(&claims_lock);
+	for (const struct sl_sock_claim *c = sk->claims; c && !live; c = c->next) {
+		p = sl_port_find(c->req.ifindex);
+		live = p && sl_load(&p->stats->alive);
+	}
+	sl_unlock(&claims_lock);
+	return live;
 }
 
 struct sl_port *sl_sock_without_link(const struct sl_sock *sk)

@@ -43,9 +43,12 @@ static inline bool sl_sock_wants_port(const struct sl_sock *sk, const struct sl_
 }
 /* A device of the socket's claims that lost its link when we claimed on it; NULL: none. */
 struct sl_port *sl_sock_without_link(const struct sl_sock *sk);
-void sl_sock_unclaim(struct sl_sock *sk);     /* all of them */
-void sl_sock_claims_forget(uint32_t ifindex); /* all sockets', on a device that is gone */
-void sl_claims_child(void);                   /* after fork, in the child */
+void sl_sock_unclaim(struct sl_sock *sk); /* all of them */
+/* Ends all sockets' claims on that device, whose steering has ended; no other socket gets them. */
+void sl_sock_claims_end(uint32_t ifindex);
+/* True: one of its claims is on a device that is steered. slow held. */
+bool sl_sock_claims_live(const struct sl_sock *sk);
+void sl_claims_child(void); /* after fork, in the child */
 /* Gives the caller all claims but those of endpoints that the socket still has; they stay in force
  * until sl_sock_claims_drop() ends those without a successor. */
 struct sl_sock_claim *sl_sock_claims_take(struct sl_sock *sk);

@@ -67,6 +67,35 @@ static enum sl_reason reclaim(struct sl_sock *sk)
 	return reason;
 }
 
+/* slow held. */
+static bool claim_again(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+
+	if (!sk->nfds || sk->state != SL_STATE_OFFLOADED || !sl_udp_sk(sk)->udp.connected ||
+	    sl_sock_claims_live(sk))
+		return true;
+	if (reclaim(sk) != SL_REASON_NONE)
+		return false;
+	if (sl_sock_lock(sk, &lane)) {
+		sl_sock_path_changed(sk);
+		sl_udp_sk(sk)->os_first = true;
+		sl_lane_unlock(lane);
+	}
+	return true;
+}
+
+bool sl_sock_claim_again(struct sl_sock *sk)
+{
+	bool ok = sl_trylock(&sk->slow);
+
+	if (ok) {
+		ok = claim_again(sk);
+		sl_unlock(&sk->slow);
+	}
+	return ok;
+}
+
 static enum sl_reason decide(struct sl_sock *sk)
 {
 	if (sl_sock_read_names(sk) < 0)

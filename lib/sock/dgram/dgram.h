@@ -15,6 +15,9 @@ void sl_sock_decide(struct sl_sock *sk);
  * a decision; the keeper decides when the device is there, in sl_sock_look_late(). */
 bool sl_sock_is_late(struct sl_sock *sk);
 void sl_sock_look_late(void);
+/* Claims the flow of a connected socket that has no claim on a steered device any more. False: the
+ * socket is busy, or has none still. No lock held. */
+bool sl_sock_claim_again(struct sl_sock *sk);
 /* Binds as the kernel would at the first send. 0 or -errno. */
 int sl_sock_autobind(struct sl_sock *sk);
 /* In a call that blocks: waits for links that went down when we claimed (stack/restart.c). flags:
@@ -59,6 +62,8 @@ bool sl_mcast_is_membership(int level, int name);
 void sl_mcast_claim(struct sl_sock *sk);  /* the socket has a lane and a port now */
 void sl_mcast_pause(struct sl_sock *sk);  /* it has no port now */
 void sl_mcast_forget(struct sl_sock *sk); /* it is going */
+void sl_mcast_leave(uint32_t ifindex);    /* ends all claims on that device */
+void sl_mcast_again(void);                /* claims for all sockets whose groups lack it */
 /* A device of the socket's groups that lost its link when we claimed; NULL: none. slow not held. */
 struct sl_port *sl_mcast_without_link(struct sl_sock *sk);
 void sl_mcast_init(void);

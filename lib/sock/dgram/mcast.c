@@ -552,6 +552,33 @@ void sl_mcast_pause(struct sl_sock *sk)
 		sync_fans(sk, true);
 }
 
+void sl_mcast_leave(uint32_t ifindex)
+{
+	if (!sl_lock(&lock))
+		return;
+	sl_list_for_each_safe (it, &fans) {
+		struct fan *f = sl_container_of(it, struct fan, node);
+
+		if (f->req.ifindex == ifindex)
+			free_fan(f);
+	}
+	sl_unlock(&lock);
+}
+
+static void join_again(struct sl_sock *sk, void *arg)
+{
+	if (!sl_sock_is_udp(sk) || !sl_load(&sl_udp_sk(sk)->members) || !sl_trylock(&sk->slow))
+		return;
+	if (sk->nfds && sk->state == SL_STATE_OFFLOADED)
+		sl_mcast_claim(sk);
+	sl_unlock(&sk->slow);
+}
+
+void sl_mcast_again(void)
+{
+	sl_sock_for_each(join_again, NULL);
+}
+
 void sl_mcast_forget(struct sl_sock *sk)
 {
 	struct sl_udp_sock *us = sl_udp_sk(sk);

@@ -14,9 +14,10 @@
 #define KEYS_MORE 64
 
 void sl_tlisten_claim_flow(struct sl_sock *sk, const struct sl_sock_claim *endpoints,
-			   const struct sl_tcp_key *key, uint32_t flags)
+			   const struct sl_sock_claim *until, const struct sl_tcp_key *key,
+			   uint32_t flags)
 {
-	for (const struct sl_sock_claim *c = endpoints; c; c = c->next) {
+	for (const struct sl_sock_claim *c = endpoints; c != until; c = c->next) {
 		struct sl_claim_req req = c->req;
 		struct sl_addr local = sl_addr_of(req.key.local);
 
@@ -60,7 +61,7 @@ static void claim_requests(struct sl_sock *sk, const struct sl_sock_claim *endpo
 	n = sl_tcp_listener_keys(l, held, keys, max);
 	sl_lane_unlock(lane);
 	for (uint32_t i = 0; i < n; i++)
-		sl_tlisten_claim_flow(sk, endpoints, &keys[i], 0);
+		sl_tlisten_claim_flow(sk, endpoints, NULL, &keys[i], 0);
 	sl_free(keys);
 }
 

@@ -105,10 +105,14 @@ bool sl_tlisten_to_kernel(struct sl_sock *sk, enum sl_reason reason);
 void sl_tlisten_claim_children(struct sl_sock *sk);
 /* Gives the endpoint up without resetting peers that have begun a handshake with us; slow held. */
 void sl_tlisten_leave(struct sl_sock *sk);
-/* Claims the flow wherever an endpoint of the list is claimed, for the same slot; SL_CLAIM_* flags.
- */
+/* Claims the flow wherever an endpoint of the list is claimed, up to `until` (NULL: the end), for
+ * the same slot; SL_CLAIM_* flags. */
 void sl_tlisten_claim_flow(struct sl_sock *sk, const struct sl_sock_claim *endpoints,
-			   const struct sl_tcp_key *key, uint32_t flags);
+			   const struct sl_sock_claim *until, const struct sl_tcp_key *key,
+			   uint32_t flags);
+/* Claims the endpoint on a device that came or changed; connections that the kernel has on the port
+ * pass there. slow held; the listener does not drain. */
+void sl_tlisten_claim_device(struct sl_sock *sk, uint32_t ifindex);
 /* Makes our listener for a kernel socket that listens. slow held. */
 enum sl_reason sl_tlisten_start(struct sl_sock *sk, int backlog);
 uint32_t sl_tlisten_count(void);                 /* listeners of ours; any thread */

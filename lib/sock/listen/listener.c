@@ -75,7 +75,7 @@ uint32_t sl_tlisten_draining(void)
 void sl_tlisten_enter(struct sl_tlisten *l, enum sl_tlisten_state to)
 {
 	static const uint8_t from[] = {
-		[SL_TLISTEN_SORTING] = 0,
+		[SL_TLISTEN_SORTING] = 1u << SL_TLISTEN_OPEN,
 		[SL_TLISTEN_OPEN] = 1u << SL_TLISTEN_SORTING | 1u << SL_TLISTEN_AWAY,
 		[SL_TLISTEN_AWAY] = 1u << SL_TLISTEN_OPEN,
 		[SL_TLISTEN_DRAINING] = 1u << SL_TLISTEN_OPEN | 1u << SL_TLISTEN_AWAY,
@@ -182,6 +182,7 @@ static uint32_t clamp_backlog(int backlog)
  * has ports, are skipped: a new connection from such a port is for us. */
 struct passing {
 	struct sl_sock *sk;
+	const struct sl_sock_claim *from, *until; /* the endpoints to let it pass */
 	unsigned n;
 };
 
@@ -222,17 +223,18 @@ static void let_conn_pass(const struct sl_diag_conn *d, void *arg)
 		return;
 	sl_lock(&sl_tconn_ctl);
 	if (!is_taken(&key))
-		sl_tlisten_claim_flow(sk, sk->claims, &key, SL_CLAIM_PASS);
+		sl_tlisten_claim_flow(sk, p->from, p->until, &key, SL_CLAIM_PASS);
 	sl_unlock(&sl_tconn_ctl);
 	p->n++;
 }
 
-/* Drops segments of the kernel's connections that were steered here before their flows passed: they
- * are on the way or wait in the lane. */
-static void sort_out(struct sl_sock *sk, struct sl_tlisten *l)
+/* Lets the kernel's connections pass on the devices of the endpoints from sk->claims to the one
+ * before `until`. Drops segments of theirs that were steered here before: they are on the way or
+ * wait in the lane. */
+static void sort_out(struct sl_sock *sk, struct sl_tlisten *l, const struct sl_sock_claim *until)
 {
 	const struct timespec on_its_way = {.tv_nsec = 1000000};
-	struct passing p = {.sk = sk};
+	struct passing p = {.sk = sk, .from = sk->claims, .until = until};
 	struct sl_lane *lane;
 
 	sl_diag_tcp_conns(sk->local_port, let_conn_pass, &p);
@@ -272,9 +274,24 @@ static enum sl_reason prepare(struct sl_sock *sk, int backlog)
 		sl_sock_unclaim(sk);
 		uninstall(sk);
 	} else if (!sk->heir) { /* (the steering program looks itself: pick_tcp()) */
-		sort_out(sk, l);
+		sort_out(sk, l, NULL);
 	}
 	return reason;
+}
+
+void sl_tlisten_claim_device(struct sl_sock *sk, uint32_t ifindex)
+{
+	const struct sl_sock_claim *old = sk->claims;
+	struct sl_tlisten *l = sk->lsn;
+	bool sorts = !sk->heir && sl_load(&l->state) == SL_TLISTEN_OPEN;
+
+	if (sorts)
+		sl_tlisten_enter(l, SL_TLISTEN_SORTING);
+	sl_sock_claim_device(sk, ifindex); /* puts new claims at the head of the list */
+	if (sorts && sk->claims != old)
+		sort_out(sk, l, old);
+	else if (sorts)
+		sl_tlisten_enter(l, SL_TLISTEN_OPEN);
 }
 
 static void set_backlog(struct sl_sock *sk, int backlog)

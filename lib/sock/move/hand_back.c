@@ -58,6 +58,14 @@ static void mark_seen(const struct sl_diag_conn *d, void *arg)
 			p->seen = true;
 }
 
+static void end_pass(struct pass *p)
+{
+	npasses--;
+	sl_broker_unclaim(&p->req);
+	sl_slot_free(p->req.claim.slot);
+	sl_free(p);
+}
+
 /* Gives up those whose connection the kernel has no longer. Twice as many may come until the next
  * time. */
 static void sweep_passes(void)
@@ -81,12 +89,25 @@ static void sweep_passes(void)
 			continue;
 		}
 		*at = p->next;
-		npasses--;
-		sl_broker_unclaim(&p->req);
-		sl_slot_free(p->req.claim.slot);
-		sl_free(p);
+		end_pass(p);
 	}
 	look_at = sl_max(2 * npasses, (uint32_t)PASSES_MIN);
+}
+
+void sl_passes_end(uint32_t ifindex)
+{
+	sl_lock(&sl_tconn_ctl);
+	for (struct pass **at = &passes; *at;) {
+		struct pass *p = *at;
+
+		if (p->req.ifindex != ifindex) {
+			at = &p->next;
+			continue;
+		}
+		*at = p->next;
+		end_pass(p);
+	}
+	sl_unlock(&sl_tconn_ctl);
 }
 
 static int add_pass(const struct sl_leg *leg, const struct sl_tcp_key *key, int shadow)

@@ -10,11 +10,14 @@ void sl_policy_now(void);    /* a device has changed: look soon */
 bool sl_policy_is_due(void); /* that was said */
 void sl_policy_check(void);  /* the keeper's; no lock held */
 bool sl_policy_waits(void);  /* true: call sl_policy_check() again, even without an event */
-void sl_policy_stop(void);   /* the ports are going */
-void sl_policy_child(void);  /* after fork, in the child */
-void sl_paces_check(void);   /* paces.c: rates of destinations may have changed; the keeper's */
+/* When sl_policy_is_due() must be asked, 0: at the next event. */
+uint64_t sl_policy_soon_ns(uint64_t now_ns, bool quiet);
+void sl_policy_stop(void);  /* the ports are going */
+void sl_policy_child(void); /* after fork, in the child */
+void sl_paces_check(void);  /* paces.c: rates of destinations may have changed; the keeper's */
 /* stray.c: hands back connections whose segments reach the kernel. The number; keeper only. */
 uint32_t sl_strays_look(void);
+void sl_strays_forget(void); /* a device has come: what strayed before says nothing; keeper only */
 /* stuck.c: while packet memory is short, hands back connections whose peers take nothing; the
  * keeper's job of each second, and when it must run while the keeper would sleep (0: not). */
 void sl_stuck_look(uint64_t now_ns);
@@ -67,6 +70,8 @@ int sl_tconn_to_kernel(struct sl_tconn *c, int fd, int *made);
  * or -errno. No lane held. */
 int sl_tconn_let_pass(struct sl_lane *lane, const struct sl_tcp_key *key, int shadow);
 void sl_hand_back_child(void); /* after fork, in the child */
+/* Ends the claims that let flows pass on that device, whose steering has ended. No lane held. */
+void sl_passes_end(uint32_t ifindex);
 /* Has the kernel finish a connection that has no descriptor any more. */
 void sl_tconn_orphan_to_kernel(struct sl_tconn *c);
 /* move/take_over.c: the kernel's connection of the socket becomes ours; no other thread may be

@@ -8,7 +8,11 @@
  * cannot come or go by an offloaded device any more (the steering program was taken off, the device
  * is gone or is not the way to the peer now) goes to the kernel, too; while the kernel has no
  * route either it stays, retransmits as the kernel's would, and is looked at again, at once when
- * routes have changed. (Peers that send to another device: stray.c.) A UDP socket that a rule gives
+ * routes have changed. It comes back when its route leads to an offloaded device again: that is
+ * looked at when devices have come, and, while some socket waits for it, when routes have changed.
+ * So is a connected UDP socket, which the kernel serves meanwhile. A device that exists still is
+ * opened anew for that, once its connections have moved (stack/retire.c). (Peers that send to
+ * another device: stray.c.) A UDP socket that a rule gives
  * to the kernel goes there and stays, since a thread may be asleep in the kernel with it; rules for
  * destinations are looked up anew for each destination. */
 #include <stdlib.h>
@@ -20,6 +24,7 @@
 #include "sock/core/life.h"
 #include "sock/core/sock.h"
 #include "sock/core/udp_sock.h"
+#include "sock/dgram/dgram.h"
 #include "sock/listen/listen.h"
 #include "sock/move/move.h"
 #include "sock/stream/stream.h"
@@ -31,6 +36,8 @@
 #include "stack/retire.h"
 #include "tcp/tcp_icmp.h"
 
+#define LOST_NS         500000000 /* from the end of its steering until a device is opened anew */
+#define BACK_NS         200000000 /* between looks for routes that sockets wait for */
 #define UNGUARD_LOOKS   5
 #define UNGUARD_LOOK_NS 900000000 /* looks that something has brought about are none of these */
 
@@ -38,8 +45,11 @@ static struct sl_lock busy; /* the ports' maps are looked at */
 static bool stopped, look_now;
 static uint64_t seen; /* what the rules of all ports said */
 static uint32_t seen_routes, seen_netconf;
-static uint32_t left;    /* connections without a route (or soon), devices that go: look again */
-static bool stranded;    /* the last look left connections in place */
+static uint32_t left; /* connections without a route (or soon), devices that go: look again */
+static bool stranded; /* the last look left connections in place */
+static uint32_t away; /* sockets that a device or a route is to bring back */
+static uint32_t seen_ports;
+static uint64_t looked_ns, wake_ns; /* of the last look; when the next must be, 0: any time */
 static uint32_t waiting; /* for the kernel by a rule, but still connecting or unaccepted */
 
 /* Rules ---------------------------------------------------------------------------------------- */
@@ -65,6 +75,15 @@ static uint64_t said_by(const struct sl_rule *rules, uint64_t h)
 		if (rules[i].action != SL_RULE_NONE)
 			h = mix_words(h + i, &rules[i], offsetof(struct sl_rule, line));
 	return h;
+}
+
+static bool ports_changed(void)
+{
+	uint32_t now = sl_load_acquire(&sl_ports_changed);
+	bool changed = now != seen_ports;
+
+	seen_ports = now;
+	return changed;
 }
 
 static bool rules_changed(void)
@@ -95,22 +114,21 @@ static bool routes_changed(void)
 
 struct look {
 	bool rules, changed; /* they are to be looked at; because they say something else */
-	uint32_t moved, left, waiting;
+	bool back, ports; /* sockets without a device may have one now; since ports have changed */
+	uint32_t moved, left, waiting, away;
 };
 
 /* A result of "no device" may be outdated, so the route is looked up anew: the link may be up
- * again, and the connection should not go to the kernel then. *cut_off: the kernel has no route
- * either. Lane held. */
-static struct sl_leg *leg_of(struct sl_tconn *c, bool *cut_off)
+ * again, and the connection should not go to the kernel then. Lane held. */
+static struct sl_leg *leg_of(struct sl_tconn *c, struct sl_route *route)
 {
 	struct sl_leg *leg = sl_tconn_leg(c);
 	const struct sl_dst *d;
 
-	if (leg)
-		return leg;
-	sl_dst_outdate(sl_tconn_dst(c));
+	if (!leg)
+		sl_dst_outdate(sl_tconn_dst(c));
 	d = sl_tconn_dst(c);
-	*cut_off = d->route.kind == SL_ROUTE_UNREACHABLE;
+	*route = d->route;
 	return d->leg;
 }
 
@@ -122,29 +140,26 @@ static bool waits_in_vain(struct sl_tconn *c, const struct sl_port *p)
 	       !sl_tconn_dst(c)->mac_ok;
 }
 
-/* The port that its segments go by and, if it has a claim of its own, come by. NULL: no
- * device of ours has its route now. */
-static struct sl_port *port_of(struct sl_tconn *c, struct sl_tcp_key *key, bool *server,
-			       bool *cut_off)
+/* The leg that its segments go by. NULL: no device of ours has its route now. */
+static struct sl_leg *way_of(struct sl_tconn *c, struct sl_tcp_key *key, bool *server,
+			     struct sl_route *route)
 {
 	struct sl_lane *lane = sl_load(&c->lane);
 	struct sl_leg *leg;
-	struct sl_port *p = NULL;
 
 	if (!sl_lane_lock(lane))
 		return NULL;
 	sl_lane_tcp_begin(lane);
 	*key = c->tcp.node.key;
 	*server = c->tcp.child;
-	leg = leg_of(c, cut_off);
-	if (leg && !leg->dead && sl_load(&leg->port->stats->alive) &&
-	    (!c->claimed || c->claimed == leg) && !waits_in_vain(c, leg->port))
-		p = leg->port;
-	if (p)
+	leg = leg_of(c, route);
+	if (leg && (leg->dead || !sl_load(&leg->port->stats->alive) || waits_in_vain(c, leg->port)))
+		leg = NULL;
+	if (leg)
 		sl_tcp_route_changed(&c->tcp);
 	sl_lane_tcp_done(lane);
 	sl_lane_unlock(lane);
-	return p;
+	return leg;
 }
 
 static bool is_kernels_by_rule(const struct sl_port *p, const struct sl_tcp_key *k, bool server)
@@ -154,6 +169,38 @@ static bool is_kernels_by_rule(const struct sl_port *p, const struct sl_tcp_key 
 					k->lport)) == SL_RULE_OS;
 }
 
+/* The same, once its lane is on the device that its route leads to (which may be new). */
+static struct sl_leg *make_way(struct sl_tconn *c, struct sl_tcp_key *key, bool *server,
+			       struct sl_route *route)
+{
+	struct sl_leg *leg = way_of(c, key, server, route);
+	struct sl_port *p;
+
+	if (leg || route->kind != SL_ROUTE_DEVICE)
+		return leg;
+	p = sl_port_open(route->ifindex);
+	if (!p || !sl_load(&p->stats->alive) || !sl_lane_leg(sl_load(&c->lane), p))
+		return NULL;
+	return way_of(c, key, server, route);
+}
+
+/* Its claim follows its route to another device of ours (one that was made anew, say), so that it
+ * need not go by the kernel. */
+static bool claim_follows(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_key *key,
+			  bool server)
+{
+	uint32_t hdr = sl_addr_is_v4(&key->remote) ? 40 : 60;
+	struct sl_sock *sk = sl_load_acquire(&c->sk);
+	bool follows;
+
+	if (!sk || sl_tconn_is_connecting(c) || is_kernels_by_rule(leg->port, key, server) ||
+	    sl_load(&c->tcp.adv_mss) + hdr > sl_port_rx_mtu(leg->port) || !sl_lock(&sk->slow))
+		return false;
+	follows = sk->nfds && sk->conn == c && !sl_tconn_claim_move(c, leg, sk->fd);
+	sl_unlock(&sk->slow);
+	return follows;
+}
+
 static void look_at_conn(struct sl_tconn *c, void *arg)
 {
 	struct look *l = arg;
@@ -161,18 +208,23 @@ static void look_at_conn(struct sl_tconn *c, void *arg)
 	uint8_t state = sl_load(&c->tcp.state);
 	struct sl_tcp_key key;
 	struct sl_sock *sk;
-	bool server, cut_off = false;
-	struct sl_port *p;
+	struct sl_route route = {0};
+	bool server;
+	struct sl_leg *leg, *claimed;
+	struct sl_port *p = NULL;
 
 	/* (A connection whose device is being opened is judged when that is done: opening.c.) */
 	if (c->dead || c->tcp.frozen || state == SL_TCP_CLOSED || sl_load(&c->coming))
 		return;
-	p = port_of(c, &key, &server, &cut_off);
+	leg = make_way(c, &key, &server, &route);
+	claimed = sl_load(&c->claimed);
+	if (leg && (!claimed || claimed == leg || claim_follows(c, leg, &key, server)))
+		p = leg->port;
 	if (p && state == SL_TCP_SYN_SENT && sl_port_restarts(p))
 		l->left++;
 	if (p && (!l->rules || !is_kernels_by_rule(p, &key, server)))
 		return;
-	if (cut_off) {
+	if (!p && route.kind == SL_ROUTE_UNREACHABLE) { /* the kernel has no route either */
 		l->left++;
 		return;
 	}
@@ -234,27 +286,61 @@ static void holds(struct sl_tconn *c, void *arg)
 	h->found |= leg && leg->port == h->port;
 }
 
-/* Retires devices that are gone once nothing on them is left to be moved, so that other devices may
- * have their places. True: look again, some may wait (for a lane in use, or claims that are kept
- * for a while). */
-static bool retire(void)
+/* True: connections that began before the loss was noticed have had time to move. Else the next
+ * look comes then. A connection that is left may be on this device; its guard is to stay. */
+static bool has_lost_all(const struct sl_port *p, uint32_t conns_left)
+{
+	uint64_t at;
+
+	while (p->base)
+		p = p->base;
+	at = p->ended_ns + LOST_NS;
+	if (conns_left)
+		return false;
+	if (sl_now_ns() >= at)
+		return true;
+	sl_store(&wake_ns, at);
+	return false;
+}
+
+/* (Claims may have come while they ended: sockets look for a device at any time.) */
+static void retire_port(struct sl_port *p, bool lost)
+{
+	uint32_t lower = p->lower;
+
+	sl_sock_claims_end(lower);
+	sl_mcast_leave(lower);
+	sl_passes_end(lower);
+	sl_port_retire(p);
+	if (!lost || !p->retired)
+		return;
+	sl_sock_claims_end(lower);
+	if (!p->base)
+		sl_lost_add(lower);
+}
+
+/* Retires devices that are gone, or are to be opened anew, once nothing on them is left to be
+ * moved. True: look again, some may wait (for a lane in use, or claims that are kept for a while).
+ */
+static bool retire(uint32_t conns_left)
 {
 	struct sl_port *p;
 	bool waits = false;
 
 	for (uint32_t i = 0; (p = sl_port_at(i)); i++) {
 		struct holder h = {.port = p};
+		bool lost = sl_port_is_lost(p) && !sl_port_is_gone(p);
 
-		if (p->retired || !sl_port_is_gone(p))
+		if (p->retired || !(lost || sl_port_is_gone(p)))
 			continue;
 		waits = true;
-		if (!sl_port_may_retire(p) || (!p->base && p->gone < UNGUARD_LOOKS))
+		if (!sl_port_may_retire(p))
+			continue;
+		if (lost ? !has_lost_all(p, conns_left) : !p->base && p->gone < UNGUARD_LOOKS)
 			continue;
 		sl_tconn_for_each(holds, &h);
-		if (h.found)
-			continue;
-		sl_sock_claims_forget(p->lower);
-		sl_port_retire(p);
+		if (!h.found)
+			retire_port(p, lost);
 	}
 	return waits;
 }
@@ -281,18 +367,43 @@ static bool is_listener_kernels(const struct sl_sock *sk)
 }
 
 /* Takes the socket over; fails while a call is in the kernel with it, and is tried again later. */
-static void take_over(struct sl_sock *sk)
+static int take_over(struct sl_sock *sk)
 {
 	int err = sl_sock_take(sk, false);
 
 	if (err == -EBUSY || err == -EAGAIN)
 		sl_sock_want(sk);
+	return err;
+}
+
+static bool was_left_by(const struct sl_sock *sk, enum sl_reason reason)
+{
+	return sl_load(&sk->state) == SL_STATE_KERNEL && sk->stats->reason == reason &&
+	       sk->forks == sl_load(&sl_forks);
 }
 
 static bool was_left_by_rule(const struct sl_sock *sk)
 {
-	return sl_load(&sk->state) == SL_STATE_KERNEL && sk->stats->reason == SL_REASON_RULE &&
-	       sk->forks == sl_load(&sl_forks);
+	return was_left_by(sk, SL_REASON_RULE);
+}
+
+/* True: a connection that was ours, and left for lack of a device; or since its peer sends to
+ * another device, which may be ours now: that is believed once for each change of devices. (A
+ * connection that was handed back knows what MSS we have told its peer.) */
+static bool was_left_by_device(const struct sl_sock *sk, const struct look *l)
+{
+	return sk->told_mss && (was_left_by(sk, SL_REASON_NO_DEVICE) ||
+				(l->ports && was_left_by(sk, SL_REASON_STRAY)));
+}
+
+static void look_for_device(struct sl_sock *sk, struct look *l)
+{
+	int err = sl_load(&sk->given) ? 0 : take_over(sk);
+
+	if (err == -EREMOTE)
+		l->away++;
+	else if (!err)
+		sl_debug("policy", "fd %d has a device again", sk->fd);
 }
 
 static void look_at_listener(struct sl_sock *sk, const struct look *look)
@@ -340,12 +451,16 @@ static void apply_to_sock(struct sl_sock *sk, void *arg)
 	if (sl_sock_is_udp(sk)) {
 		if (l->changed && state == SL_STATE_OFFLOADED)
 			look_at_udp(sk, l);
+		if (l->back && state == SL_STATE_OFFLOADED && sl_sock_is_connected_udp(sk))
+			l->away += !sl_sock_claim_again(sk);
 		return;
 	}
 	if (state == SL_STATE_OFFLOADED)
 		look_at_listener(sk, l);
 	else if (l->changed && was_left_by_rule(sk))
 		take_over(sk);
+	else if (l->back && was_left_by_device(sk, l))
+		look_for_device(sk, l);
 }
 
 /* The keeper's ----------------------------------------------------------------------------------
@@ -356,13 +471,29 @@ void sl_policy_now(void)
 	sl_store(&look_now, true);
 }
 
+/* When the next look must be; 0: at any time. */
+static uint64_t due_ns(void)
+{
+	bool routes = sl_load(&sl_route_gen) != sl_load(&seen_routes);
+
+	return routes && sl_load(&away) ? sl_load(&looked_ns) + BACK_NS : sl_load(&wake_ns);
+}
+
 /* True: look now. It was asked for, settings of devices have changed, by which VXLAN devices
  * receive (rp_filter), or a connection has lost its route and routes have changed since: until it
  * is moved, its peer's segments meet no socket. */
 bool sl_policy_is_due(void)
 {
-	return sl_load(&look_now) || sl_load(&sl_netconf_gen) != sl_load(&seen_netconf) ||
+	uint64_t due = due_ns();
+
+	return sl_load(&look_now) || (sl_unlikely(due) && sl_now_ns() >= due) ||
+	       sl_load(&sl_netconf_gen) != sl_load(&seen_netconf) ||
 	       (sl_load(&stranded) && sl_load(&sl_route_gen) != sl_load(&seen_routes));
+}
+
+uint64_t sl_policy_soon_ns(uint64_t now_ns, bool quiet)
+{
+	return due_ns();
 }
 
 void sl_policy_check(void)
@@ -375,21 +506,29 @@ void sl_policy_check(void)
 	if (!stopped && sl_port_at(0)) {
 		sl_store(&look_now, false);
 		sl_store(&seen_netconf, sl_load_acquire(&sl_netconf_gen));
+		sl_store(&wake_ns, 0);
+		sl_store(&looked_ns, sl_now_ns());
 		sl_ports_check();
 		sl_lanes_check();
 		l.changed = rules_changed();
 		l.rules = l.changed || waiting;
 		leaving = unguard();
 		routes = routes_changed();
+		l.ports = ports_changed();
+		if (l.ports)
+			sl_strays_forget();
 		if (l.rules || left || leaving || routes ||
 		    __atomic_exchange_n(&sl_tconn_awaited, false, __ATOMIC_ACQ_REL))
 			sl_tconn_for_each(look_at_conn, &l);
 		if (sl_tconn_in_use())
 			l.moved += sl_strays_look();
-		if (l.rules || sl_tlisten_draining())
+		l.back = l.ports || l.moved || (routes && away);
+		if (l.rules || l.back || sl_tlisten_draining())
 			sl_sock_for_each(apply_to_sock, &l);
+		if (l.back)
+			sl_store(&away, l.away);
 		sl_store(&stranded, l.left > 0);
-		sl_store(&left, l.left + leaving + retire());
+		sl_store(&left, l.left + leaving + retire(l.left));
 		sl_store(&waiting, l.waiting);
 	}
 	sl_unlock(&busy);
@@ -415,6 +554,7 @@ void sl_policy_child(void)
 {
 	memset(&busy, 0, sizeof(busy));
 	stopped = look_now = stranded = sl_tconn_awaited = false;
-	left = waiting = 0;
+	left = waiting = away = 0;
+	wake_ns = 0;
 	seen = 0;
 }

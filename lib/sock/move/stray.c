@@ -45,6 +45,7 @@ static struct seen {
 	bool any;         /* there was one */
 } seen[SEEN];
 static struct sl_hash_key seen_key;
+static uint32_t since; /* what strayed before does not count; the keeper's */
 
 static uint32_t tick(void)
 {
@@ -73,6 +74,15 @@ static struct seen *seen_of(const struct sl_tcp *c, uint32_t now, uint32_t una)
 	return s;
 }
 
+/* What the kernel got until now may have been for lack of a claim on a device that has just come.
+ */
+void sl_strays_forget(void)
+{
+	since = tick();
+	for (unsigned i = 0; i < SEEN; i++)
+		seen[i].any = false;
+}
+
 /* True: segments that the peer can have sent reach the kernel again and again. */
 static bool is_peers(const struct sl_tcp *c, const struct sl_stray_told *told)
 {
@@ -82,10 +92,11 @@ static bool is_peers(const struct sl_tcp *c, const struct sl_stray_told *told)
 
 	for (uint32_t i = 0; i < told->n; i++) {
 		const struct sl_stray_note *n = &told->note[i];
-		bool since = (int32_t)(n->at - s->at) >= 0;
+		bool later = (int32_t)(n->at - s->at) >= 0;
 
 		if (sl_seq_gt(n->seq, sl_load(&c->snd_nxt)) ||
-		    sl_seq_lt(n->seq, since ? s->una : una) || n->seq == c->iss)
+		    sl_seq_lt(n->seq, later ? s->una : una) || n->seq == c->iss ||
+		    (int32_t)(n->at - since) < 0)
 			continue;
 		if (!s->any || (int32_t)(n->at - s->first) < 0)
 			s->first = n->at;

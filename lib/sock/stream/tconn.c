@@ -387,6 +387,27 @@ void sl_tconn_unclaim(struct sl_tconn *c)
 	sl_unlock(&sl_tconn_ctl);
 }
 
+/* (On a device that is gone the old claim stays for the guard: hand_back.c, on_live().) */
+int sl_tconn_claim_move(struct sl_tconn *c, struct sl_leg *leg, int shadow)
+{
+	struct sl_claim_req req;
+	int err = -ENOENT;
+
+	sl_lock(&sl_tconn_ctl);
+	if (c->claimed && c->claimed != leg && !sl_load(&c->dead) && !c->let_pass) {
+		req = sl_tconn_flow_req(leg, &c->tcp.node.key, shadow, c->slot);
+		err = sl_broker_claim(&req, NULL);
+	}
+	if (!err) {
+		req = sl_tconn_flow_req(c->claimed, &c->tcp.node.key, -1, c->slot);
+		if (!sl_port_is_gone(c->claimed->port))
+			sl_broker_unclaim(&req);
+		c->claimed = leg;
+	}
+	sl_unlock(&sl_tconn_ctl);
+	return err;
+}
+
 /* True: the connection is over, its socket is still open, and its key may be used again. Holding
  * sl_tconn_ctl keeps a claimed connection from being freed meanwhile. */
 static bool is_over(struct sl_tconn *c, const struct sl_tcp_key *key)

@@ -62,10 +62,11 @@ struct sl_tconn {
  * listener; in all but DRAINING the kernel's connections and ours take turns. */
 enum sl_tlisten_state {
 	/* Entered by listen(2), or when a kernel's listener is taken over, unless the listener is
-	 * inherited. The endpoint is claimed meanwhile, and segments of connections that the kernel
-	 * has on the port come here, too: a segment of an unknown connection is dropped, not
-	 * answered by a reset. Left for OPEN when the flows of those connections pass to the kernel
-	 * (listener.c, sort_out()); a claim that fails ends the listener. */
+	 * inherited; and from OPEN, when another device comes that may bring packets. The endpoint
+	 * is claimed meanwhile, and segments of connections that the kernel has on the port come
+	 * here, too: a segment of an unknown connection is dropped, not answered by a reset. Left
+	 * for OPEN when the flows of those connections pass to the kernel (listener.c, sort_out());
+	 * a claim that fails ends the listener that is just made. */
 	SL_TLISTEN_SORTING,
 	/* From SORTING; an inherited listener begins here (poll(2) or epoll of a process that
 	 * shares it, join() in share.c); from AWAY by the next accept(2). The endpoint is claimed,
@@ -144,6 +145,9 @@ bool sl_tconn_hurry(void);
 int sl_tconn_claim(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_key *key, int shadow,
 		   const char **why);
 void sl_tconn_unclaim(struct sl_tconn *c);
+/* Moves the claim of its own to another leg of its lane, which its route leads to now. 0 or -errno:
+ * the old claim stands. No lane held. */
+int sl_tconn_claim_move(struct sl_tconn *c, struct sl_leg *leg, int shadow);
 /* Gives a live connection from the listener lsn_id its own claim. Does nothing if it has one, has
  * ended meanwhile, or came by another listener. No lane held. */
 void sl_tconn_claim_own(struct sl_tconn *c, uint32_t lsn_id, int shadow);
