@@ -16,7 +16,7 @@ import time
 OWN, PEER, DIR, ROLE = sys.argv[1:]
 BASE, FAR = (7000, 7010) if ROLE == "asks" else (7010, 7000)
 PATTERN = bytes((i * 7 + i // 251) % 256 for i in range(70000))
-STEP = 0.002
+STEP = 0.01
 
 
 def ended():
