@@ -163,8 +163,12 @@ deps:
 # Names of other tools under which the tool does their work (tools/main.c).
 ALIASES := vma_stats mlnx_qos tc_wrap tc_wrap.py
 MAN_PAGES := $(wildcard tools/*.[157] tools/*/*.8 conf/*.[157] preload/*.[157])
-.PHONY: install
-install: all
+.PHONY: install may-install
+# (Before anything is built.)
+may-install:
+	@d=$(DESTDIR)$(PREFIX); while [ ! -e "$$d" ]; do d=$$(dirname "$$d"); done; [ -w "$$d" ] || \
+		{ echo "make install: $$d may not be written by this user; remedy: sudo make install, or PREFIX=DIR" >&2; exit 1; }
+install: may-install all
 	install -d $(DESTDIR)$(PREFIX)/{bin,lib/pkgconfig,include/mellanox,share/man/man{1,5,7,8},share/sluice,share/bash-completion/completions}
 	install -m 755 $(BUILD)/sluice $(BUILD)/sluiced $(DESTDIR)$(PREFIX)/bin/
 	for n in $(ALIASES); do ln -sf sluice $(DESTDIR)$(PREFIX)/bin/$$n; done

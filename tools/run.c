@@ -239,7 +239,8 @@ static int add_preload(void)
 	if (sl_tool_preload_path(path, sizeof(path))) {
 		fprintf(stderr,
 			"sluice run: libsluice-preload.so is neither beside this program nor "
-			"in ../lib nor in " SLUICE_PREFIX "/lib\n");
+			"in ../lib nor in " SLUICE_PREFIX "/lib; remedy: make install, or run "
+			"the tool from the build directory\n");
 		return 1;
 	}
 	if (strpbrk(path, " :")) {
