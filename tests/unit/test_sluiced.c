@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/addr.h"
+#include "../../tools/sluiced/keep.h"
 #include "../../tools/sluiced/proof.h"
 #include "../../tools/sluiced/session.h"
 #include "../../tools/sluiced/sluiced.h"
@@ -397,6 +398,50 @@ static void test_unbound_or_no_socket_proves_nothing(void **state)
 	close(unix_fd);
 }
 
+/* Records that a new daemon finds in the vault. */
+static void test_records_in_bounds(void **state)
+{
+	static const struct sl_session_kept good = {.ngids = 64, .nboxes = SL_SESSION_BOXES};
+	static const struct sl_lane_kept lane = {.port = SL_SESSION_PORTS - 1,
+						 .number = SL_SESSION_LANES - 1,
+						 .lane = SL_MAX_XSKS - 1,
+						 .nqueues = SL_MAX_QUEUES,
+						 .packet_places = 1};
+	static struct sl_session_kept k;
+	struct sl_lane_kept l = lane;
+
+	k = good;
+	assert_true(sl_session_is_sound(&k));
+	k.ngids++;
+	assert_false(sl_session_is_sound(&k));
+	k = good;
+	k.nboxes++;
+	assert_false(sl_session_is_sound(&k));
+	k = good;
+	memset(k.program, 'x', sizeof(k.program));
+	assert_false(sl_session_is_sound(&k));
+	k = good;
+	memset(k.group, 'x', sizeof(k.group));
+	assert_false(sl_session_is_sound(&k));
+	k = good;
+	memset(k.port[SL_SESSION_PORTS - 1].ifname, 'x', 16);
+	assert_false(sl_session_is_sound(&k));
+
+	assert_true(sl_lane_is_sound(&l, SL_MAX_QUEUES + 1));
+	assert_false(sl_lane_is_sound(&l, SL_MAX_QUEUES));
+	l.port++;
+	assert_false(sl_lane_is_sound(&l, SL_MAX_QUEUES + 1));
+	l = lane;
+	l.number++;
+	assert_false(sl_lane_is_sound(&l, SL_MAX_QUEUES + 1));
+	l = lane;
+	l.lane++;
+	assert_false(sl_lane_is_sound(&l, SL_MAX_QUEUES + 1));
+	l = lane;
+	l.nqueues++;
+	assert_false(sl_lane_is_sound(&l, SL_MAX_QUEUES + 2));
+}
+
 static void test_packet_must_be_for_the_socket(void **state)
 {
 	uint16_t port;
@@ -442,6 +487,7 @@ int main(void)
 		cmocka_unit_test(test_another_version_is_told),
 		cmocka_unit_test(test_proof_is_what_the_socket_is_bound_to),
 		cmocka_unit_test(test_unbound_or_no_socket_proves_nothing),
+		cmocka_unit_test(test_records_in_bounds),
 		cmocka_unit_test(test_packet_must_be_for_the_socket),
 	};
 

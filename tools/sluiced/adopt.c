@@ -80,7 +80,7 @@ static void fill_session(struct sl_session *s, const struct sl_session_kept *k)
 static void adopt_boxes(struct sl_session *s, struct sl_vault_msg *m,
 			const struct sl_session_kept *k)
 {
-	for (uint32_t i = 0; i < sl_min(k->nboxes, (uint32_t)SL_SESSION_BOXES); i++) {
+	for (uint32_t i = 0; i < k->nboxes; i++) {
 		int fd = sl_vault_take(m, k->box[i].fd);
 
 		if (fd >= 0)
@@ -89,11 +89,25 @@ static void adopt_boxes(struct sl_session *s, struct sl_vault_msg *m,
 	}
 }
 
+bool sl_session_is_sound(const struct sl_session_kept *k)
+{
+	for (unsigned i = 0; i < SL_SESSION_PORTS; i++)
+		if (strnlen(k->port[i].ifname, sizeof(k->port[i].ifname)) ==
+		    sizeof(k->port[i].ifname))
+			return false;
+	return k->ngids <= sl_array_len(k->gid) && k->nboxes <= SL_SESSION_BOXES &&
+	       strnlen(k->program, sizeof(k->program)) < sizeof(k->program) &&
+	       strnlen(k->group, sizeof(k->group)) < sizeof(k->group);
+}
+
 static int adopt_session(struct sl_vault_msg *m)
 {
 	const struct sl_session_kept *k = (const struct sl_session_kept *)m->body;
-	struct sl_session *s = m->bytes == sizeof(*k) ? calloc(1, sizeof(*s)) : NULL;
+	struct sl_session *s;
 
+	if (m->bytes != sizeof(*k) || !sl_session_is_sound(k))
+		return -EPROTO;
+	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
 	fill_session(s, k);
@@ -149,6 +163,13 @@ static void mute_if_dead(const struct sl_session *s, uint32_t ifindex, uint32_t 
 		sl_broker_mute(&dead, 1);
 }
 
+bool sl_lane_is_sound(const struct sl_lane_kept *k, uint32_t nfds)
+{
+	return k->port < SL_SESSION_PORTS && k->number < SL_SESSION_LANES &&
+	       k->nqueues <= SL_MAX_QUEUES && k->lane < SL_MAX_XSKS &&
+	       nfds == k->nqueues + !!k->packet_places;
+}
+
 static int adopt_lane(struct sl_vault_msg *m)
 {
 	const struct sl_lane_kept *k = (const struct sl_lane_kept *)m->body;
@@ -157,8 +178,7 @@ static int adopt_lane(struct sl_vault_msg *m)
 	struct sl_xsk_lease *leases;
 	int err;
 
-	if (!s || !s->share || k->port >= SL_SESSION_PORTS || k->number >= SL_SESSION_LANES ||
-	    m->nfds != k->nqueues + !!k->packet_places || !s->port[k->port].ifindex)
+	if (!s || !s->share || !sl_lane_is_sound(k, m->nfds) || !s->port[k->port].ifindex)
 		return -ENOENT;
 	p = &s->port[k->port];
 	leases = leases_of(m, k);

@@ -48,6 +48,10 @@ struct sl_lane_kept {
 };
 _Static_assert(sizeof(struct sl_lane_kept) <= SL_VAULT_BYTES, "a record");
 
+/* True: numbers that are used as an index are in bounds, and texts end. nfds: the record's. */
+bool sl_session_is_sound(const struct sl_session_kept *k);
+bool sl_lane_is_sound(const struct sl_lane_kept *k, uint32_t nfds);
+
 /* keep.c: each stores the present state in place of the stored one, or removes the record. */
 void sl_keep_draining(void);
 void sl_keep_umem(uint32_t id);

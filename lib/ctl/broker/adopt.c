@@ -215,7 +215,12 @@ static bool part_is_sound(const struct device_kept *k, uint32_t i)
 	return true;
 }
 
-/* Checks each number of the record that is used as an index. */
+static bool is_text(const char *text, size_t size)
+{
+	return strnlen(text, size) < size;
+}
+
+/* Checks each number of the record that is used as an index, and that its texts end. */
 static bool device_is_sound(const struct device_kept *k)
 {
 	const struct sl_port_info *i = &k->info;
@@ -223,8 +228,8 @@ static bool device_is_sound(const struct device_kept *k)
 
 	if (!i->ifindex || !i->nqueues || i->nqueues > SL_MAX_QUEUES ||
 	    i->max_lanes != SL_MAX_XSKS / i->nqueues || k->nparts > SL_MAX_PARTS ||
-	    k->nic.nspread > SL_NIC_SPREADS ||
-	    strnlen(i->ifname, sizeof(i->ifname)) == sizeof(i->ifname))
+	    k->nic.nspread > SL_NIC_SPREADS || !is_text(i->ifname, sizeof(i->ifname)) ||
+	    !is_text(i->driver, sizeof(i->driver)) || !is_text(i->pin_dir, sizeof(i->pin_dir)))
 		return false;
 	for (uint32_t p = 0; p < k->nparts; p++) {
 		if (!part_is_sound(k, p))
