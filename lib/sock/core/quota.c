@@ -25,7 +25,7 @@ struct level {
 };
 
 static struct sl_fd_once groups; /* /proc/self/cgroup */
-static struct sl_lock lock; /* tried, never waited for: a fork may have copied it held */
+static struct sl_lock lock;      /* tried, never waited for: a fork may have copied it held */
 static struct {
 	long pid;
 	char groups[TEXT_MAX]; /* its text when the levels were opened */
