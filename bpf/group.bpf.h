@@ -27,8 +27,8 @@ const volatile __u64 hash_key[SL_HASH_KEYS] = {
 	0x8ebc6af09c88c6e3, 0x589965cc75374cc3};
 
 /* Multilinear, strongly universal: without the key no peer can choose flows that all go to one
- * socket. (lib/base/hash.h is of the same kind.) Nine multiplications, which only groups pay for.
- */
+ * socket. (lib/base/hash.h is of the same kind, and says why the last multiplication is there.) Ten
+ * multiplications, which only groups pay for. */
 static __always_inline __u32 flow_hash(const struct sl_flow_key *key)
 {
 	const __u32 *local = (const __u32 *)key->local, *remote = (const __u32 *)key->remote;
@@ -41,7 +41,7 @@ static __always_inline __u32 flow_hash(const struct sl_flow_key *key)
 		/* Step by step: all at once they would need a hundred bytes of stack. */
 		asm volatile("" : "+r"(h) : "r"(key) : "memory");
 	}
-	return h >> 32;
+	return ((h ^ h >> 32) * 0x9fb21c651e98df25) >> 32;
 }
 
 /* The target with that number, counted from 1, or NULL. */

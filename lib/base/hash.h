@@ -26,9 +26,16 @@ static inline void sl_hash_key_make(struct sl_hash_key *key)
 	sl_store_release(&key->k[0], new.k[0] | 1);
 }
 
+/* A sum is linear in its words, so that values in a row (ports, hosts of a network) would meet in a few
+ * places of a table with one key in twenty. A multiplication of all its bits parts them. */
+static inline uint32_t sl_hash_end(uint64_t sum)
+{
+	return (uint32_t)(((sum ^ sum >> 32) * 0x9fb21c651e98df25) >> 32);
+}
+
 static inline uint32_t sl_hash_two(const struct sl_hash_key *key, uint32_t a, uint32_t b)
 {
-	return (uint32_t)((key->k[0] + key->k[1] * a + key->k[2] * b) >> 32);
+	return sl_hash_end(key->k[0] + key->k[1] * a + key->k[2] * b);
 }
 
 /* The hash of an address and one more word. */
@@ -39,7 +46,7 @@ static inline uint32_t sl_hash_addr(const struct sl_hash_key *key, uint32_t besi
 
 	for (int i = 0; i < 4; i++)
 		sum += key->k[2 + i] * addr->w[i];
-	return (uint32_t)(sum >> 32);
+	return sl_hash_end(sum);
 }
 
 #endif
