@@ -6,11 +6,11 @@
 
 #include <linux/types.h>
 
-#define SL_MAX_RULES 1024
+#define SL_MAX_RULES 512
 /* Entries of `rules` that are looked at in any case; the others only up to the number in use. */
 #define SL_RULES_SEEN 256
 #define SL_MAX_PACES  64
-#define SL_RULE_NAME  256 /* bytes; the last is 0: NAME_MAX characters */
+#define SL_RULE_NAME  128 /* bytes; the last is 0. (Each process has the map in its memory.) */
 
 /* Bits of a packet that a claim may be narrowed by: the DSCP, and the flow label of IPv6. */
 struct sl_marks {
@@ -83,7 +83,7 @@ struct sl_pace_rule {
 };
 
 #ifndef __bpf__
-_Static_assert(sizeof(struct sl_rule) == 592, "map ABI");
+_Static_assert(sizeof(struct sl_rule) == 336, "map ABI");
 _Static_assert(sizeof(struct sl_narrow) == 8, "map ABI");
 _Static_assert(sizeof(struct sl_pace_rule) == 40, "map ABI");
 #endif

@@ -344,7 +344,7 @@ static int cmd_add(const struct options *o, int argc, char **argv)
 	}
 	r.line = 0;
 	if (copy_name(r.program, o->program) || copy_name(r.app_id, o->id))
-		return wrong_rule_usage("a name has at most 255 characters");
+		return wrong_rule_usage("a name has at most 127 characters");
 	return change_rules(o, (unsigned)o->at - 1, &r);
 }
 
@@ -412,7 +412,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 			break;
 		case 'a':
 			if (!sl_tool_number(optarg, 1, SL_MAX_RULES, &o->at))
-				return wrong_rule_usage("--at wants a place from 1 to 1024");
+				return wrong_rule_usage("--at wants a place from 1 to 512");
 			break;
 		case 'h':
 			fputs(help, stdout);

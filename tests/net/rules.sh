@@ -86,7 +86,7 @@ ok "and told" file_has "$TMP/sluice.$SUBJECT.log" "sluice.conf:1:"
 finish
 
 # More rules than are looked at in any case, and names longer than a process's.
-long=$(printf 'n%.0s' {1..200})
+long=$(printf 'n%.0s' {1..120})
 {
 	for i in {1..299}; do echo "use sluice tcp_server *:$i"; done
 	echo "application-id pyth*on$(printf '*%.0s' {1..100}) $long"
@@ -118,7 +118,7 @@ ok "counters read like a table" file_has "$TMP/counters" '"redirect_flow": [1-9]
 os_rule=$(python3 -c "
 import struct
 end = struct.pack('<16sIHH', bytes(16), 0, 0, 65535)
-print(*('%02x' % b for b in struct.pack('<II', 2, 0x1f) + end + end + bytes(512) + bytes(8) + bytes(16)))")
+print(*('%02x' % b for b in struct.pack('<II', 2, 0x1f) + end + end + bytes(256) + bytes(8) + bytes(16)))")
 # shellcheck disable=SC2086
 ok "bpftool writes a rule" bpftool map update pinned "$PIN/rules" key 0 0 0 0 value hex $os_rule
 again new
@@ -132,13 +132,13 @@ followed() {
 ok "the old one goes to the kernel (looked at once a second)" wait_until 20 followed
 # shellcheck disable=SC2046
 ok "and takes it away" bpftool map update pinned "$PIN/rules" key 0 0 0 0 value hex \
-	$(printf '00 %.0s' {1..592})
+	$(printf '00 %.0s' {1..336})
 again new
 offloaded "the one after"
-ok "a rule at a late place" b "$BUILD/sluice" rule add --device "$DEV_B" --at 700 --program 'pyth*on*' --id '*' use os '*' '*:*'
+ok "a rule at a late place" b "$BUILD/sluice" rule add --device "$DEV_B" --at 400 --program 'pyth*on*' --id '*' use os '*' '*:*'
 again new
 by_kernel "it is seen"
-ok "it goes" b "$BUILD/sluice" rule del --device "$DEV_B" 700
+ok "it goes" b "$BUILD/sluice" rule del --device "$DEV_B" 400
 again new
 offloaded "and is seen no more"
 sent() { # how many of 100 the kernel sends, in SENT

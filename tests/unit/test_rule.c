@@ -165,18 +165,18 @@ static void test_rubbish_in_shared_memory(void **state)
 
 static void test_long_names_decide(void **state)
 {
-	char name[256], text[1024];
+	char name[128], text[1024];
 
-	memset(name, 'p', 255);
-	name[255] = 0;
+	memset(name, 'p', 127);
+	name[127] = 0;
 	sprintf(text,
-		"application-id %.254sX *\nuse os udp_sender *:*\n"
+		"application-id %.126sX *\nuse os udp_sender *:*\n"
 		"application-id %s %s\nuse os udp_sender *:*\n",
 		name, name, name);
 	use(text);
 	sl_rule_set_identity(name, name);
 	assert_int_equal(hit(SL_ROLE_UDP_SENDER, "1.1.1.1", 1, NULL, 0), 4);
-	name[254] = 'q';
+	name[126] = 'q';
 	sl_rule_set_identity(name, name);
 	assert_int_equal(hit(SL_ROLE_UDP_SENDER, "1.1.1.1", 1, NULL, 0), 0);
 	sl_rule_init();

@@ -348,7 +348,7 @@ static int take_name(struct line *l, const char *what, char out[SL_RULE_NAME])
 	if (!n)
 		return expected(l, what);
 	if (n >= SL_RULE_NAME)
-		return expected(l, "a name of at most 255 characters");
+		return expected(l, "a name of at most 127 characters");
 	if (memchr(w, 0, n))
 		return expected(l, what);
 	memset(out, 0, SL_RULE_NAME);
@@ -538,7 +538,7 @@ static int take_statement(struct line *l, struct sl_conf *conf, struct sl_rule *
 		return err;
 	if (conf->n == SL_MAX_RULES) {
 		l->p = l->start;
-		return expected(l, "no more than 1024 rules");
+		return expected(l, "no more than 512 rules");
 	}
 	add_rule(conf, &r, target->line != 0);
 	return 0;
