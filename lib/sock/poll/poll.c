@@ -41,6 +41,7 @@ struct entry {
 	struct sl_epoll *ep;
 	uint32_t gen;
 	uint8_t state; /* of the socket when the call began */
+	bool own;      /* this thread is in the midst of taking it over: the call is a handler's */
 	struct sl_watch watch;
 	struct sl_epoll_watch set_watch;
 };
@@ -93,13 +94,14 @@ static void look_at_kernel(struct call *c)
 		c->kernel[i].revents = 0;
 }
 
-/* True: the kernel reported a socket that was taken over meanwhile: its event (closed) is not one
- * of the connection. */
+/* True: the kernel reported a socket that was taken over meanwhile, or is being taken over: its
+ * event (closed) is not one of the connection. */
 static bool is_stale(const struct call *c)
 {
 	for (nfds_t i = 0; i < c->nours; i++)
 		if (c->ours[i].state == SL_STATE_KERNEL && c->ours[i].kernel->revents &&
-		    look(&c->ours[i]) < 0)
+		    (look(&c->ours[i]) < 0 ||
+		     (!c->ours[i].own && sl_load(&c->ours[i].sk->taking))))
 			return true;
 	return false;
 }
@@ -226,6 +228,7 @@ static void sort(struct call *c)
 			e->kernel = &c->kernel[i];
 			e->sk = sk;
 			e->ep = ep;
+			e->own = sk && sl_unlikely(sl_load(&sk->taking)) && !sl_sock_wait_moved(sk);
 			e->gen = sk ? sl_load(&sk->gen) : 0;
 			e->state = sk ? sl_load(&sk->state) : 0;
 			e->watch.on_event = on_event;
