@@ -12,11 +12,10 @@ one_queue() {
 	b ethtool -L "$DEV_B" rx 1 tx 1
 } >/dev/null 2>&1
 one_queue
-state() { daemon ports | awk -v d="$DEV_B" '$1 == d { print $9, $10 }'; }
-state_is() { [ "$(state)" = "$1" ]; }
 said_twice() { [ "$(grep -c "$DEV_B.*is gone" "$TMP/sluice.db.log")" = 2 ]; }
 said() { file_has "$TMP/sluice.db.log" "$1"; }
 told() { [ "$(cat "$TMP"/sluice.[0-9]*.log | grep -c "$2")" = "$1" ]; } # true: so many programs have logged that
+told_once() { grep -q "$1" "$TMP"/sluice.[0-9]*.log; } # true: a program has
 answered() {
 	local n=0
 	{ read -r n <"$TMP/tcp.$1"; } 2>/dev/null
@@ -48,6 +47,12 @@ bypasses() { # asserts that (almost) no segment goes through the kernel
 	goes_on "$1" 7001 7002
 	n=$(($(kernel_segs) - n))
 	ok "$1: not by the kernel ($n)" test $n -le 10
+}
+past_kernel() {
+	local n
+	n=$(kernel_segs)
+	sleep 0.5
+	[ $(($(kernel_segs) - n)) -le 3 ]
 }
 restore() { # addresses of b
 	ip -n "${NS}b" link set "$DEV_B" up
@@ -89,7 +94,6 @@ bypasses "the MTU of before"
 
 if b ethtool -L "$DEV_B" rx 2 tx 2 2>/dev/null; then
 	goes_on "two queues" 7001 7002
-	ok "that is shown" wait_until 5 state_is "queues changed,"
 	ok "the programs say what has changed" wait_until 5 told 2 "$DEV_B: the number of its queues was changed"
 	ok "the daemon, too" wait_until 5 said "$DEV_B: the number of its queues was changed"
 	ok "and not that anything was taken off" told 0 "taken off"
@@ -97,25 +101,26 @@ if b ethtool -L "$DEV_B" rx 2 tx 2 2>/dev/null; then
 	goes_on "one queue" 7001 7002
 fi
 
-# The steering program is taken off: running programs go to the kernel, and new ones stay there and are told why.
+# The steering program is taken off: running programs go to the kernel, and come back when it is attached again.
+two_down
+two_up
 b ip link set dev "$DEV_B" xdp off
 goes_on "the steering program is taken off" 7001 7002
-ok "that is shown" wait_until 5 state_is "taken off,"
 ok "and said" wait_until 5 said "$DEV_B: .*taken off"
 member 7003
 m3=$MEMBER
 talk 7003
-goes_on "who comes then" 7003
-kill "$m3"
+goes_on "a program that comes then" 7003
+kill "$m3" # (its connection may stay with the kernel: no device could be used when it began)
+ok "they are past the kernel again" wait_until 20 past_kernel
+bypasses "when it is attached again"
 two_down
 two_up
-bypasses "who comes when all have gone"
 
 # Another XDP program is attached in its place.
 b ip -force link set dev "$DEV_B" xdp obj "$BIN/pass.bpf.o" sec xdp
 goes_on "another program in its place" 7001 7002
-ok "that is shown: another" wait_until 5 state_is "replaced, copy"
-ok "the programs say that it is another" wait_until 5 told 2 "$DEV_B: another XDP program"
+ok "a program says that it is another" wait_until 5 told_once "$DEV_B: another XDP program"
 ok "the daemon, too: another" wait_until 5 said "$DEV_B: another XDP program"
 b ip link set dev "$DEV_B" xdp off
 two_down

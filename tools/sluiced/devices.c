@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks the lent devices every second, and logs each change once.
+/* Checks the lent devices every second, and when a program leaves one, and logs each change once.
  *
  * The programs see changes for themselves and move their sockets (sock/move/policy.c): this file
  * serves the reader of the log, and `sluice daemon ports`. */
@@ -79,6 +79,14 @@ static void look_at_device(const struct sl_device *d)
 	seen[i].mtu = mtu;
 	seen[i].state = now;
 	seen[i].end = end;
+}
+
+void sl_device_check(uint32_t ifindex)
+{
+	const struct sl_device *d = sl_device_find(ifindex);
+
+	if (d)
+		look_at_device(d);
 }
 
 void sl_devices_check(void)

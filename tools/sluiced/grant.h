@@ -23,7 +23,8 @@ void sl_port_describe(const struct sl_port_info *info, struct sl_lease_port_ok *
  * why it is not steered. */
 enum sl_lease_device sl_device_state(const struct sl_device *d, uint32_t *mtu,
 				     enum sl_port_end *end);
-/* Logs changes of the devices' state. */
+/* Log changes of the devices' state, of one device or of all. */
+void sl_device_check(uint32_t ifindex);
 void sl_devices_check(void);
 
 /* view.c ------------------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 #include "ctl/device/device.h"
 #include "ctl/device/part.h"
 #include "ctl/umem/umem.h"
+#include "grant.h"
 #include "keep.h"
 #include "session.h"
 #include "sluiced.h"
@@ -67,6 +68,8 @@ void sl_port_release(uint32_t ifindex, uint32_t umem)
 {
 	struct sl_device *d;
 
+	/* Programs leave a device soon after it has lost its steering: the reason must be told. */
+	sl_device_check(ifindex);
 	sl_embedded_port_close(ifindex, umem);
 	d = sl_device_find(ifindex);
 	if (!d || !sl_part_of(d, umem))
