@@ -72,7 +72,7 @@ trap 'kill -- -$REST 2>/dev/null' EXIT
 # Fetches the guest's kernel meanwhile. If that fails, vm/short says so.
 nice -n 10 tests/vm/lib_fetch.sh kernel 6.18 >/dev/null 2>&1 &
 
-BUILD=$BUILD FAMILIES=4 APPS_MODES="kernel server both" LONG=plain MODES="oracle one" \
+BUILD=$BUILD FAMILIES=4 APPS_MODES="kernel server both" LONG=plain MODES_NET="oracle one" \
 	suite "the suite" apps preload net sim vm bpf tcp unit tests/zoo/lighttpd.sh tests/zoo/mosquitto.sh
 wait $REST
 fuzzers=$?

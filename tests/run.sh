@@ -14,7 +14,8 @@
 # took and how idle the cores were, and as the last line `N passed, N failed, N skipped`. From DEADLINE
 # on (environment, in seconds since the epoch) it begins no test of net, sim and apps, and names each
 # as skipped. Logs are in $BUILD/logs. A test that failed beside others runs once more alone, and is
-# named as unsteady if it passes. LONG and VARIANTS=no leave tests out (is_wanted below).
+# named as unsteady if it passes. LONG and VARIANTS=no leave tests out (is_wanted below). MODES_NET
+# are the MODES of net's scripts.
 set -u
 export LC_ALL=C
 cd "$(dirname "$0")/.." || exit 1
@@ -93,6 +94,7 @@ run_one() { # path: leaves its status and time in the logs directory; in a subsh
 	log=$LOGS/${name//\//.}.log
 	case $path in *.sh) run=(bash) ;; esac
 	[ -z "${LONG:-}" ] || ! is_listed "$name" short || export SHORT=1
+	[[ $path != tests/net/*.sh || -z ${MODES_NET:-} ]] || export MODES=$MODES_NET
 	start=${EPOCHREALTIME/./}
 	{ time timeout -k 10 "$LIMIT" "${run[@]}" "$path" >"$log" 2>&1 </dev/null; } 2>"$log.cpu"
 	rc=$?

@@ -3,13 +3,12 @@
 # Sockets are offloaded again after an event on their device: connections of both directions, a listener, datagram
 # sockets with and without a peer. Under checked traffic the link flaps, the device is deleted and made anew, and
 # somebody takes the XDP program off; soon no packet passes through the kernel, and no byte was
-# wrong. By the daemon, too (LEASED=1). ROUNDS of each of EVENTS: 1; LONG=1: a hundred, back within 2 s each time.
-# EVENTS=queue: the device gets another queue; the kernel does not always give the queues back that a veth device had.
+# wrong. By the daemon, too (LEASED=1). ROUNDS of each of EVENTS: 1, back WITHIN 20 s.
+# EVENTS=queue: the device gets another queue. It fails now and then: binding to one of the queues says EBUSY for long.
 . "$(dirname "$0")/lib.sh"
 need python3
 [ -e "$PRELOAD" ] || skip "the library is not built"
 ROUNDS=${ROUNDS:-1} WITHIN=${WITHIN:-20} # seconds
-[ -z "${LONG:-}" ] || ROUNDS=100 WITHIN=2
 EVENTS=${EVENTS:-flap remade$([ "${RX:-}" != xdp ] || echo " taken_off")}
 case $EVENTS in
 *queue*)
