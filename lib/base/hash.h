@@ -26,8 +26,8 @@ static inline void sl_hash_key_make(struct sl_hash_key *key)
 	sl_store_release(&key->k[0], new.k[0] | 1);
 }
 
-/* A sum is linear in its words, so that values in a row (ports, hosts of a network) would meet in a few
- * places of a table with one key in twenty. A multiplication of all its bits parts them. */
+/* A sum is linear in its words, so with one key in twenty values in a row (ports, hosts of a
+ * network) would meet in a few places of a table. A multiplication of all its bits parts them. */
 static inline uint32_t sl_hash_end(uint64_t sum)
 {
 	return (uint32_t)(((sum ^ sum >> 32) * 0x9fb21c651e98df25) >> 32);
