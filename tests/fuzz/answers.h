@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A netlink socket of the tools whose kernel is the fuzzer, and an input's text. Link answers.c before the library.
- * It keeps quiet what the tools write; what the sanitizers say is seen. */
+/* A netlink socket of the tools whose kernel is the fuzzer, and an input's text. Link answers.c
+ * before the library. It keeps quiet what the tools write; what the sanitizers say is seen. */
 #ifndef SL_FUZZ_ANSWERS_H
 #define SL_FUZZ_ANSWERS_H
 

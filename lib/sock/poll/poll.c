@@ -100,8 +100,7 @@ static bool is_stale(const struct call *c)
 {
 	for (nfds_t i = 0; i < c->nours; i++)
 		if (c->ours[i].state == SL_STATE_KERNEL && c->ours[i].kernel->revents &&
-		    (look(&c->ours[i]) < 0 ||
-		     (!c->ours[i].own && sl_load(&c->ours[i].sk->taking))))
+		    (look(&c->ours[i]) < 0 || (!c->ours[i].own && sl_load(&c->ours[i].sk->taking))))
 			return true;
 	return false;
 }
