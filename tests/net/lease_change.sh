@@ -94,7 +94,7 @@ bypasses "the MTU of before"
 
 if b ethtool -L "$DEV_B" rx 2 tx 2 2>/dev/null; then
 	goes_on "two queues" 7001 7002
-	ok "the programs say what has changed" wait_until 5 told 2 "$DEV_B: the number of its queues was changed"
+	ok "the programs say what has changed" wait_until 5 told 2 "$DEV_B: the number of its queues was changed: traffic"
 	ok "the daemon, too" wait_until 5 said "$DEV_B: the number of its queues was changed"
 	ok "and not that anything was taken off" told 0 "taken off"
 	b ethtool -L "$DEV_B" rx 1 tx 1 2>/dev/null
