@@ -215,10 +215,10 @@ void sl_stats_wait_free(struct sl_wait_stats *w);
 /* The shared file, "" when there is none. */
 const char *sl_stats_path(void);
 /* Removes the files that killed programs of this user have left beside it (stats_sweep.c).
- * sl_stats_sweep_begin() opens the directory in a call of the program's: if another thread opened
- * it later, it would take a descriptor's number away from the program for a moment. */
-void sl_stats_sweep_begin(void);
-void sl_stats_sweep(void); /* once; later calls do nothing */
+ * Once, later calls do nothing; some files, so that it takes less than a millisecond. Call it in
+ * the program's thread: another one would take a descriptor's number away from the program for a
+ * moment. */
+void sl_stats_sweep(void);
 /* True: a live process, of any pid namespace, uses the file, or that cannot be asked. */
 bool sl_stats_is_held(int dir, const char *name);
 /* The pid in the name of a counter file (without directory), 0: it is no such name. */

@@ -11,14 +11,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/fds.h"
 #include "base/stats.h"
 #include "base/stats_dir.h"
 #include "base/sys.h"
 
 #define READS 64 /* of a piece of the directory each: more is left for the next one */
+#define FILES 16 /* to be removed, as well */
 
-static int dir = -1;
 static bool begun; /* once in a process and its children */
 
 uint32_t sl_stats_pid_of(const char *name)
@@ -46,43 +45,42 @@ bool sl_stats_is_held(int at, const char *name)
 	return !free && fd != -ENOENT;
 }
 
-static void look_at_file(const char *name, uint32_t uid)
+/* Returns whether that took its time. */
+static bool look_at_file(int dir, const char *name, uint32_t uid)
 {
 	uint32_t pid = sl_stats_pid_of(name);
 	struct stat st;
 
 	if (!pid || sl_sys(SYS_kill, pid, 0) != -ESRCH)
-		return;
+		return false;
 	if (sl_sys(SYS_newfstatat, dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid == uid &&
 	    S_ISREG(st.st_mode) && !sl_stats_is_held(dir, name))
 		(void)sl_sys(SYS_unlinkat, dir, name, 0);
-}
-
-void sl_stats_sweep_begin(void)
-{
-	char path[200];
-
-	if (!begun && sl_stats_path()[0])
-		dir = sl_fd_keep(sl_stats_dir_open(path, sizeof(path)));
-	begun = true;
+	return true;
 }
 
 void sl_stats_sweep(void)
 {
-	char buf[4096] __attribute__((aligned(8)));
+	char buf[2048] __attribute__((aligned(8))), path[200];
 	uint32_t uid = (uint32_t)sl_sys(SYS_geteuid);
+	int dir, dead = 0;
 	long n = 0;
 
-	if (dir < 0)
+	if (begun || !sl_stats_path()[0])
 		return;
-	for (int i = 0; i < READS && (n = sl_sys(SYS_getdents64, dir, buf, sizeof(buf))) > 0; i++)
-		for (long at = 0; at < n;) {
+	begun = true;
+	dir = sl_stats_dir_open(path, sizeof(path));
+	for (int i = 0; dir >= 0 && i < READS && dead < FILES; i++) {
+		n = sl_sys(SYS_getdents64, dir, buf, sizeof(buf));
+		if (n <= 0)
+			break;
+		for (long at = 0; at < n && dead < FILES;) {
 			const struct dirent64 *e = (const void *)(buf + at);
 
-			look_at_file(e->d_name, uid);
+			dead += look_at_file(dir, e->d_name, uid);
 			at += e->d_reclen;
 		}
-	sl_fd_forget(dir);
-	(void)sl_sys_close(dir);
-	dir = -1;
+	}
+	if (dir >= 0)
+		(void)sl_sys_close(dir);
 }

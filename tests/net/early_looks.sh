@@ -14,4 +14,12 @@ PROGRAM=$(awk '/exit_group/ { print $1 }' "$TMP/trace" | tail -n 1)
 ok "the program has threads of the library's" grep -q clone3 "$TMP/trace"
 same "files of the control group that they open" 0 "$(grep cgroup "$TMP/trace" | grep -vc "^$PROGRAM ")"
 ok "the program's thread opens them" grep -q "^$PROGRAM .*/proc/self/cgroup" "$TMP/trace"
+
+# So are the files of counters that killed programs have left, and it removes them.
+DEAD=$SLUICE_STATS_SHMEM_DIR/sluice.4194000.stats
+: >"$DEAD"
+b env LD_PRELOAD="$BUILD/libsluice-preload.so" strace -f -o "$TMP/trace" -e trace=openat,execve timeout 1.5 "$BIN/echo" "$B4" 7001
+PROGRAM=$(awk '/execve\(.*echo"/ && / = 0$/ { print $1 }' "$TMP/trace" | tail -n 1)
+same "threads that open such a file" "$PROGRAM" "$(awk '/sluice.4194000/ { print $1 }' "$TMP/trace" | sort -u)"
+ok "it is removed" test ! -e "$DEAD"
 done_testing

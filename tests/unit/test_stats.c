@@ -320,7 +320,6 @@ static void test_sweep_removes_what_the_dead_left(void **state)
 		close(open(names[i], O_CREAT | O_WRONLY, 0600));
 	}
 	assert_int_equal(sl_stats_open(), 0);
-	sl_stats_sweep_begin();
 	sl_stats_sweep();
 	assert_int_equal(access(path, F_OK), 0);
 	assert_int_equal(access(names[0], F_OK), -1);

@@ -419,11 +419,9 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, bo
 	return ts;
 }
 
-/* Once a second, beside the jobs of each round. (The sweep is too costly for a short-lived process,
- * so none is at the start.) */
+/* Once a second, beside the jobs of each round. */
 static void keep_house(uint64_t now)
 {
-	sl_stats_sweep();
 	run_jobs(SL_JOB_ROUND | SL_JOB_SECOND, now);
 	not_shown = false;
 	sl_stats->frames_all = sl_pool.nframes;
@@ -562,7 +560,7 @@ int sl_keeper_open(void)
 	sl_keeper_watch_fd(sl_net_fd(), EPOLLIN, on_net);
 	if (written_fd >= 0)
 		sl_keeper_watch_fd(written_fd, EPOLLIN, on_written);
-	sl_stats_sweep_begin();
+	sl_stats_sweep();
 	return 0;
 }
 
@@ -598,10 +596,8 @@ int sl_keeper_start(void)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = make_thread();
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (err) {
-		sl_stats_sweep();
+	if (err)
 		return -err;
-	}
 	running = true;
 	pthread_setname_np(thread, "sluice");
 	pthread_detach(thread);
