@@ -95,6 +95,8 @@ int sl_fd_keep(int fd)
 	if (high >= 0) {
 		sl_sys_close(fd);
 		fd = high;
+	} else if (high == -EBADF) {
+		return -EBADF; /* the program has closed all it does not know (closefrom) */
 	}
 	mark(fd);
 	return fd;

@@ -13,7 +13,8 @@ extern uint64_t sl_fd_bits[SL_FD_MAX / 64];
 /* Takes a descriptor that was just opened for the library: moves it to a high number, past the
  * program's limit where that is possible, and marks it as ours until sl_sys_close(). Close-on-exec
  * is set. Returns the number it has now; it stays where it is when it cannot be moved. A negative
- * fd (an error) is returned as it is. Any thread; errno is not touched. */
+ * fd (an error) is returned as it is, -EBADF when the program has closed it already. Any thread;
+ * errno is not touched. */
 int sl_fd_keep(int fd);
 /* Duplicates fd as a descriptor of the library's own. Returns it or -errno. */
 int sl_fd_dup(int fd);

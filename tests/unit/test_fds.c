@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -53,9 +54,22 @@ static void test_end_of_range(void **state)
 	keep_many(LIMIT, LIMIT);
 }
 
+/* The program closes all that it does not know between open(2) and this: the number is its own
+ * again. */
+static void test_closed_before_it_is_kept(void **state)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(sl_fd_keep(fd), -EBADF);
+	assert_false(sl_fd_is_kept(fd));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_closed_before_it_is_kept),
 		cmocka_unit_test(test_past_the_limit),
 		cmocka_unit_test(test_little_past_the_limit),
 		cmocka_unit_test(test_end_of_range),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The simulated NIC's own descriptors. A device has none, so a program that closes everything does
  * not reach these, nor do they take the numbers that it counts on. */
+#include <errno.h>
+
 #include "nic.h"
 #include "sys.h"
 
@@ -17,6 +19,8 @@ int sim_fd_keep(int fd)
 	if (high >= 0) {
 		sim_close(fd);
 		fd = high;
+	} else if (errno == EBADF) {
+		return -1; /* the program has closed it meanwhile, as closefrom(3) does */
 	}
 	if (fd >= 0 && (unsigned)fd < END)
 		own[fd] = true;
