@@ -140,6 +140,8 @@ static void wait_lines(FILE *to, const struct sl_stats *s, const struct sl_stat_
 	}
 }
 
+#define BLOCK "======================================================\n\t"
+
 static const char rule[] =
 	"------------------------------------------------------------------------"
 	"------------------------------";
@@ -285,7 +287,7 @@ static void block_sock(FILE *to, const struct sl_sock_stats *k, const struct sl_
 	const char *u = show->seconds > 0 ? "/s" : "";
 	char text[SL_STAT_ENDPOINT_MAX];
 
-	fprintf(to, "======================================================\n\tFd=[%d]\n", k->fd);
+	fprintf(to, BLOCK "Fd=[%d]\n", k->fd);
 	fprintf(to, "- %s, %s%s\n", sl_stat_proto(k), k->blocking ? "Blocked" : "Non-blocked",
 		k->ngroups ? (k->mc_loop ? ", MC Loop Enabled" : ", MC Loop Disabled") : "");
 	fprintf(to, "- %s\n", k->state == SL_STATE_OFFLOADED ? "Offloaded" : "Not offloaded:");
@@ -338,8 +340,7 @@ static void block_counters(FILE *to, enum sl_stat_block block, const void *obj,
 
 static void block_port(FILE *to, const struct sl_port_stats *p, const struct sl_stat_show *show)
 {
-	fprintf(to, "======================================================\n\tPORT=[%s]\n",
-		p->ifname);
+	fprintf(to, BLOCK "PORT=[%s]\n", p->ifname);
 	fprintf(to, "- driver %s, %u RX queue%s, MTU %u\n", p->driver, p->nqueues,
 		p->nqueues == 1 ? "" : "s", p->mtu);
 	fprintf(to, "- XDP %s, %s, steering %s\n", sl_stat_xdp(p->flags),
@@ -369,8 +370,6 @@ static void block_dev_mem(FILE *to, const struct sl_lane_stats *l, const struct 
 		rate(show, l->dev_mem_bytes / 1024), rate(show, l->dev_mem_pkts),
 		rate(show, l->dev_mem_oob), show->seconds > 0 ? "/s" : "");
 }
-
-#define BLOCK "======================================================\n\t"
 
 /* Bytes and packets of one direction, as vma_stats has them of a ring. */
 static void ring_line(FILE *to, const struct sl_stat_show *show, const char *what, uint64_t bytes,
@@ -438,12 +437,10 @@ static void view_blocks(FILE *to, const struct sl_stats *s, const struct sl_stat
 
 		if (!w)
 			continue;
-		fprintf(to, "======================================================\n\t%s\n",
-			wait_name(s, w, text));
+		fprintf(to, BLOCK "%s\n", wait_name(s, w, text));
 		block_counters(to, SL_BLOCK_wait, w, show);
 	}
-	fprintf(to, "======================================================\n\tPROCESS=[%u]\n",
-		s->pid);
+	fprintf(to, BLOCK "PROCESS=[%u]\n", s->pid);
 	block_counters(to, SL_BLOCK_proc, s, show);
 	fprintf(to, "======================================================\n");
 }

@@ -210,36 +210,31 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
+#define U(x) ((unsigned long long)(x))
+/* Bytes, packets, empty and failed calls of one direction; no line without calls. */
+static void report_calls(int file, int fd, const char *what, const uint64_t n[4])
+{
+	if (n[1] | n[2] | n[3])
+		report(file,
+		       "[fd=%d] %s: %llu KB / %llu / %llu / %llu [bytes/packets/eagains/errors]",
+		       fd, what, U(n[0] / 1024), U(n[1]), U(n[2]), U(n[3]));
+}
+
 /* Layout of the VMA manual, 8.1.1.5. */
 static void report_sock(int file, const struct sl_sock_stats *s)
 {
-#define U(x) ((unsigned long long)(x))
 	int fd = s->fd;
 
-	if (s->tx_pkts | s->tx_errors | s->tx_eagain)
-		report(file,
-		       "[fd=%d] Tx Offload: %llu KB / %llu / %llu / %llu "
-		       "[bytes/packets/eagains/errors]",
-		       fd, U(s->tx_bytes / 1024), U(s->tx_pkts), U(s->tx_eagain), U(s->tx_errors));
-	if (s->tx_os_pkts | s->tx_os_errors | s->tx_os_eagain)
-		report(file,
-		       "[fd=%d] Tx OS info: %llu KB / %llu / %llu / %llu "
-		       "[bytes/packets/eagains/errors]",
-		       fd, U(s->tx_os_bytes / 1024), U(s->tx_os_pkts), U(s->tx_os_eagain),
-		       U(s->tx_os_errors));
+	report_calls(file, fd, "Tx Offload",
+		     (uint64_t[]){s->tx_bytes, s->tx_pkts, s->tx_eagain, s->tx_errors});
+	report_calls(file, fd, "Tx OS info",
+		     (uint64_t[]){s->tx_os_bytes, s->tx_os_pkts, s->tx_os_eagain, s->tx_os_errors});
 	if (s->tx_dummies)
 		report(file, "[fd=%d] Tx Dummy messages : %llu", fd, U(s->tx_dummies));
-	if (s->rx_pkts | s->rx_errors | s->rx_eagain)
-		report(file,
-		       "[fd=%d] Rx Offload: %llu KB / %llu / %llu / %llu "
-		       "[bytes/packets/eagains/errors]",
-		       fd, U(s->rx_bytes / 1024), U(s->rx_pkts), U(s->rx_eagain), U(s->rx_errors));
-	if (s->rx_os_pkts | s->rx_os_errors | s->rx_os_eagain)
-		report(file,
-		       "[fd=%d] Rx OS info: %llu KB / %llu / %llu / %llu "
-		       "[bytes/packets/eagains/errors]",
-		       fd, U(s->rx_os_bytes / 1024), U(s->rx_os_pkts), U(s->rx_os_eagain),
-		       U(s->rx_os_errors));
+	report_calls(file, fd, "Rx Offload",
+		     (uint64_t[]){s->rx_bytes, s->rx_pkts, s->rx_eagain, s->rx_errors});
+	report_calls(file, fd, "Rx OS info",
+		     (uint64_t[]){s->rx_os_bytes, s->rx_os_pkts, s->rx_os_eagain, s->rx_os_errors});
 	if (s->rx_pkts | s->rx_drops | s->rx_mem_drops) {
 		uint64_t drops = s->rx_drops + s->rx_mem_drops;
 
