@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One end of a path that is tested by RDMA. A connected queue pair measures latency. A queue pair
+/* An end of a path that is tested by RDMA. A connected queue pair measures latency. A queue pair
  * of datagrams beside it measures loss: the connected one sends again what is lost. */
 #ifndef SL_TOOLS_RDMA_PAIR_H
 #define SL_TOOLS_RDMA_PAIR_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A netlink socket of the tools whose kernel is the fuzzer: the real code of the library, but for
- * opening and sending. And what the fuzzers of the tools share. */
+ * opening and sending. All fuzzers of the tools begin here, and take their text by this. */
 #include "answers.h"
 
 #include <stdio.h>

@@ -10,8 +10,8 @@
 /* The answers that each netlink socket gets which is opened from now on: messages of a length (two
  * bytes) and that many bytes. The bytes must stay. */
 void fuzz_answers(const uint8_t *data, size_t size);
-/* The text that an input begins with, up to a byte of 0 or its end; *data and *size are then the rest.
- * Free it. */
+/* The text that an input begins with, up to a byte of 0 or its end; *data and *size are then the
+ * rest. Free it. */
 char *fuzz_text(const uint8_t **data, size_t *size);
 
 #endif

@@ -22,7 +22,7 @@
 
 static struct sl_umem *umem;
 
-/* What the vault holds: descriptors of its own. */
+/* The message gets descriptors of its own, as one from the vault has. */
 static void dup_fds(struct sl_vault_msg *m)
 {
 	for (uint32_t i = 0; i < m->nfds; i++)

@@ -57,7 +57,8 @@ static uint32_t source_on_a_device(const struct sl_hash_key *key, unsigned i)
 	return sl_hash_two(key, htonl(0x0a000000 + i), 3);
 }
 
-/* Values drawn at random, three times as many as there is room for, leave one place in a hundred free. */
+/* Values drawn at random, three times as many as there is room for, leave one place in a hundred
+ * free. */
 static void test_values_in_a_row(void **state)
 {
 	static uint32_t (*const hashes[])(const struct sl_hash_key *, unsigned) = {
@@ -65,8 +66,8 @@ static void test_values_in_a_row(void **state)
 
 	for (unsigned h = 0; h < sl_array_len(hashes); h++)
 		for (unsigned i = 0; i < KEYS; i++)
-			assert_in_range(fits(hashes[h], 3 * PLACES * EACH), PLACES * EACH * 96 / 100,
-					PLACES * EACH);
+			assert_in_range(fits(hashes[h], 3 * PLACES * EACH),
+					PLACES * EACH * 96 / 100, PLACES * EACH);
 }
 
 int main(void)

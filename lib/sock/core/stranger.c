@@ -31,7 +31,7 @@
 
 #define RAW __attribute__((no_sanitize("address", "thread", "undefined")))
 
-/* What waits, linked by the descriptors' numbers + 1; 0: the end. Any thread and any signal handler
+/* Descriptors that wait, linked by their numbers + 1; 0: the end. Any thread and any signal handler
  * pushes, without a lock; the closing thread alone takes, and always all. */
 static uint32_t waiting;
 static uint32_t taken;  /* the thread has them */

@@ -207,7 +207,7 @@ static SL_APART ssize_t from_accepted(struct sl_sock *sk, const struct sl_rx_req
 /* The kernel's queue -----------------------------------------------------------------------------
  */
 
-/* (That it has nothing is no result of the program's call, and not counted.) */
+/* (An empty queue is no result of the program's call, and not counted.) */
 static ssize_t from_kernel(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 {
 	struct msghdr none = {.msg_iov = sl_unconst(r->iov), .msg_iovlen = r->niov};

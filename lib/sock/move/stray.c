@@ -74,8 +74,7 @@ static struct seen *seen_of(const struct sl_tcp *c, uint32_t now, uint32_t una)
 	return s;
 }
 
-/* What the kernel got until now may have been for lack of a claim on a device that has just come.
- */
+/* The kernel may have got segments until now for lack of a claim on a device that has just come. */
 void sl_strays_forget(void)
 {
 	since = tick();
