@@ -38,7 +38,8 @@ for round in $(seq "$ROUNDS"); do
 	addr_up b "$DEV_B" "$B4/24" "$B6/64"
 	wait_until 10 link_is_up b "$DEV_B" || die "the link does not come up"
 done
-ok "no descriptor is left" wait_until 30 eval '[ "$(descriptors)" -le "$fds" ]'
+# (Files that a look of each second keeps may be opened after the first round; a leak has one for each device.)
+ok "no descriptor is left" wait_until 30 eval '[ "$(descriptors)" -le $((fds + 4)) ]'
 # (The views of the last eight devices' rules stay, since their readers take no lock.)
 ok "nor a mapping" wait_until 30 eval '[ "$(maps)" -le $((ports + 8)) ]'
 stop "$server"
