@@ -230,7 +230,8 @@ static int fits(const struct sl_sock_stats *k, const struct sl_capture_ends *e)
 	return k->remote_port == e->remote_port && sl_addr_eq(&k->remote, &e->remote) ? 2 : 0;
 }
 
-static const struct sl_sock_stats *find_socket(const struct sl_stats *s, const struct sl_capture_ends *e)
+static const struct sl_sock_stats *find_socket(const struct sl_stats *s,
+					       const struct sl_capture_ends *e)
 {
 	const struct sl_sock_stats *found = NULL;
 	int best = 0;

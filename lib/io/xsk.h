@@ -85,8 +85,8 @@ bool sl_xsk_tx_is_behind(const struct sl_xsk *x);
  * held. */
 bool sl_xsk_device_gone(struct sl_xsk *x, struct sl_frames *cache);
 
-/* Where the kernel will put the next packet of the queue, in copy mode, and the bytes that the frame
- * has for it. Only to prefetch: it may be wrong. NULL: not known. Lane held. */
+/* Where the kernel will put the next packet of the queue, in copy mode, and the bytes that the
+ * frame has for it. Only to prefetch: it may be wrong. NULL: not known. Lane held. */
 const uint8_t *sl_xsk_next_packet(const struct sl_xsk *x, size_t *room);
 
 /* Packets that the kernel did not deliver or take since the XSK was made. */

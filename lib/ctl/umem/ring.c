@@ -60,11 +60,10 @@ int sl_queue_map(struct sl_queue *q, uint32_t fill, uint32_t comp)
 		return err;
 	q->fill_bytes = off.fr.desc + fill * sizeof(uint64_t);
 	q->comp_bytes = off.cr.desc + comp * sizeof(uint64_t);
-	err = map_ring(&q->fill_map, q->anchor_fd, q->fill_bytes,
-			  (off_t)XDP_UMEM_PGOFF_FILL_RING);
+	err = map_ring(&q->fill_map, q->anchor_fd, q->fill_bytes, (off_t)XDP_UMEM_PGOFF_FILL_RING);
 	if (!err)
 		err = map_ring(&q->comp_map, q->anchor_fd, q->comp_bytes,
-				  (off_t)XDP_UMEM_PGOFF_COMPLETION_RING);
+			       (off_t)XDP_UMEM_PGOFF_COMPLETION_RING);
 	if (err)
 		sl_queue_unmap(q);
 	return err;
@@ -78,8 +77,8 @@ static void lease_unmap(struct sl_xsk_lease *l)
 
 int sl_packet_ring_map(struct sl_xsk_lease *l)
 {
-	return map_ring(&l->packet_ring, l->packet_fd,
-			   (size_t)l->packet_places * SL_PACKET_PLACE, 0);
+	return map_ring(&l->packet_ring, l->packet_fd, (size_t)l->packet_places * SL_PACKET_PLACE,
+			0);
 }
 
 void sl_packet_ring_close(struct sl_xsk_lease *l)
@@ -143,7 +142,7 @@ void sl_rings_try(const struct sl_queue *q)
 	if (lent != UNKNOWN)
 		return;
 	if (sl_broker_opts()->lend_once || map_ring(&map, q->anchor_fd, q->fill_bytes,
-						       (off_t)XDP_UMEM_PGOFF_FILL_RING) == -EBUSY) {
+						    (off_t)XDP_UMEM_PGOFF_FILL_RING) == -EBUSY) {
 		sl_rings_are_lent_once();
 		return;
 	}

@@ -62,8 +62,8 @@ static inline ssize_t sl_iov_bytes(const struct iovec *iov, size_t n)
 	return sl_unlikely(lens >> 32) ? (ssize_t)SL_CALL_MOST + 1 : (ssize_t)bytes;
 }
 
-/* Lists the next `bytes` bytes of a call that has moved `skip` bytes, in at most SL_IOV_REST pieces.
- * Returns how many pieces. */
+/* Lists the next `bytes` bytes of a call that has moved `skip` bytes, in at most SL_IOV_REST
+ * pieces. Returns how many pieces. */
 #define SL_IOV_REST 16
 size_t sl_iov_rest(const struct iovec *iov, size_t n, size_t skip, size_t bytes, struct iovec *to);
 /* The pieces of a call that is too long, without what is behind SL_CALL_MOST bytes: *n of them, the

@@ -259,7 +259,8 @@ static SL_APART void drain(struct sl_sock *sk)
 	sl_lane_unlock(lane);
 }
 
-/* Sockets that are just claimed, have a callback, or drain the rings. -EREMOTE: go on as for any other. */
+/* Sockets that are just claimed, have a callback, or drain the rings. -EREMOTE: go on as for any
+ * other. */
 static SL_APART ssize_t try_odd(struct sl_sock *sk, int fd, const struct sl_rx_req *r, bool *os)
 {
 	struct sl_udp_sock *us = sl_udp_sk(sk);
