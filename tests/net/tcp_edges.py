@@ -353,12 +353,8 @@ def set_in_state(s):
 
 ACTS = [ctl_queues, recv_kinds, recvmsg_kinds, send_kinds, names, shut_kinds, shut_wr_first, connect_kinds, connect_good, listen_kinds,
         bind_kinds, accept_kinds, quickack, errors, dissolve, poll_bits, epoll_bits, select_sets, state_opts, set_in_state]
-# A port that connect() had chosen is free again when the connection has ended, and the kernel's socket can
-# be bound anew; ours keeps it (and IPV6_V6ONLY). What a dissolved connection has left in its queues is not compared.
-ONCE_BOUND = [st_closed, st_closed_last_ack, st_reset, st_reset_data, st_reset_read, st_reset_fin, st_refused,
-              st_refused_read, st_dissolved]
-LEFT_OUT = [(make, bind_kinds) for make in ONCE_BOUND] + \
-    [(make, ctl_queues) for make in (st_dissolved, st_dissolved_bound)] + \
+# What a dissolved connection has left in its queues is not compared.
+LEFT_OUT = [(make, ctl_queues) for make in (st_dissolved, st_dissolved_bound)] + \
     [(st_unsent, act) for act in ACTS if act not in (ctl_queues, send_kinds, shut_kinds, errors, dissolve, poll_bits)]
 for make in STATES:
     for act in ACTS:

@@ -19,6 +19,7 @@
 #include "sock/listen/listen.h"
 #include "sock/move/move.h"
 #include "sock/stream/stream.h"
+#include "sock/stream/swap.h"
 #include "sock/stream/tconn.h"
 
 #define AGAIN_MS         100
@@ -69,6 +70,11 @@ static int bind_any(int fd, const struct sockaddr *addr, socklen_t len)
 
 	if (sl_sock_is_tcp(sk) && sl_tcp_sock_is_named(sk) && !sl_guard_touch(addr, len))
 		return bind_named(sk, addr, len);
+	if (sk && sl_unlikely(sk->named)) {
+		sl_lock(&sk->slow);
+		sl_swap_unname(sk);
+		sl_unlock(&sk->slow);
+	}
 	err = sk ? bind_to(fd, addr, len) : sl_sys_bind(fd, addr, len);
 
 	if (err == 0 && sk) {
@@ -221,6 +227,14 @@ int sl_accept_left(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 	return sk ? sl_tcp_sock_accept_left(sk, fd, addr, len, flags) : -EAGAIN;
 }
 
+/* do_accept() takes the connection before it writes the name: where that fails, the connection is
+ * lost. */
+static bool can_have_name(struct sockaddr *addr, socklen_t *len)
+{
+	return len && !sl_guard_touch_out(len, sizeof(*len)) &&
+	       !sl_guard_touch_out(addr, sizeof(addr->sa_family));
+}
+
 static int accept_from(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
 	struct sl_sock *sk;
@@ -231,12 +245,15 @@ static int accept_from(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 	sl_tcp_sock_accepts(fd);
 	sk = sl_tcp_sock(fd);
 	if (sk) {
-		if (addr && (!len || sl_guard_touch_out(len, sizeof(*len)) ||
-			     sl_guard_touch_out(addr, sizeof(addr->sa_family))))
-			return -EFAULT;
+		bool lost = addr && !can_have_name(addr, len);
+
 		if (sl_unlikely(sk->heir) && sl_load(&sk->lsn))
 			sl_tlisten_return(sk);
-		r = sl_tcp_sock_accept(sk, fd, addr, len, flags);
+		r = sl_tcp_sock_accept(sk, fd, lost ? NULL : addr, lost ? NULL : len, flags);
+		if (sl_unlikely(lost && r >= 0)) {
+			sl_close(r);
+			return -EFAULT;
+		}
 		if (r >= 0 && !sl_fd_sock(r)) /* the kernel's, so far */
 			sl_inherit_accepted(sk, r, flags);
 		return r;

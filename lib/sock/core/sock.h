@@ -39,7 +39,8 @@ enum sl_sock_phase {
 	SL_UNCONNECTED,
 	SL_CONNECTING,
 	SL_CONNECTED,
-	SL_STAYING, /* a closed listener that still finishes handshakes (listen/stay.c) */
+	SL_DISCONNECTING, /* shut down after connect(2) had failed and no call had said so */
+	SL_STAYING,       /* a closed listener that still finishes handshakes (listen/stay.c) */
 };
 
 /* The part that all sockets have, and all of a TCP socket; udp_sock.h has the rest of a UDP socket.

@@ -37,10 +37,11 @@ static void linger(struct sl_sock *sk, struct sl_tconn *c)
 	}
 }
 
-/* The port stays with the connection while it goes on: a dup of the shadow keeps it. */
-static void keep_port(struct sl_tconn *c, int fd)
+/* The port stays with the connection while it goes on: a dup of the shadow keeps it. (A shadow that
+ * was bound after the connection had ended has another.) */
+static void keep_port(struct sl_tconn *c, const struct sl_sock *sk, int fd)
 {
-	if (c->claimed && c->guard < 0)
+	if (c->claimed && c->guard < 0 && sk->local_port == c->tcp.node.key.lport)
 		c->guard = sl_fd_guard(sl_fd_dup(fd));
 }
 
@@ -50,7 +51,7 @@ static void close_conn(struct sl_sock *sk, int fd)
 	struct sl_lane *lane;
 	bool over, clean;
 
-	keep_port(c, fd);
+	keep_port(c, sk, fd);
 	if (!sl_sock_lock(sk, &lane))
 		return;
 	/* Takes in segments that arrived before the close, above all the peer's FIN: after that

@@ -26,6 +26,7 @@
 #include "sock/core/life.h"
 #include "sock/move/heirs.h"
 #include "sock/move/restore.h"
+#include "sock/stream/swap.h"
 #include "sock/stream/tconn.h"
 
 #define FIRST_NS 10000000ull
@@ -99,8 +100,8 @@ int sl_heirs_put(struct sl_sock *sk, int file)
 	int err;
 
 	keep_old(sk);
-	sl_restore_options(sk->fd, file, sk->family);
-	err = sl_restore_swap(sk, file);
+	sl_swap_options(sk->fd, file, sk->family);
+	err = sl_swap_file(sk, file);
 	sl_sys_close(file);
 	return err ? -ECONNABORTED : 0;
 }
@@ -227,7 +228,7 @@ void sl_heirs_send(struct sl_sock *sk, int to)
 static void put_on(int file, int number, uint32_t inode)
 {
 	if (sl_inode_of(number) == inode)
-		(void)sl_restore_on(file, number);
+		(void)sl_swap_on(file, number);
 }
 
 /* The end -----------------------------------------------------------------------------------------

@@ -17,10 +17,10 @@
 #include "ctl/front/broker.h"
 #include "ctl/lease/image.h"
 #include "sock/core/life.h"
-#include "sock/move/heirs.h"
-#include "sock/repair/repair.h"
-#include "sock/move/restore.h"
 #include "sock/core/sock.h"
+#include "sock/move/heirs.h"
+#include "sock/move/restore.h"
+#include "sock/repair/repair.h"
 
 #define CHUNK 32768u
 
@@ -152,130 +152,4 @@ int sl_restore_syn(int shadow, const struct sl_tcp_key *key, uint32_t scope,
 	err = sl_broker_restore(&q, shadow, fd);
 	sl_sys_close(fd);
 	return err ? err : sl_broker_restored(true);
-}
-
-/* Options ---------------------------------------------------------------------------------------
- */
-
-struct option {
-	int level, name;
-};
-
-/* Options that need no privileges and that a connection can still set. (The daemon has copied those
- * that need privileges.) */
-static const struct option options[] = {
-	{SOL_SOCKET, SO_REUSEADDR},
-	{SOL_SOCKET, SO_REUSEPORT},
-	{SOL_SOCKET, SO_KEEPALIVE},
-	{SOL_SOCKET, SO_OOBINLINE},
-	{SOL_SOCKET, SO_RCVLOWAT},
-	{SOL_SOCKET, SO_ZEROCOPY},
-	{SOL_SOCKET, SO_TIMESTAMP},
-	{SOL_SOCKET, SO_TIMESTAMPNS},
-	{SOL_SOCKET, SO_MAX_PACING_RATE},
-	{SOL_SOCKET, SO_LINGER},
-	{SOL_SOCKET, SO_RCVTIMEO},
-	{SOL_SOCKET, SO_SNDTIMEO},
-	{SOL_SOCKET, SO_TIMESTAMPING},
-	{SOL_SOCKET, SO_PREFER_BUSY_POLL},
-	{IPPROTO_TCP, TCP_NODELAY},
-	{IPPROTO_TCP, TCP_KEEPIDLE},
-	{IPPROTO_TCP, TCP_KEEPINTVL},
-	{IPPROTO_TCP, TCP_KEEPCNT},
-	{IPPROTO_TCP, TCP_SYNCNT},
-	{IPPROTO_TCP, TCP_LINGER2},
-	{IPPROTO_TCP, TCP_WINDOW_CLAMP},
-	{IPPROTO_TCP, TCP_USER_TIMEOUT},
-	{IPPROTO_TCP, TCP_NOTSENT_LOWAT},
-	{IPPROTO_TCP, TCP_INQ},
-	{IPPROTO_TCP, TCP_TX_DELAY},
-	{IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS},
-	{IPPROTO_TCP, TCP_CORK},
-	{IPPROTO_IP, IP_TOS},
-	{SOL_SOCKET, SO_PRIORITY}, /* IP_TOS sets it, too */
-	{IPPROTO_IP, IP_TTL},
-	{IPPROTO_IP, IP_MTU_DISCOVER},
-	{IPPROTO_IP, IP_RECVERR},
-	{IPPROTO_IP, IP_RECVTOS},
-	{IPPROTO_IP, IP_RECVTTL},
-	{IPPROTO_IP, IP_PKTINFO},
-	{IPPROTO_IP, IP_MINTTL},
-	{IPPROTO_IP, IP_FREEBIND},
-	{IPPROTO_IP, IP_OPTIONS},
-	{IPPROTO_IPV6, IPV6_UNICAST_HOPS},
-	{IPPROTO_IPV6, IPV6_TCLASS},
-	{IPPROTO_IPV6, IPV6_MTU_DISCOVER},
-	{IPPROTO_IPV6, IPV6_RECVERR},
-	{IPPROTO_IPV6, IPV6_RECVPKTINFO},
-	{IPPROTO_IPV6, IPV6_RECVHOPLIMIT},
-	{IPPROTO_IPV6, IPV6_RECVTCLASS},
-	{IPPROTO_IPV6, IPV6_DONTFRAG},
-	{IPPROTO_IPV6, IPV6_MINHOPCOUNT},
-	{IPPROTO_IPV6, IPV6_AUTOFLOWLABEL},
-};
-
-static long read_option(int fd, const struct option *o, void *value, socklen_t len)
-{
-	long err = sl_sys_getsockopt(fd, o->level, o->name, value, &len);
-
-	return err ? err : (long)len;
-}
-
-/* Only what differs: some values that can be read cannot be set. */
-void sl_restore_options(int from, int to, int family)
-{
-	uint8_t have[64], want[64];
-
-	for (unsigned i = 0; i < sl_array_len(options); i++) {
-		const struct option *o = &options[i];
-		long n;
-
-		if (o->level == IPPROTO_IPV6 && family != AF_INET6)
-			continue;
-		n = read_option(from, o, want, sizeof(want));
-		if (n <= 0 || (read_option(to, o, have, sizeof(have)) == n &&
-			       memcmp(have, want, (size_t)n) == 0))
-			continue;
-		(void)sl_sys_setsockopt(to, o->level, o->name, want, (socklen_t)n);
-	}
-}
-
-/* The socket's numbers --------------------------------------------------------------------------
- */
-
-static void copy_flags(int from, int to)
-{
-	struct f_owner_ex owner;
-	int flags = sl_sys_fcntl(from, F_GETFL, 0), sig = sl_sys_fcntl(from, F_GETSIG, 0);
-
-	if (!sl_sys(SYS_fcntl, from, F_GETOWN_EX, &owner) && owner.pid)
-		(void)sl_sys(SYS_fcntl, to, F_SETOWN_EX, &owner);
-	if (sig > 0)
-		(void)sl_sys_fcntl(to, F_SETSIG, sig);
-	if (flags >= 0)
-		(void)sl_sys_fcntl(to, F_SETFL, flags);
-}
-
-int sl_restore_on(int file, int number)
-{
-	int flags = sl_sys_fcntl(number, F_GETFD, 0);
-
-	if (flags < 0)
-		return flags;
-	return sl_sysi(SYS_dup3, file, number, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
-}
-
-int sl_restore_swap(struct sl_sock *sk, int file)
-{
-	uint32_t end = sk->nfds > 1 ? sl_load(&sl_fdtab_end) : 0;
-	int err;
-
-	copy_flags(sk->fd, file);
-	err = sl_restore_on(file, sk->fd);
-	for (uint32_t fd = 0; fd < end && err >= 0; fd++)
-		if ((int)fd != sk->fd && sl_fd_sock((int)fd) == sk)
-			err = sl_restore_on(file, (int)fd);
-	sl_store(&sk->inode, sl_inode_of(file));
-	sk->stats->inode = sk->inode;
-	return sl_min(err, 0);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hand-back by the daemon, which makes the kernel's socket; and the files behind a socket's
- * numbers. All may sleep: call with no lane held. */
+/* Hand-back by the daemon, which makes the kernel's socket. All may sleep: call with no lane held. */
 #ifndef SL_RESTORE_H
 #define SL_RESTORE_H
 
@@ -16,12 +15,5 @@ int sl_restore_closed(int shadow, const struct sl_tcp_repair *r, const struct sl
 		      bool reset);
 int sl_restore_syn(int shadow, const struct sl_tcp_key *key, uint32_t scope,
 		   const struct sl_tcp_repair_syn *syn, const void *data);
-
-/* Gives the socket `to` the options of `from`, both of that family. */
-void sl_restore_options(int from, int to, int family);
-/* Puts the file on each number of sk, which keeps its flags; the caller still owns `file`. slow
- * held. 0 or -errno. sl_restore_on() does it for one number. */
-int sl_restore_on(int file, int number);
-int sl_restore_swap(struct sl_sock *sk, int file);
 
 #endif

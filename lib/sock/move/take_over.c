@@ -32,6 +32,7 @@
 #include "sock/repair/repair.h"
 #include "sock/move/restore.h"
 #include "sock/stream/stream.h"
+#include "sock/stream/swap.h"
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
 #include "stack/leg.h"
@@ -335,7 +336,7 @@ static int new_shadow(const struct sl_sock *sk)
 	int fd = sl_sys_socket(sk->family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
 
 	if (fd >= 0)
-		sl_restore_options(sk->fd, fd, sk->family);
+		sl_swap_options(sk->fd, fd, sk->family);
 	return fd;
 }
 
@@ -351,7 +352,7 @@ static int give(struct take *x, int *file)
 
 	*file = sl_fd_dup(sk->fd);
 	shadow = *file < 0 ? *file : new_shadow(sk);
-	err = shadow < 0 ? shadow : sl_restore_swap(sk, shadow);
+	err = shadow < 0 ? shadow : sl_swap_file(sk, shadow);
 	if (shadow >= 0)
 		sl_sys_close(shadow);
 	if (!err) {
@@ -362,7 +363,7 @@ static int give(struct take *x, int *file)
 			return -ECONNABORTED;
 	}
 	if (*file >= 0) {
-		(void)sl_restore_swap(sk, *file);
+		(void)sl_swap_file(sk, *file);
 		sl_sys_close(*file);
 	}
 	(void)sl_broker_drop_packets(sk->fd, false);

@@ -23,6 +23,7 @@
 #include "sock/core/extra.h"
 #include "sock/core/life.h"
 #include "sock/stream/stream.h"
+#include "sock/stream/swap.h"
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
 #include "stack/leg.h"
@@ -440,6 +441,8 @@ static int connect_new(struct sl_sock *sk, const struct sockaddr *addr, socklen_
 	    (sk->family == AF_INET && addr->sa_family != AF_INET) ||
 	    (sk->family == AF_INET6 && addr->sa_family != AF_INET6))
 		return -EREMOTE;
+	if (sl_unlikely(sk->named))
+		sl_swap_unname(sk);
 	sl_tcp_opt_read_v6only(sk);
 	*reason = find_way(sk, &dst, port, scope, &g);
 	if (*reason != SL_REASON_NONE)
@@ -533,8 +536,10 @@ int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr,
 		err = -EREMOTE;
 	else if (!sk->conn)
 		err = connect_new(sk, addr, len, &reason);
+	else if (sk->phase == SL_CONNECTED)
+		err = -EISCONN;
 	else
-		err = sk->phase == SL_CONNECTED ? -EISCONN : -EALREADY;
+		err = sk->phase == SL_DISCONNECTING ? -EINVAL : -EALREADY;
 	sl_unlock(&sk->slow);
 	if (is_deferred(sk))
 		return err == 0 ? 0 : -EISCONN;
@@ -565,6 +570,8 @@ int sl_tcp_sock_name(struct sl_sock *sk, bool peer, struct sockaddr *addr, sockl
 
 		key = sk->conn->tcp.node.key;
 		err = peer && (state == SL_TCP_CLOSED || state == SL_TCP_SYN_SENT) ? -ENOTCONN : 0;
+		if (!peer && sk->local_port != key.lport)
+			err = -EREMOTE; /* bound anew after its connection */
 	}
 	sl_lane_unlock(lane);
 	if (err == 0 && (!addr || sl_guard_touch_out(len, sizeof(*len))))
@@ -590,6 +597,8 @@ static int shutdown_conn(struct sl_sock *sk, struct sl_lane *lane, int how)
 		sl_sock_notify(sk, EPOLLOUT | EPOLLHUP | EPOLLERR);
 		return 0;
 	}
+	if (sk->phase == SL_CONNECTING) /* inet_shutdown() */
+		sk->phase = t->state == SL_TCP_CLOSED ? SL_DISCONNECTING : SL_CONNECTED;
 	sl_lane_tcp_begin(lane);
 	err = sl_tcp_shutdown(t, how != SHUT_WR, how != SHUT_RD);
 	sl_lane_tcp_done(lane);
