@@ -5,11 +5,17 @@
 #include <linux/aio_abi.h>
 #include <sys/syscall.h>
 
+/* (A number of ours that has no socket, an epoll set's, is read and written like a file.) */
 ssize_t read(int fd, void *buf, size_t len)
 {
+	ssize_t n;
+
 	if (!ours_point(fd) || (ssize_t)len < 0) /* which the kernel refuses */
 		return REAL(read)(fd, buf, len);
-	return len ? done(lib.recv(fd, buf, len, 0)) : 0; /* as net/socket.c: sock_read_iter */
+	if (!len)
+		return 0; /* as net/socket.c: sock_read_iter */
+	n = lib.recv(fd, buf, len, 0);
+	return sl_unlikely(n == -ENOTSOCK) ? REAL(read)(fd, buf, len) : done(n);
 }
 
 ssize_t __read_chk(int fd, void *buf, size_t len, size_t room)
@@ -134,9 +140,12 @@ SL_SYS(pwritev2)
 
 ssize_t write(int fd, const void *buf, size_t len)
 {
+	ssize_t n;
+
 	if (!ours_point(fd) || (ssize_t)len < 0)
 		return REAL(write)(fd, buf, len);
-	return done(lib.send(fd, buf, len, 0));
+	n = lib.send(fd, buf, len, 0);
+	return sl_unlikely(n == -ENOTSOCK) ? REAL(write)(fd, buf, len) : done(n);
 }
 
 ssize_t writev(int fd, const struct iovec *iov, int n)

@@ -173,7 +173,7 @@ static int control_device(int fd, unsigned long request, void *arg)
 	if (request == FIONBIO) {
 		sk->nonblock = sl_given_int(arg, sizeof(int)) != 0;
 		sk->stats->blocking = !sk->nonblock;
-	} else if (request == FIOASYNC) {
+	} else if (request == FIOASYNC && sl_given_int(arg, sizeof(int))) {
 		sl_sock_kernel(sk, SL_REASON_OPTION);
 	}
 	return ret;

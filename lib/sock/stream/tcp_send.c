@@ -225,6 +225,17 @@ static ssize_t open_and_go_on(struct tx *x, int fd)
 	return err < 0 ? err : attempt(x);
 }
 
+/* tcp_sendmsg_locked() looks at the connection's state before the control data. */
+static SL_COLD ssize_t wrong_control(struct tx *x, int err)
+{
+	ssize_t r;
+
+	x->niov = 0;
+	x->len = 0;
+	r = attempt(x);
+	return r == 0 || r == -EREMOTE ? err : r == -EDEADLK ? -EAGAIN : failed(x, r);
+}
+
 /* The first try; with MSG_FASTOPEN and a name it connects. */
 static ssize_t begin(struct tx *x, int fd, const struct msghdr *msg)
 {
@@ -257,7 +268,7 @@ ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct sl_tx_req *q)
 		int asks = sl_errq_asks(sk, msg);
 
 		if (asks < 0)
-			return asks;
+			return wrong_control(&x, asks);
 		x.stamps = (uint32_t)asks;
 	}
 	x.plain = q->niov == 1 && !x.stamps && !(flags & (MSG_MORE | MSG_OOB | MSG_EOR));
