@@ -126,7 +126,7 @@ $(BUILD)/libsluice-preload.so: $(PRELOAD_OBJ) preload/preload.map | $(BUILD)/lib
 		-Wl,-soname,libsluice-preload.so -Wl,-Bsymbolic-functions -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN' -lpthread -ldl
 $(BUILD)/sluice: $(TOOL_OBJ) $(DEATH_OBJ) $(BUILD)/libsluice.a
 	$(call say,LD )
-	$(Q)$(CC) -o $@ $(TOOL_OBJ) $(DEATH_OBJ) $(BUILD)/libsluice.a $(ALL_LDFLAGS) $(LIBS) -lpcap
+	$(Q)$(CC) -o $@ $(TOOL_OBJ) $(DEATH_OBJ) $(BUILD)/libsluice.a $(ALL_LDFLAGS) $(LIBS)
 $(BUILD)/sluiced: $(DAEMON_OBJ) $(BUILD)/libsluice.a
 	$(call say,LD )
 	$(Q)$(CC) -o $@ $(DAEMON_OBJ) $(BUILD)/libsluice.a $(ALL_LDFLAGS) $(LIBS) $(DAEMON_LIBS)

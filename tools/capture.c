@@ -15,11 +15,10 @@
 #include "tools.h"
 #include "wire/finish.h"
 
-#define SOURCES  256
-#define FLOWS    16
-#define IDLE_NS  2000000 /* pause when all rings are empty */
-#define SCAN_NS  500000000ull
-#define SNAP_MAX 262144
+#define SOURCES 256
+#define FLOWS   16
+#define IDLE_NS 2000000 /* pause when all rings are empty */
+#define SCAN_NS 500000000ull
 /* Bounds for a large segment. Its headers are Ethernet, IPv4 and TCP without options at least, and
  * all of them with options and two tags at most; GSO_MIN is the kernel's least payload of a part
  * (TCP_MIN_GSO_SIZE). A hostile program cannot make much of little. */
@@ -93,13 +92,11 @@ static const char *device_name(struct sl_capture_source *s, uint32_t ifindex)
 
 static bool passes(const struct capture *c, const uint8_t *pkt, uint32_t wire, uint32_t cap)
 {
-	struct pcap_pkthdr h = {.caplen = cap, .len = wire};
-
 	bool fits = !c->nflows;
 
 	for (unsigned i = 0; i < c->nflows && !fits; i++)
 		fits = sl_capture_fits(&c->flows[i], pkt, cap);
-	return fits && (!c->filters || pcap_offline_filter(&c->code, &h, pkt));
+	return fits && (!c->filters || sl_capture_passes(&c->code, pkt, wire, cap));
 }
 
 /* Writes one packet of the wire. */
@@ -375,9 +372,9 @@ static int one_option(int o, struct capture *c)
 	case 'c':
 		return number_option(optarg, 1, INT32_MAX, &c->count);
 	case 's':
-		status = number_option(optarg, 0, SNAP_MAX, &c->snap);
+		status = number_option(optarg, 0, SL_CAPTURE_SNAP, &c->snap);
 		if (!c->snap)
-			c->snap = SNAP_MAX;
+			c->snap = SL_CAPTURE_SNAP;
 		return status;
 	case 'B':
 		status = number_option(optarg, 1, 256, &c->mib);
@@ -397,7 +394,7 @@ static int one_option(int o, struct capture *c)
 static int make_filter(struct capture *c, int argc, char **argv)
 {
 	char *text = c->filter;
-	pcap_t *p;
+	int status;
 
 	for (; optind < argc; optind++)
 		snprintf(text + strlen(text), sizeof(c->filter) - strlen(text), "%s%s",
@@ -406,15 +403,9 @@ static int make_filter(struct capture *c, int argc, char **argv)
 		return -1;
 	if (strlen(text) + 1 >= sizeof(c->filter))
 		return wrong_usage("a shorter filter", text);
-	p = pcap_open_dead_with_tstamp_precision(DLT_EN10MB, SNAP_MAX, PCAP_TSTAMP_PRECISION_NANO);
-	if (!p || pcap_compile(p, &c->code, text, 1, PCAP_NETMASK_UNKNOWN)) {
-		fprintf(stderr, "sluice capture: %s: %s\n", text,
-			p ? pcap_geterr(p) : "out of memory");
-		if (p)
-			pcap_close(p);
-		return 2;
-	}
-	pcap_close(p);
+	status = sl_capture_compile(text, &c->code);
+	if (status)
+		return status;
 	c->filters = true;
 	return -1;
 }
@@ -449,7 +440,7 @@ int sl_tool_capture(int argc, char **argv)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	static struct capture c = {.to = "-", .snap = SNAP_MAX, .mib = 8, .good = true};
+	static struct capture c = {.to = "-", .snap = SL_CAPTURE_SNAP, .mib = 8, .good = true};
 	int o, status = -1;
 
 	if (sl_capture_extcap(&argc, &argv, &status))
@@ -470,6 +461,6 @@ int sl_tool_capture(int argc, char **argv)
 	c.ask.version = SL_TAP_VERSION;
 	c.ask.bytes = (uint32_t)c.mib << 20;
 	/* A filter or a flow looks at the whole packet, and checksums are completed over it. */
-	c.ask.snap = c.filters || c.nflows ? SNAP_MAX : (uint32_t)c.snap;
+	c.ask.snap = c.filters || c.nflows ? SL_CAPTURE_SNAP : (uint32_t)c.snap;
 	return run(&c);
 }

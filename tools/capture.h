@@ -66,6 +66,14 @@ bool sl_capture_fits(const struct sl_capture_flow *f, const uint8_t *p, uint32_t
  * (SL_TAP_CSUM), else if it has the pseudo-header's sum alone. */
 void sl_capture_fix(uint8_t *pkt, uint32_t len, bool told);
 
+/* Filters, as of tcpdump (capture_pcap.c). sl_capture_compile() says on stderr what is wrong: 0, or
+ * the status of the program. sl_capture_passes(): code is of a filter that was compiled. */
+struct bpf_program;
+int sl_capture_compile(const char *text, struct bpf_program *code);
+bool sl_capture_passes(const struct bpf_program *code, const uint8_t *pkt, uint32_t wire,
+		       uint32_t cap);
+#define SL_CAPTURE_SNAP 262144 /* bytes of a packet, at most */
+
 /* The pcapng file (capture_pcapng.c). Functions return false when it cannot be written. */
 struct sl_pcapng {
 	FILE *to;

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # A small program with one offloaded socket has at most 12 MB more in memory than by the kernel, and makes its first
 # socket with 1,300 system calls at most, and one network namespace; beside a process that has the device, with a few
-# looks at that process. (None of it depends on the load, as times would.)
+# looks at that process. A process of the tool, which each owner of a device starts, loads few libraries. (None of it
+# depends on the load, as times would.)
 . "$(dirname "$0")/lib.sh"
 case $BUILD in *san*) echo "skipped: a sanitizer has memory of its own"; exit 77 ;; esac
 [ -z "${VERBS:-}${RX:-}" ] || skip "the bounds are those of packet sockets"
@@ -19,6 +20,8 @@ for kind in udp tcp; do
 	sb strace -f -e trace=unshare -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null
 	same "$kind: network namespaces that it makes" 1 "$(grep -c 'unshare(CLONE_NEWNET) *= 0' "$TMP/trace")"
 done
+n=$(ldd "$BUILD/sluice" | grep -c '=>')
+ok "the tool loads $n libraries" test "$n" -ge 1 -a "$n" -le 7
 bg sb "$BIN/echo" "$B4" 7001
 wait_udp b 7001
 ok "the device is another's" wait_until 10 test -e "/sys/fs/bpf/sluice/$DEV_B/flows"

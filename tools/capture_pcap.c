@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Filters of `sluice capture`, by libpcap.
+ *
+ * It is loaded for a filter alone: with the libraries that it needs (of D-Bus, systemd, three ways
+ * to compress) it doubled the time that any `sluice` takes to start, and each program that has a
+ * device starts one (lib/ctl/broker/reaper.c). */
+#include <dlfcn.h>
+#include <pcap/pcap.h>
+#include <stdio.h>
+
+#include "base/base.h"
+#include "capture.h"
+
+#define SONAME "libpcap.so.0.8"
+
+static struct {
+	__typeof__(pcap_open_dead_with_tstamp_precision) *open;
+	__typeof__(pcap_compile) *compile;
+	__typeof__(pcap_offline_filter) *passes;
+	__typeof__(pcap_geterr) *error;
+	__typeof__(pcap_close) *close;
+} lib;
+
+static bool load(void)
+{
+	const struct {
+		const char *name;
+		void *at;
+	} calls[] = {
+		{"pcap_open_dead_with_tstamp_precision", &lib.open},
+		{"pcap_compile", &lib.compile},
+		{"pcap_offline_filter", &lib.passes},
+		{"pcap_geterr", &lib.error},
+		{"pcap_close", &lib.close},
+	};
+	void *so = dlopen(SONAME, RTLD_NOW | RTLD_LOCAL);
+
+	for (unsigned i = 0; so && i < sl_array_len(calls); i++) {
+		void *f = dlsym(so, calls[i].name);
+
+		if (!f)
+			return false;
+		__builtin_memcpy(calls[i].at, &f, sizeof(f));
+	}
+	return so;
+}
+
+int sl_capture_compile(const char *text, struct bpf_program *code)
+{
+	pcap_t *p;
+	int err;
+
+	if (!load()) {
+		fprintf(stderr, "sluice capture: a filter needs %s: %s\n", SONAME, dlerror());
+		return 1;
+	}
+	p = lib.open(DLT_EN10MB, SL_CAPTURE_SNAP, PCAP_TSTAMP_PRECISION_NANO);
+	err = !p || lib.compile(p, code, text, 1, PCAP_NETMASK_UNKNOWN) ? 2 : 0;
+	if (err)
+		fprintf(stderr, "sluice capture: %s: %s\n", text,
+			p ? lib.error(p) : "out of memory");
+	if (p)
+		lib.close(p);
+	return err;
+}
+
+bool sl_capture_passes(const struct bpf_program *code, const uint8_t *pkt, uint32_t wire,
+		       uint32_t cap)
+{
+	const struct pcap_pkthdr h = {.caplen = cap, .len = wire};
+
+	return lib.passes(code, &h, pkt);
+}
