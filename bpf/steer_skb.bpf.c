@@ -79,6 +79,7 @@ int steer_skb(struct __sk_buff *skb)
 {
 	struct sl_view p;
 
+	make_room();
 	pull_headers(skb);
 	p = sl_view(skb);
 	return steer_packet(skb, &p);
