@@ -85,9 +85,11 @@ static void hold_file(int fd)
 	(void)sl_sys(SYS_fcntl, fd, F_OFD_SETLK, &all);
 }
 
-/* Gives the file its size with blocks behind all of it, and the counters so far. */
+/* Gives the file its size with blocks behind all of it, and the counters so far. (To read memory
+ * that was never written takes a page fault for each page.) */
 static int fill_file(int fd, uint32_t size)
 {
+	uint32_t used = sl_load(&nsocks) ? size : sizeof(struct sl_stats);
 	long n, err;
 
 	if (!sl_file_fits(size))
@@ -95,8 +97,10 @@ static int fill_file(int fd, uint32_t size)
 	err = sl_sys(SYS_fallocate, fd, 0, 0L, (long)size);
 	if (err && err != -EOPNOTSUPP)
 		return (int)err;
-	for (uint32_t done = 0; done < size; done += (uint32_t)n) {
-		n = sl_sys(SYS_pwrite64, fd, region.bytes + done, (long)(size - done), (long)done);
+	if (err)
+		used = size;
+	for (uint32_t done = 0; done < used; done += (uint32_t)n) {
+		n = sl_sys(SYS_pwrite64, fd, region.bytes + done, (long)(used - done), (long)done);
 		if (n <= 0)
 			return n ? (int)n : -EIO;
 	}
