@@ -4,6 +4,7 @@
 #define SL_GROUP_BPF_H
 
 #include "find.bpf.h"
+#include "picked.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -11,13 +12,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct sl_group);
 } groups SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, SL_MAX_PICKED);
-	__type(key, struct sl_flow_key);
-	__type(value, struct sl_claim);
-} picked SEC(".maps");
 
 /* Random; set before the program is loaded. */
 #define SL_HASH_KEYS 10
@@ -175,10 +169,12 @@ static __always_inline int kernel_has(struct sl_ctx *ctx, const struct sl_flow_k
 static __always_inline __u32 pick_tcp(struct sl_ctx *ctx, const struct sl_flow_key *key,
 				      __u64 packed, int syn, __u32 group)
 {
-	struct sl_claim *had = bpf_map_lookup_elem(&picked, key), *now;
+	struct sl_claim *had, *now;
+	void *flows = picked_flows();
 	struct sl_group *g;
 	__u32 n = 0;
 
+	had = flows ? bpf_map_lookup_elem(flows, key) : 0;
 	if (had)
 		n = find_member(group, had->slot, had->gen, had->pid);
 	if (n && !(syn && n & SL_TARGET_AWAY))
@@ -190,8 +186,11 @@ static __always_inline __u32 pick_tcp(struct sl_ctx *ctx, const struct sl_flow_k
 		return 0;
 	n = choose_for(ctx, packed, group, g, flow_hash(key));
 	now = target_at(g, n);
-	if (now && syn)
-		bpf_map_update_elem(&picked, key, now, BPF_ANY);
+	if (!now || !syn)
+		return n;
+	flows = picked_flows(); /* (kept, it would need stack) */
+	if (flows)
+		bpf_map_update_elem(flows, key, now, BPF_ANY);
 	return n;
 }
 

@@ -11,11 +11,12 @@
 #include "rules_abi.h"
 #include "vxlan.h"
 
-#define SL_STEER_ABI 11
+#define SL_STEER_ABI 12
 
 #define SL_MAX_FLOWS      262144 /* most entries of `flows` and `endpoints` (SLUICE_MAX_FLOWS) */
 #define SL_MAX_LOCALS     4096
 #define SL_MAX_GROUPS     1024
+#define SL_PICKED_FLOWS   "picked_flows"
 #define SL_GROUP_TARGETS  64
 #define SL_GROUP_NARROWED 16
 #define SL_MAX_PICKED     65536  /* entries of `picked` at the most flows */
@@ -87,11 +88,13 @@ struct sl_group {
 	struct sl_claim target[SL_GROUP_TARGETS];
 };
 
-/* `picked`: TCP flows of groups and the target that got the SYN, so that targets may come to the
- * group and leave it. Keys are struct sl_flow_key, values struct sl_claim. The steering program
- * writes entries and nobody deletes them: the map drops the least recently used one, and first
- * those that no second segment has looked up, such as forged SYNs (test_steer.c). A flow without an
- * entry is found by its hash, unless the group has changed since its SYN. */
+/* `picked`: has one entry, the table of TCP flows of groups and the target that got the SYN, so
+ * that targets may come to the group and leave it. The broker makes the table with the first TCP
+ * group, since the kernel takes longer for it than for all other maps: it touches each place. It is
+ * pinned as SL_PICKED_FLOWS. Keys are struct sl_flow_key, values struct sl_claim. The steering
+ * program writes entries and nobody deletes them: the map drops the least recently used one, and
+ * first those that no second segment has looked up, such as forged SYNs (test_steer.c). A flow
+ * without an entry is found by its hash, unless the group has changed since its SYN. */
 
 /* `ports`: the map looked at first, mmapable; index is port, plus 65536 for TCP. Its bits say which
  * look-ups can succeed at all, so that foreign traffic costs one array look-up. The rest of the

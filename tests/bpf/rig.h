@@ -253,6 +253,18 @@ static inline int clear(void **state)
 
 /* Loading -------------------------------------------------------------------------------------- */
 
+/* The table of `picked`, which the broker makes. */
+static inline int make_picked(void)
+{
+	int fd = bpf_map_create(BPF_MAP_TYPE_LRU_HASH, SL_PICKED_FLOWS, sizeof(struct sl_flow_key),
+				sizeof(struct sl_claim), SL_MAX_PICKED, NULL);
+	uint32_t zero = 0;
+	int err = fd < 0 ? -1 : bpf_map_update_elem(bpf_map__fd(skel->maps.picked), &zero, &fd, 0);
+
+	close(fd);
+	return err;
+}
+
 static inline int load(void **state)
 {
 	uint32_t entries = 64, index = LANE;
@@ -265,7 +277,7 @@ static inline int load(void **state)
 		memcpy((void *)skel->rodata->hash_key, hash_key, sizeof(skel->rodata->hash_key));
 	if (frags)
 		bpf_program__set_flags(skel->progs.steer, 1u << 5); /* BPF_F_XDP_HAS_FRAGS */
-	if (steer__load(skel))
+	if (steer__load(skel) || make_picked())
 		return -1;
 	ports = mmap(NULL, SL_MAX_PORTS * sizeof(*ports), PROT_READ | PROT_WRITE, MAP_SHARED,
 		     bpf_map__fd(skel->maps.ports), 0);

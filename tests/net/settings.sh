@@ -63,19 +63,21 @@ tables() { # names: prints how many entries the kernel's tables of that name hav
 		python3 -c 'import re, sys; print(*re.findall(r"max_entries.:(\d+)", sys.stdin.read()))'
 }
 start wait SLUICE_MAX_FLOWS=2000
-same "MAX_FLOWS: flows, endpoints, and a quarter picked" "2000 2000 500" "$(tables flows endpoints picked)"
+same "MAX_FLOWS: flows, endpoints" "2000 2000" "$(tables flows endpoints)"
+ok "no table of picked flows, since no port is shared" test -e "/sys/fs/bpf/sluice/$DEV_B/picked" -a \
+	! -e "/sys/fs/bpf/sluice/$DEV_B/picked_flows"
 stop "$PROGRAM"
 start wait SLUICE_MAX_FLOWS=262144
-same "the largest tables" "262144 262144 65536" "$(tables flows endpoints picked)"
+same "the largest tables" "262144 262144" "$(tables flows endpoints)"
 stop "$PROGRAM"
 limit=$(ulimit -Sn)
 ulimit -Sn 1024
 start wait SLUICE_MAX_FLOWS=0
-same "those of a program that may have few descriptors" "32768 8192 8192" "$(tables flows endpoints picked)"
+same "those of a program that may have few descriptors" "32768 8192" "$(tables flows endpoints)"
 stop "$PROGRAM"
 if ulimit -Sn 12000 2>/dev/null; then
 	start wait SLUICE_MAX_FLOWS=0
-	same "those of one that may have more" "32768 12000 8192" "$(tables flows endpoints picked)"
+	same "those of one that may have more" "32768 12000" "$(tables flows endpoints)"
 	stop "$PROGRAM"
 fi
 ulimit -Sn "$limit"

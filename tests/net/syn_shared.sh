@@ -16,18 +16,20 @@ bg pb python3 "$TESTS/net/syn_shared.py" server "$B4" 7800
 server=$BG
 wait_tcp b 7800
 picked() { # the map's size, and how many bytes the kernel has for it
-	bpftool -j map show pinned "/sys/fs/bpf/sluice/$DEV_B/picked" |
+	bpftool -j map show pinned "/sys/fs/bpf/sluice/$DEV_B/${1:-picked_flows}" |
 		python3 -c 'import json, sys; m = json.load(sys.stdin); print(m["max_entries"], m["bytes_memlock"])'
 }
 memory() { awk '/^RssAnon/ { print $2 }' "/proc/$server/status"; }
 ok "the device is steered" wait_until 10 picked
+flows=$(picked flows)
 was=$(picked) before=$(memory)
+same "a quarter of the flows has notes" $((${flows% *} / 4)) "${was% *}"
 mac=$(ip -n "${NS}b" -j link show "$DEV_B" | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["address"])')
 a timeout 150 python3 "$TESTS/net/syn_shared.py" client "$B4" 7800 "$DEV_A" "$mac" >"$TMP/client" 2>&1
 same "the client came to its end" 0 $?
 cat "$TMP/client"
 number() { awk -v w="$1" '$1 == w { print $2 }' "$TMP/client"; }
-noted=$(bpftool -j map dump pinned "/sys/fs/bpf/sluice/$DEV_B/picked" | grep -o '"local_port":7800' | wc -l)
+noted=$(bpftool -j map dump pinned "/sys/fs/bpf/sluice/$DEV_B/picked_flows" | grep -o '"local_port":7800' | wc -l)
 ok "the forged SYNs were noted: $noted of ${was% *} places" test "$noted" -ge 1000
 for name in unshared shared; do
 	same "$name: a connection from before is there" yes "$(number $name.long)"

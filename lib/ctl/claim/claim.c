@@ -168,6 +168,13 @@ static void remove_at(struct sl_members *g, uint32_t i)
 	g->narrow[i] = g->narrow[g->count];
 }
 
+static int group_make(const struct entry *e, const struct sl_members *m, struct sl_claim *out)
+{
+	if (is_tcp(e))
+		sl_maps_want_picked(e->port);
+	return sl_group_make(e->port, m, out);
+}
+
 /* Replaces the entry (nothing, one claim or a group) by the targets. A TCP group stays one even
  * with one target: which flows that target has must be known when others come again. */
 static int swing(const struct entry *e, const struct sl_claim *old, const struct sl_members *g)
@@ -179,7 +186,7 @@ static int swing(const struct entry *e, const struct sl_claim *old, const struct
 	if (g->count == 0) {
 		entry_del(e);
 	} else if (g->count > 1 || has_narrowed(g) || (is_tcp(e) && was_group)) {
-		err = sl_group_make(e->port, g, &fresh);
+		err = group_make(e, g, &fresh);
 		is_group = !err;
 	}
 	if (!err && g->count)
@@ -270,7 +277,7 @@ static int claim_first(const struct entry *e, const struct sl_claim_req *req)
 {
 	struct sl_members m = {.count = 1, .target = {req->claim}, .narrow = {req->narrow}};
 	struct sl_claim group;
-	int err = sl_group_make(e->port, &m, &group);
+	int err = group_make(e, &m, &group);
 
 	if (err)
 		return err;

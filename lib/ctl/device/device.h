@@ -147,6 +147,7 @@ struct sl_device {
 	struct sl_port_uses *uses;
 	struct sl_rule *rules;      /* mapped writable */
 	struct sl_pace_rule *paces; /* mapped writable */
+	bool has_picked;            /* or cannot have it: sl_maps_want_picked() */
 	uint32_t replaced;          /* at most so many flow claims have been replaced in the map */
 	/* Bit set of the pages of info.ports that are mapped. */
 	uint64_t ports_pages[SL_MAX_PORTS * sizeof(uint64_t) / 4096 / 64];

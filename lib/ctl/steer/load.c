@@ -73,9 +73,8 @@ static uint32_t own_entries(uint32_t least)
 	return (uint32_t)sl_min(files.rlim_cur, (uint64_t)SL_MAX_FLOWS);
 }
 
-/* The kernel makes the buckets of a hash and the entries of an LRU hash with the map, and touches
- * them all: with the most flows that takes longer than the rest of a program's start. `picked`
- * keeps its share of the flows. */
+/* The kernel makes the buckets of a hash with the map, and touches them all: with the most flows
+ * that takes longer than the rest of a program's start. */
 static int size_tables(struct bpf_object *obj)
 {
 	const struct sl_broker_opts *o = sl_broker_opts();
@@ -94,7 +93,6 @@ static int size_tables(struct bpf_object *obj)
 	} table[] = {
 		{"flows", flows},
 		{"endpoints", endpoints},
-		{"picked", flows / (SL_MAX_FLOWS / SL_MAX_PICKED)},
 	};
 
 	for (unsigned i = 0; !err && i < sl_array_len(table); i++)

@@ -4,6 +4,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/utsname.h>
@@ -159,6 +160,57 @@ int sl_maps_use_port(struct sl_device *port, uint32_t index)
 	return 0;
 }
 
+/* As `flows`, whose types it has, for bpftool. */
+static int picked_make(int flows)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts);
+	struct bpf_map_info is = {0};
+	uint32_t len = sizeof(is), entries;
+	int fd, btf;
+
+	if (bpf_obj_get_info_by_fd(flows, &is, &len))
+		return -errno;
+	btf = is.btf_id ? bpf_btf_get_fd_by_id(is.btf_id) : -1;
+	if (btf >= 0) {
+		opts.btf_fd = (uint32_t)btf;
+		opts.btf_key_type_id = is.btf_key_type_id;
+		opts.btf_value_type_id = is.btf_value_type_id;
+	}
+	entries = sl_max(is.max_entries / (SL_MAX_FLOWS / SL_MAX_PICKED), 1u);
+	fd = bpf_map_create(BPF_MAP_TYPE_LRU_HASH, SL_PICKED_FLOWS, sizeof(struct sl_flow_key),
+			    sizeof(struct sl_claim), entries, &opts);
+	if (btf >= 0)
+		sl_sys_close(btf);
+	return fd;
+}
+
+void sl_maps_want_picked(struct sl_device *port)
+{
+	const int *map_fd = port->attach.map_fd;
+	uint32_t zero = 0, id;
+	char path[128];
+	int fd, err;
+
+	if (port->has_picked)
+		return;
+	/* (A daemon before this one may have made it.) */
+	port->has_picked = !bpf_map_lookup_elem(map_fd[SL_MAP_PICKED], &zero, &id);
+	if (port->has_picked)
+		return;
+	err = fd = picked_make(map_fd[SL_MAP_FLOWS]);
+	if (fd >= 0)
+		err = bpf_map_update_elem(map_fd[SL_MAP_PICKED], &zero, &fd, 0);
+	port->has_picked = err >= 0 || err == -EPERM; /* else the next group may have it */
+	if (err < 0)
+		sl_info("port", "%s: flows of shared TCP ports are not noted: %s",
+			port->info.ifname, sl_strerror(err));
+	snprintf(path, sizeof(path), "%s/" SL_PICKED_FLOWS, port->info.pin_dir);
+	if (err >= 0 && port->info.pin_dir[0])
+		(void)bpf_obj_pin(fd, path);
+	if (fd >= 0)
+		sl_sys_close(fd);
+}
+
 /* Writes the policy over what was there. Entries beyond it have no pages in this process. */
 static void put_rules(struct sl_device *port)
 {
@@ -177,6 +229,7 @@ static int map_shared(struct sl_device *port, const char **why)
 {
 	int err = try_map(port);
 
+	port->has_picked = false;
 	if (!err)
 		return 0;
 	sl_maps_close(port);

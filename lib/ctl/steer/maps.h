@@ -13,6 +13,10 @@ int sl_maps_open_again(struct sl_device *port, const char **why);
 /* Unmaps; the maps themselves go with the attachment. */
 void sl_maps_close(struct sl_device *port);
 void sl_maps_set_config(struct sl_device *port);
+/* Makes the table of `picked`, for the device's first TCP group; it has its share of the entries of
+ * `flows`. Where it cannot be made (a program that has lost its rights since), each flow is found
+ * by its hash alone. */
+void sl_maps_want_picked(struct sl_device *port);
 /* Maps the page of `ports` with that word. Before, its words read as zero, and a claim must not
  * change them. 0 or -errno. */
 int sl_maps_use_port(struct sl_device *port, uint32_t index);

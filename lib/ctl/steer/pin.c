@@ -94,6 +94,8 @@ static void remove_dir(const char *dir)
 		pin_path(path, dir, (enum sl_map)i);
 		unlink(path);
 	}
+	snprintf(path, sizeof(path), "%s/" SL_PICKED_FLOWS, dir);
+	unlink(path);
 	rmdir(dir);
 }
 
