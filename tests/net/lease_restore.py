@@ -107,7 +107,8 @@ def refusals(s):
     check("another peer of that port", s.ask(RESTORE, image(port, 8), [fd, fd])[0] == -errno.EPERM)
     check("another address", s.ask(RESTORE, image(port, 7, local="127.0.0.1"), [fd, fd])[0] == -errno.EPERM)
     for what, body in (("a window scale of 15", image(port, 7, wscale=15)), ("a listener", image(port, 7, state=10)),
-                       ("a closed one", image(port, 7, state=7)), ("no port", image(0, 7)), ("no segment size", image(port, 7, mss=1)),
+                       ("a closed one", image(port, 7, state=7)), ("an open one that has ended", image(port, 7, how=ENDED)),
+                       ("no port", image(0, 7)), ("no segment size", image(port, 7, mss=1)),
                        ("unsent bytes", image(port, 7, sndq=5, unsent=5)), ("a huge queue", image(port, 7, rcvq=1 << 31)),
                        ("a peer that is a group", image(port, 7, remote="224.0.0.1")), ("no such kind", image(port, 7, how=9)),
                        ("a FIN that is to come", image(port, 7, flags=1 << 6)), ("a SYN without data", image(port, 7, how=SYN))):

@@ -53,7 +53,7 @@ static void test_it_is_the_same_behind(void **state)
 	struct sl_lease_conn c;
 
 	sl_repair_pack(&r, &c);
-	assert_int_equal(sl_repair_unpack(&c, &back), 0);
+	assert_int_equal(sl_repair_unpack(&c, false, &back), 0);
 	assert_memory_equal(&back.key.local, &r.key.local, sizeof(r.key.local));
 	assert_memory_equal(&back.key.remote, &r.key.remote, sizeof(r.key.remote));
 	assert_int_equal(back.snd_nxt, r.snd_nxt);
@@ -72,7 +72,7 @@ static void test_it_is_the_same_behind(void **state)
 		struct sl_lease_conn c;                                                            \
 		change;                                                                            \
 		sl_repair_pack(&r, &c);                                                            \
-		assert_int_equal(sl_repair_unpack(&c, &back), -EINVAL);                            \
+		assert_int_equal(sl_repair_unpack(&c, false, &back), -EINVAL);                     \
 	} while (0)
 
 static void test_what_cannot_be_is_refused(void **state)
@@ -84,6 +84,7 @@ static void test_what_cannot_be_is_refused(void **state)
 	REFUSED(r.key.remote.b[0] = 0x20);              /* the one of IPv6 */
 	REFUSED(r.state = SL_TCP_LISTEN);
 	REFUSED(r.state = SL_TCP_SYN_SENT);
+	REFUSED(r.state = SL_TCP_CLOSED);
 	REFUSED(r.state = 200);
 	REFUSED(r.snd_wscale = 15);
 	REFUSED(r.rcv_wscale = 255);
@@ -97,6 +98,19 @@ static void test_what_cannot_be_is_refused(void **state)
 	REFUSED(r.fin_sent = true); /* with unsent bytes, and none queued */
 }
 
+static void test_one_that_is_over_is_closed(void **state)
+{
+	struct sl_tcp_repair r = some(), back;
+	struct sl_lease_conn c;
+
+	sl_repair_pack(&r, &c);
+	assert_int_equal(sl_repair_unpack(&c, true, &back), -EINVAL);
+	r.state = SL_TCP_CLOSED;
+	sl_repair_pack(&r, &c);
+	assert_int_equal(sl_repair_unpack(&c, true, &back), 0);
+	assert_int_equal(back.state, SL_TCP_CLOSED);
+}
+
 static void test_any_bytes_are_judged(void **state)
 {
 	struct sl_tcp_repair r;
@@ -108,7 +122,7 @@ static void test_any_bytes_are_judged(void **state)
 
 		for (size_t n = 0; n < sizeof(c); n++)
 			p[n] = (uint8_t)random();
-		if (sl_repair_unpack(&c, &r) == 0)
+		if (sl_repair_unpack(&c, i % 2, &r) == 0)
 			assert_true(r.sndq <= SL_BUFFER_MAX && r.rcvq <= SL_BUFFER_MAX);
 	}
 }
@@ -118,6 +132,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_it_is_the_same_behind),
 		cmocka_unit_test(test_what_cannot_be_is_refused),
+		cmocka_unit_test(test_one_that_is_over_is_closed),
 		cmocka_unit_test(test_any_bytes_are_judged),
 	};
 

@@ -279,6 +279,7 @@ static int check_request(const struct sl_session *s, const struct sl_lease_resto
 			 const int fd[2], struct sl_tcp_repair *r, const char **why)
 {
 	bool syn = q->how == SL_LEASE_SYN;
+	bool over = q->how == SL_LEASE_ENDED || q->how == SL_LEASE_RESET;
 	struct sl_flow_key key;
 	int err;
 
@@ -289,8 +290,8 @@ static int check_request(const struct sl_session *s, const struct sl_lease_resto
 	err = sl_proof_tcp(fd[0], why);
 	if (err)
 		return err;
-	if (q->how < SL_LEASE_LIVE || q->how > SL_LEASE_SYN || sl_repair_unpack(&q->conn, r) ||
-	    r->unsent || (r->fin_queued && !r->fin_sent) ||
+	if (q->how < SL_LEASE_LIVE || q->how > SL_LEASE_SYN ||
+	    sl_repair_unpack(&q->conn, over, r) || r->unsent || (r->fin_queued && !r->fin_sent) ||
 	    (syn && (r->rcvq || r->sndq || !q->syn_bytes || q->syn_bytes > SL_TCP_SYN_MAX)))
 		return -EINVAL;
 	key = flow_key_of(&r->key);

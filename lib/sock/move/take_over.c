@@ -356,7 +356,7 @@ static int give(struct take *x, int *file)
 	if (shadow >= 0)
 		sl_sys_close(shadow);
 	if (!err) {
-		err = sl_broker_take(file, &ok) ?: sl_repair_unpack(&ok.conn, &x->t.r);
+		err = sl_broker_take(file, &ok) ?: sl_repair_unpack(&ok.conn, false, &x->t.r);
 		if (!err)
 			return 0;
 		if (*file < 0)

@@ -103,9 +103,9 @@ bool sl_repair_is_over(int fd);
  * is then over. */
 int sl_repair_end(int fd, const struct sl_tcp_repair *r, bool reset, bool hurry);
 
-/* repair_image.c: the form in which a connection crosses to the daemon and back. unpack: -EINVAL:
- * there can be no such connection. */
+/* repair_image.c: the form in which a connection crosses to the daemon and back. unpack: over: the
+ * connection is closed, else it is synchronised; -EINVAL: there can be no such connection. */
 void sl_repair_pack(const struct sl_tcp_repair *r, struct sl_lease_conn *c);
-int sl_repair_unpack(const struct sl_lease_conn *c, struct sl_tcp_repair *r);
+int sl_repair_unpack(const struct sl_lease_conn *c, bool over, struct sl_tcp_repair *r);
 
 #endif

@@ -54,18 +54,19 @@ static bool is_end(const struct sl_addr *a, uint16_t port)
 	return port && !sl_addr_is_any(a) && !sl_addr_is_multicast(a);
 }
 
-static bool is_possible(const struct sl_tcp_repair *r)
+static bool is_possible(const struct sl_tcp_repair *r, bool over)
 {
 	return is_end(&r->key.local, r->key.lport) && is_end(&r->key.remote, r->key.rport) &&
 	       sl_addr_is_v4(&r->key.local) == sl_addr_is_v4(&r->key.remote) &&
-	       sl_tcp_is_synchronised(r->state) && r->snd_wnd <= WINDOW_MAX &&
-	       r->max_window <= WINDOW_MAX && r->rcv_wnd <= WINDOW_MAX && r->snd_wscale <= 14 &&
-	       r->rcv_wscale <= 14 && r->mss_clamp >= MSS_MIN && r->sndbuf <= SL_BUFFER_MAX &&
+	       (over ? r->state == SL_TCP_CLOSED : sl_tcp_is_synchronised(r->state)) &&
+	       r->snd_wnd <= WINDOW_MAX && r->max_window <= WINDOW_MAX &&
+	       r->rcv_wnd <= WINDOW_MAX && r->snd_wscale <= 14 && r->rcv_wscale <= 14 &&
+	       r->mss_clamp >= MSS_MIN && r->sndbuf <= SL_BUFFER_MAX &&
 	       r->rcvbuf <= SL_BUFFER_MAX && r->sndq <= QUEUE_MAX && r->rcvq <= QUEUE_MAX &&
 	       r->unsent <= r->sndq && (!r->fin_sent || (r->fin_queued && !r->unsent));
 }
 
-int sl_repair_unpack(const struct sl_lease_conn *c, struct sl_tcp_repair *r)
+int sl_repair_unpack(const struct sl_lease_conn *c, bool over, struct sl_tcp_repair *r)
 {
 	*r = (struct sl_tcp_repair){
 		.key = {.lport = c->lport, .rport = c->rport},
@@ -100,5 +101,5 @@ int sl_repair_unpack(const struct sl_lease_conn *c, struct sl_tcp_repair *r)
 	};
 	memcpy(r->key.local.b, c->local, sizeof(c->local));
 	memcpy(r->key.remote.b, c->remote, sizeof(c->remote));
-	return is_possible(r) ? 0 : -EINVAL;
+	return is_possible(r, over) ? 0 : -EINVAL;
 }
