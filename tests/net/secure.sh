@@ -77,6 +77,47 @@ same "a name with control characters is shown without" "?[2Jred" "$(line list)"
 same "a user's counters" "nobody 700 /dev/shm/sluice-65534 sluice.N.stats" "$(line nobody)"
 same "a directory that somebody else made is not used" 0 "$(line "somebody else's")"
 
+# Directories in bpffs, where any user can make some: nobody else can lock the library's, nor keep them from it. (Without
+# a limit a lock would hold up libxdp's too.)
+cat >"$TMP/pins" <<'END'
+mount -t bpf -o mode=1777 bpf /sys/fs/bpf || exit 1
+dir=/sys/fs/bpf/sluice held=
+as() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+run() { timeout 60 env "$@" "SLUICE_LOG_FILE=$TMP/log" SLUICE_TRACELEVEL=info python3 -c 'import socket, sys; socket.socket(type=socket.SOCK_DGRAM).bind((sys.argv[1], 7000))' "$B4"; }
+lock() { # DIR: by nobody, until this is over
+	as flock -n "$1" sh -c 'echo locked >"$0"; exec sleep 1000' "$TMP/$2" 2>/dev/null &
+	held="$held $!"
+	for _ in $(seq 20); do [ -s "$TMP/$2" ] && echo "$2: locked" && return; kill -0 $! 2>/dev/null || break; sleep 0.05; done
+	echo "$2: refused"
+}
+B4=$1 TMP=$2
+shift 2
+run "$@"
+echo "made: $(stat -c '%U %a' $dir)"
+lock $dir own
+rmdir $dir
+as mkdir -m 755 $dir /sys/fs/bpf/xdp
+lock $dir foreign
+run "$@"
+echo "dirs: $(stat -c '%U %a' $dir)"
+rmdir $dir
+as ln -s "$TMP/files" $dir
+run "$@"
+echo "link: $(stat -c '%U %F' $dir)"
+rmdir $dir
+as mkdir -p $dir/full
+run "$@"
+kill $held 2>/dev/null
+END
+rm -f "$TMP"/files/*
+alone 'exec bash "$0" "$@"' "$TMP/pins" "$B4" "$TMP/files" "${pre[@]}" >"$TMP/pinned" 2>"$TMP/pinned.err"
+pin() { sed -n "s/^$1: //p" "$TMP/pinned"; }
+same "nobody can lock the directory of pins" "root 711 refused" "$(pin made) $(pin own)"
+same "one that nobody made and locked is replaced" "locked root 711" "$(pin foreign) $(pin dirs)"
+same "as is a link" "root directory" "$(pin link)"
+same "each time the maps are pinned" 3 "$(grep -c 'pinned at' "$TMP/files/log")"
+same "a full one is not used, which the log says" 1 "$(grep -c "another user's directory" "$TMP/files/log")"
+
 # A daemon of another user's.
 mkdir -m 777 "$TMP/foreign"
 cat >"$TMP/foreign.py" <<'END'

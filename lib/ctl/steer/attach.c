@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 #include <xdp/libxdp.h>
@@ -198,6 +199,56 @@ bool sl_bpffs_is_there(void)
 	struct statfs fs;
 
 	return !statfs(sl_bpffs_root(), &fs) && (uint32_t)fs.f_type == BPF_FS_MAGIC;
+}
+
+/* True: no other user can change what is in the directory. */
+static bool is_own_dir(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && (!st.st_uid || st.st_uid == geteuid()) &&
+	       !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+int sl_bpffs_dir(const char *path)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		int fd;
+
+		if (mkdir(path, 0711) && errno != EEXIST)
+			return -errno;
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd >= 0 && is_own_dir(fd)) {
+			(void)fchmod(fd, 0711); /* an earlier version let all users open it */
+			return fd;
+		}
+		if (fd < 0 && errno != ELOOP && errno != ENOTDIR)
+			return -errno;
+		if (fd >= 0)
+			sl_sys_close(fd);
+		if (rmdir(path) && unlink(path))
+			break;
+	}
+	return -EPERM;
+}
+
+/* libxdp waits for a lock on its directory without a limit. */
+static bool may_dispatch(void)
+{
+	char path[280];
+	int fd;
+
+	if (!sl_bpffs_is_there())
+		return false;
+	snprintf(path, sizeof(path), "%.270s/xdp", sl_bpffs_root());
+	fd = sl_bpffs_dir(path);
+	if (fd < 0) {
+		sl_warn_once("port", "%s: not used, since another user can lock it (%s)", path,
+			     sl_strerror(fd));
+		return false;
+	}
+	sl_sys_close(fd);
+	return true;
 }
 
 /* After the dispatcher was taken off by hand its pins stay and keep our program loaded. */
@@ -413,7 +464,7 @@ static int attach_shared(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_
 {
 	int err = -ENOENT;
 
-	if (sl_bpffs_is_there() && may_extend())
+	if (may_dispatch() && may_extend())
 		err = attach_dispatcher(a, ifindex, mode);
 	if (!err && !a->beside && mode == XDP_MODE_NATIVE)
 		bind_alone(a, ifindex, mode);

@@ -24,6 +24,12 @@ void sl_attach_child(struct sl_attach *a);
 /* Directory where libxdp looks for a bpffs, and whether one is mounted there. */
 const char *sl_bpffs_root(void);
 bool sl_bpffs_is_there(void);
+/* Opens a directory in a bpffs, and makes it if there is none. A bpffs lets every user make
+ * directories (unless it is mounted with another mode), and a user that can open one can lock it
+ * for ever (flock(2)). So it must be root's or this user's, and no other user can open it from here
+ * on; an empty one of another user is replaced. A descriptor; -EPERM: another user has it; -errno.
+ */
+int sl_bpffs_dir(const char *path);
 /* True when the pinned or attached program is a steering program of that device. */
 bool sl_steer_config(int prog_fd, struct sl_port_config *cfg);
 

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sys.h"
 #include "ctl/device/link.h"
 #include "ctl/device/port.h"
 #include "ctl/kern/netns.h"
@@ -33,7 +34,8 @@ static bool left_lately(uint32_t ifindex)
 	int64_t age_ns;
 
 	path_of(path, ifindex);
-	if (stat(path, &st) || clock_gettime(CLOCK_REALTIME_COARSE, &now))
+	if (stat(path, &st) || (st.st_uid && st.st_uid != geteuid()) ||
+	    clock_gettime(CLOCK_REALTIME_COARSE, &now))
 		return false;
 	age_ns = (now.tv_sec - st.st_mtim.tv_sec) * 1000000000ll + now.tv_nsec - st.st_mtim.tv_nsec;
 	return age_ns >= 0 && age_ns < (int64_t)SL_LINK_BACK_NS;
@@ -50,11 +52,15 @@ void sl_left_without(uint32_t ifindex)
 {
 	struct sl_link_now now;
 	char path[64];
+	int fd;
 
 	if (!sl_bpffs_is_there() || sl_link_look(ifindex, &now) || now.carrier)
 		return;
 	path_of(path, ifindex);
 	rmdir(path);
-	(void)mkdir(LEFT_ROOT, 0755);
+	fd = sl_bpffs_dir(LEFT_ROOT);
+	if (fd < 0)
+		return;
 	(void)mkdir(path, 0755);
+	sl_sys_close(fd);
 }

@@ -44,13 +44,10 @@ static int wait_for_lock(int fd)
 
 static int lock_root(void)
 {
-	int fd, err;
+	int fd = sl_bpffs_dir(SL_PIN_ROOT), err;
 
-	if (mkdir(SL_PIN_ROOT, 0755) && errno != EEXIST)
-		return -errno;
-	fd = open(SL_PIN_ROOT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	err = wait_for_lock(fd);
 	if (!err)
 		return fd;
@@ -226,7 +223,8 @@ int sl_pin_maps(struct sl_device *port)
 	if (lock >= 0)
 		unlock_root(lock);
 	if (err)
-		sl_info("port", "%s: the maps are not pinned below %s: %s", port->info.ifname,
-			SL_PIN_ROOT, sl_strerror(err));
+		sl_info("port", "%s: the maps are not pinned below %s: %s%s", port->info.ifname,
+			SL_PIN_ROOT, sl_strerror(err),
+			err == -EPERM ? " (another user's directory; remedy: remove it)" : "");
 	return err;
 }
