@@ -322,6 +322,9 @@ def udp_parts():
     check("an address of another host is refused", not s.claim(m, ("198.51.100.7", port)))
     m = udp(ATTACKER, ANY[4], port)
     check("also by a wildcard", not s.claim(m, ("198.51.100.7", port)))
+    check("as is a group that the socket has not joined", not s.claim(m := udp(ATTACKER, ANY[4], fresh()), ("239.1.2.3", m.getsockname()[1])))
+    m = udp(ATTACKER, OWN[4], fresh(), peer=(PEER[4], 9999))
+    check("as is the endpoint of a socket with a peer", not s.claim(m, m.getsockname()))
     s.close()
 
 

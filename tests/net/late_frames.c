@@ -204,6 +204,7 @@ static int claim(unsigned ifindex, const struct sl_lease_lane_ok *lane, const ch
 	struct sockaddr_storage ss;
 	struct sl_addr a = addr(local);
 	socklen_t len = sizeof(ss);
+	const char *device = getenv("LATE_DEVICE"); /* to which the listener is bound */
 	int one = 1, fd;
 
 	sl_addr_to_sockaddr(&a, (uint16_t)port, 0, sl_addr_is_v4(&a) ? AF_INET : AF_INET6,
@@ -213,6 +214,8 @@ static int claim(unsigned ifindex, const struct sl_lease_lane_ok *lane, const ch
 	m.fd[0] = fd;
 	m.nfds = 1;
 	setsockopt(m.fd[0], IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+	if (device)
+		must(!setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, strlen(device)), device);
 	must(!bind(m.fd[0], (struct sockaddr *)&ss, len) && !listen(m.fd[0], 1), "listen");
 	m.body.claim.ifindex = ifindex;
 	memcpy(m.body.claim.key.local, a.b, 16);

@@ -7,6 +7,7 @@ from leaselib import MAGIC, VERSION
 
 HELLO, UMEM, PORT_OPEN, LANE_OPEN, CLAIM, RESTORE, RESTORED, TAKE = 1, 2, 3, 10, 13, 16, 17, 18
 LIVE, ENDED, RESET, SYN = 1, 2, 3, 4
+PASS = 4
 TCP_REPAIR = 19
 F_ADD_SEALS, SEALS, SEAL_WRITE = 1033, 2 | 4 | 8, 8
 path, own, ifindex, peer = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
@@ -54,9 +55,9 @@ class Session:
             assert err == 0, (op, err, answer)
         return self
 
-    def claim(self, sock, port, rport):
+    def claim(self, sock, port, rport, flags=0):
         key = mapped(own) + mapped(peer) + struct.pack("=HHBBBBI", port, rport, socket.IPPROTO_TCP, 0, 0, 0, 0)
-        return self.ask(CLAIM, struct.pack("=II", ifindex, 0) + key + struct.pack("=IIIII", 0, 1, 1, 0, 0) + bytes(8), [sock.fileno()])[0]
+        return self.ask(CLAIM, struct.pack("=II", ifindex, 0) + key + struct.pack("=IIIII", 0, 1, 1, flags, 0) + bytes(8), [sock.fileno()])[0]
 
 
 def image(port, rport, rcvq=0, sndq=0, unsent=0, state=1, wscale=7, mss=1460, flags=1, local=own, remote=peer, how=LIVE):
@@ -103,6 +104,8 @@ def refusals(s):
     fd = shadow.fileno()
     check("a flow that was never claimed", s.ask(RESTORE, image(port, 7), [fd, fd])[0] == -errno.EPERM)
     check("the victim's port", s.ask(RESTORE, image(VICTIM, 7), [fd, fd])[0] == -errno.EPERM)
+    check("it passes to the kernel", s.claim(shadow, port, 9, PASS) == 0)
+    check("and that is no proof", s.ask(RESTORE, image(port, 9), [fd, fd])[0] == -errno.EPERM)
     check("it is claimed", s.claim(shadow, port, 7) == 0)
     check("another peer of that port", s.ask(RESTORE, image(port, 8), [fd, fd])[0] == -errno.EPERM)
     check("another address", s.ask(RESTORE, image(port, 7, local="127.0.0.1"), [fd, fd])[0] == -errno.EPERM)
@@ -126,8 +129,13 @@ def refusals(s):
     check("a UDP socket for the shadow", s.ask(RESTORE, good, [udp.fileno(), memfd(b"hello")])[0] < 0)
     check("nothing has begun", s.ask(RESTORED, struct.pack("=I", 1))[0] == -errno.ENOENT)
     check("one begins", s.ask(RESTORE, good, [fd, memfd(b"hello")])[0] == 0)
+    other, _ = new_bound()
+    check("its packets pass, whatever the proof", s.claim(other, port, 7, PASS) == 0)
+    check("they are nobody's without one", s.claim(other, port, 7) == -errno.EPERM)
+    check("nor do others pass", s.claim(other, port, 8, PASS) == s.claim(other, VICTIM, 8, PASS) == -errno.EPERM)
     check("and is not to be", s.ask(RESTORED, struct.pack("=I", 0))[0] == -errno.ECANCELED)
     check("the kernel has it no more", goes(port, 7))
+    check("it is claimed again", s.claim(shadow, port, 7) == 0)
     return shadow, port
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """lease_strangers.py serve ADDRESS PORT: a server of UDP and TCP on one port, which echoes.
 lease_strangers.py use ADDRESS PORT FILE: uses it without end, and keeps in FILE how often it was answered and how often not.
-lease_strangers.py attack SOCKET ADDRESS PORT IFINDEX PID UID PEER: as root. Copies the descriptors of the server (PID), becomes
+lease_strangers.py attack SOCKET ADDRESS PORT IFINDEX PID UID PEER PORT NETNS: as root. Copies the descriptors of the server (PID), becomes
 another user (UID), and sends the daemon each request of lease.def with the server's names, numbers and descriptors: as
 a member of the server's group that has the device, too; as a process of another group; by the connection of another
 process. Prints a line for each."""
@@ -18,7 +18,7 @@ import time
 from leaselib import MAGIC, OPS, VERSION
 
 OK = 0
-PASS, REPLACE = 4, 2
+GROUP, PASS, REPLACE = 2, 4, 2
 INJECT_MAX = 9224
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -64,13 +64,13 @@ def mapped(addr):
 
 
 class Session:
-    def __init__(self, group):
+    def __init__(self, group, program=b"", netns="/proc/self/ns/net"):
         self.s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.s.settimeout(20)
         self.s.connect(path)
         self.got = []
-        ns = os.open("/proc/self/ns/net", os.O_RDONLY)
-        self.hello = self.ask("HELLO", group.encode().ljust(48, b"\0"), [ns])
+        ns = os.open(netns, os.O_RDONLY) if isinstance(netns, str) else os.dup(netns)
+        self.hello = self.ask("HELLO", group.encode().ljust(32, b"\0") + program.ljust(16, b"\0"), [ns])
         os.close(ns)
 
     def ask(self, op, body=b"", fds=()):
@@ -207,16 +207,59 @@ def with_sockets_of_its_own(packet):
     udp.settimeout(5)
     packet = bytearray(packet)
     packet[8 + 22 : 8 + 24] = struct.pack("!H", udp.getsockname()[1])
-    if any(s.ask("BUFFER", struct.pack("=iI", opt, 32 << 20), [tcp.fileno()]) for opt in (32, 33)):
+    if any(s.ask("BUFFER", struct.pack("=iI", opt, 1 << 29), [tcp.fileno()]) for opt in (32, 33)):
         print("an own socket's buffers are not widened:", s.body)
-    if tcp.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) != 64 << 20:
-        print("an own socket's buffer is small")
+    if tcp.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) != 128 << 20:
+        print("an own socket's buffer is not the largest that there may be")
     if any(s.ask("DROP", struct.pack("=I", on), [tcp.fileno()]) for on in (1, 0)):
         print("an own socket's packets are not dropped:", s.body)
     if s.ask("INJECT", bytes(packet), [udp.fileno()]):
         print("no packet for an own socket:", s.body)
     elif udp.recvfrom(9)[1][1] != 53:
         print("a strange packet for an own socket")
+
+
+def with_a_narrow_policy(all_cases, other_netns):
+    """`join * repair no flows 1`: with sockets of its own a user gets nothing of repair, and one flow; no group's name that
+    is the daemon's. What makes no sense is refused to all."""
+    become(uid + 1)
+    for what, ret, want in (("another user's group", Session("uid:65534").hello, errno.EINVAL),
+                            ("another namespace", Session("", netns=other_netns).hello, errno.EXDEV)):
+        if ret != -want:
+            print("a greeting for", what, ret)
+    s = Session("shared", b"\x1b[2Jred").join()
+    lane = struct.unpack_from("=I", s.body)[0]
+    tcp, udp = socket.create_server((own, 0)), socket.socket(type=socket.SOCK_DGRAM)
+    udp.bind((own, 0))
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    packet = bytearray(all_cases["INJECT"][0][0])
+    packet[8 + 22 : 8 + 24] = struct.pack("!H", udp.getsockname()[1])
+    for op, body, fds in (("DROP", struct.pack("=I", 1), [tcp]), ("INJECT", bytes(packet), [udp]), ("BOX", bytes(4), [here, tcp]),
+                          ("BUFFER", struct.pack("=iI", 32, 4096), [tcp]), ("TAKE", b"", [tcp]),
+                          ("RESTORE", all_cases["RESTORE"][0][0], [tcp, tcp])):
+        ret = s.ask(op, body, [f.fileno() for f in fds])
+        if ret != -errno.EPERM or (op == "RESTORE" and b"policy" not in s.body):
+            print("without repair:", op, ret, s.body)
+
+    def claim(remote=0, proto=socket.IPPROTO_UDP, flags=0, sport=udp.getsockname()[1]):
+        key = mapped(own) + (mapped(have["peer"][0]) if remote else bytes(16))
+        key += struct.pack("=HHBBBBI", sport, remote, proto, 0, 0, 0, 0)
+        return s.ask("CLAIM", struct.pack("=II", ifindex, 0) + key + struct.pack("=IIIII", lane, 1, 1, flags, 0) + bytes(8), [udp.fileno()])
+
+    for what, ret in (("no protocol of ours", claim(proto=1)), ("no port", claim(sport=0)), ("another's place in a group", claim(flags=GROUP))):
+        if ret != -errno.EINVAL:
+            print("a claim of", what, ret)
+    for addr in ("224.0.0.1", "0.0.0.0"):
+        if (ret := s.ask("NEIGH", struct.pack("=I", ifindex) + mapped(addr))) != -errno.EINVAL:
+            print("a neighbour", addr, ret)
+    if (got := (claim(), claim(9, flags=PASS))) != (OK, -errno.EDQUOT):
+        print("with one flow:", got)
+    shown = b""
+    for n in range(32):
+        shown += s.body if s.ask("SHOW_LEASE", struct.pack("=I", n)) == OK else b""
+    if b"?[2Jred" not in shown:
+        print("shown:", shown)
+    print("narrow: done", flush=True)
 
 
 def become(user):
@@ -281,6 +324,14 @@ def sizes():
 
 before = sizes()
 by_connection_of_another(all_cases)
+spaces = [os.open(p, os.O_RDONLY) for p in ("/proc/self/ns/net", sys.argv[10])]
+libc.setns(spaces[1], 0)
+other_netns = os.open("/proc/self/ns/net", os.O_RDONLY)  # (by its path it is a file)
+libc.setns(spaces[0], 0)
+if os.fork() == 0:
+    with_a_narrow_policy(all_cases, other_netns)
+    os._exit(0)
+os.wait()
 become(uid)
 attack("a member", lambda: Session("shared").join(), all_cases, MEMBER)
 attack("another group's", lambda: Session(""), all_cases, OTHER)
