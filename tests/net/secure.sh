@@ -100,6 +100,7 @@ as mkdir -m 755 $dir /sys/fs/bpf/xdp
 lock $dir foreign
 run "$@"
 echo "dirs: $(stat -c '%U %a' $dir)"
+echo "libxdp: $(stat -c %U /sys/fs/bpf/xdp)"
 rmdir $dir
 as ln -s "$TMP/files" $dir
 run "$@"
@@ -114,6 +115,7 @@ alone 'exec bash "$0" "$@"' "$TMP/pins" "$B4" "$TMP/files" "${pre[@]}" >"$TMP/pi
 pin() { sed -n "s/^$1: //p" "$TMP/pinned"; }
 same "nobody can lock the directory of pins" "root 711 refused" "$(pin made) $(pin own)"
 same "one that nobody made and locked is replaced" "locked root 711" "$(pin foreign) $(pin dirs)"
+[ "${RX:-}" != xdp ] || same "as is libxdp's" root "$(pin libxdp)"
 same "as is a link" "root directory" "$(pin link)"
 same "each time the maps are pinned" 3 "$(grep -c 'pinned at' "$TMP/files/log")"
 same "a full one is not used, which the log says" 1 "$(grep -c "another user's directory" "$TMP/files/log")"

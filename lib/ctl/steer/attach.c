@@ -243,8 +243,9 @@ static bool may_dispatch(void)
 	snprintf(path, sizeof(path), "%.270s/xdp", sl_bpffs_root());
 	fd = sl_bpffs_dir(path);
 	if (fd < 0) {
-		sl_warn_once("port", "%s: not used, since another user can lock it (%s)", path,
-			     sl_strerror(fd));
+		sl_warn_once("port", "%s: %s: no other XDP program can be beside ours", path,
+			     fd == -EPERM ? "another user's directory; remedy: remove it"
+					  : sl_strerror(fd));
 		return false;
 	}
 	sl_sys_close(fd);
