@@ -26,6 +26,7 @@ struct options {
 	int view, interval, cycles; /* cycles -1: not said, 0: for ever */
 	bool deltas, keep_files, zero, list;
 	int log_level, log_details; /* -1: leave */
+	int dump_fd, dump_level;    /* -S; the level is -1: none, a report */
 	enum format format;
 };
 
@@ -43,7 +44,8 @@ static const char help[] =
 	"  -i, --interval=<n>       seconds between reports (default 1)\n"
 	"  -c, --cycles=<n>         reports to print, 0: until the program ends (default; views 4, 5: 1)\n"
 	"  -s, --sockets=<list>     only these descriptors: 4-16 or 1,9 or both\n"
-	"  -S, --fd_dump=<fd>       everything about one descriptor, once\n"
+	"  -S, --fd_dump=<fd> [level]  everything about one descriptor, once; 0: of all. With a level\n"
+	"                           (0 to 6, or a name) the program writes it to its log\n"
 	"  -z, --zero               set the counters to zero\n"
 	"  -l, --log_level=<n>      set the log level of the running program, 0 to 6\n"
 	"  -D, --details_level=<n>  set the details of its log lines, 0 to 3\n"
@@ -99,7 +101,7 @@ static int list_is_sound(const char *list)
 }
 
 /* Reads the level: by name, or by number as in VMA, where 7 is FUNC_ALL. */
-static int log_level(const char *text, struct options *o)
+static int log_level(const char *text, int *level)
 {
 	struct sl_settings scratch;
 	char why[300];
@@ -108,8 +110,18 @@ static int log_level(const char *text, struct options *o)
 			     sizeof(why)) ||
 	    scratch.tracelevel < 0)
 		return wrong_stat_usage("a log level from 0 to 6", text);
-	o->log_level = scratch.tracelevel;
+	*level = scratch.tracelevel;
 	return -1;
+}
+
+static int fd_dump(struct options *o)
+{
+	int status = parse_number(optarg, 0, 1 << 30, "a descriptor", &o->dump_fd);
+
+	o->view = 3;
+	o->cycles = 1;
+	o->sockets = o->dump_fd ? optarg : NULL;
+	return status;
 }
 
 static int one_option(int c, struct options *o)
@@ -141,9 +153,7 @@ static int one_option(int c, struct options *o)
 	case 'c':
 		return parse_number(optarg, 0, 1 << 30, "a number of cycles", &o->cycles);
 	case 'S':
-		o->view = 3;
-		o->cycles = 1;
-		/* fall through */
+		return fd_dump(o);
 	case 's':
 		o->sockets = optarg;
 		return list_is_sound(optarg);
@@ -151,7 +161,7 @@ static int one_option(int c, struct options *o)
 		o->zero = true;
 		return -1;
 	case 'l':
-		return log_level(optarg, o);
+		return log_level(optarg, &o->log_level);
 	case 'D':
 		return parse_number(optarg, 0, 3, "a details level from 0 to 3", &o->log_details);
 	case 'F':
@@ -183,6 +193,11 @@ static int parse_options(int argc, char **argv, struct options *o)
 	while ((c = getopt_long(argc, argv, "p:n:fk:v:d:i:c:s:S:zl:D:FVh", long_options, NULL)) !=
 	       -1) {
 		status = one_option(c, o);
+		if (status >= 0)
+			return status;
+	}
+	if (o->dump_fd >= 0 && optind < argc) {
+		status = log_level(argv[optind++], &o->dump_level);
 		if (status >= 0)
 			return status;
 	}
@@ -359,10 +374,10 @@ static int command(const struct options *o, const struct sl_stat_file *f)
 
 	if (!err && o->zero)
 		err = sl_stat_ask_zero(f);
+	if (!err && o->dump_level >= 0)
+		err = sl_stat_ask_dump(f, o->dump_fd, o->dump_level);
 	if (err == -ETIMEDOUT) {
-		fprintf(stderr,
-			"sluice stat: %d sleeps; it sets its counters to zero when it wakes\n",
-			f->pid);
+		fprintf(stderr, "sluice stat: %d sleeps; it does so when it wakes\n", f->pid);
 		return 0;
 	}
 	if (err)
@@ -373,8 +388,13 @@ static int command(const struct options *o, const struct sl_stat_file *f)
 int sl_tool_stat(int argc, char **argv)
 {
 	static struct sl_stat_file files[1024];
-	struct options o = {
-		.view = 1, .interval = 1, .cycles = -1, .log_level = -1, .log_details = -1};
+	struct options o = {.view = 1,
+			    .interval = 1,
+			    .cycles = -1,
+			    .log_level = -1,
+			    .log_details = -1,
+			    .dump_fd = -1,
+			    .dump_level = -1};
 	int n, status = parse_options(argc, argv, &o);
 
 	if (status >= 0)
@@ -405,7 +425,7 @@ int sl_tool_stat(int argc, char **argv)
 		list_programs(stderr, files, n);
 		return 1;
 	}
-	if (o.zero || o.log_level >= 0 || o.log_details >= 0)
+	if (o.zero || o.dump_level >= 0 || o.log_level >= 0 || o.log_details >= 0)
 		return command(&o, &files[0]);
 	return watch_program(&o, &files[0]);
 }

@@ -163,7 +163,8 @@ int sl_stat_ask_log(const struct sl_stat_file *f, int level, int details)
 	return err;
 }
 
-int sl_stat_ask_zero(const struct sl_stat_file *f)
+/* Raises the number at want and waits until the one at done is the same. */
+static int ask(const struct sl_stat_file *f, size_t want_at, size_t done_at)
 {
 	const char *why;
 	struct sl_stats *s = sl_stat_snapshot(f, &why);
@@ -172,9 +173,9 @@ int sl_stat_ask_zero(const struct sl_stat_file *f)
 
 	if (!s)
 		return -EIO;
-	want = s->zero_want + 1;
+	want = *(const uint32_t *)((const char *)s + want_at) + 1;
 	free(s);
-	err = put_field(f, offsetof(struct sl_stats, zero_want), &want);
+	err = put_field(f, want_at, &want);
 	for (int i = 0; !err && i < 15; i++) {
 		struct timespec tenth = {0, 100000000};
 		bool done;
@@ -183,12 +184,28 @@ int sl_stat_ask_zero(const struct sl_stat_file *f)
 		s = sl_stat_snapshot(f, &why);
 		if (!s)
 			return -EIO;
-		done = s->zero_done == want;
+		done = *(const uint32_t *)((const char *)s + done_at) == want;
 		free(s);
 		if (done)
 			return 0;
 	}
 	return err ? err : -ETIMEDOUT;
+}
+
+int sl_stat_ask_zero(const struct sl_stat_file *f)
+{
+	return ask(f, offsetof(struct sl_stats, zero_want), offsetof(struct sl_stats, zero_done));
+}
+
+int sl_stat_ask_dump(const struct sl_stat_file *f, int fd, int level)
+{
+	int err = put_field(f, offsetof(struct sl_stats, dump_fd), &fd);
+
+	if (!err)
+		err = put_field(f, offsetof(struct sl_stats, dump_level), &level);
+	return err ? err
+		   : ask(f, offsetof(struct sl_stats, dump_want),
+			 offsetof(struct sl_stats, dump_done));
 }
 
 /* Waits until the process has answered. */

@@ -27,5 +27,8 @@ int sl_stat_ask_move(const struct sl_stat_file *f, const struct sl_stats *s, con
 /* Asks the process to set its counters to zero and waits for it. 0; -ETIMEDOUT: it will do so when
  * it next wakes; -errno. */
 int sl_stat_ask_zero(const struct sl_stat_file *f);
+/* Asks the process to write a descriptor's counters (0: of all) to its log, at that level, and
+ * waits for it, as above. */
+int sl_stat_ask_dump(const struct sl_stat_file *f, int fd, int level);
 
 #endif

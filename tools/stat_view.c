@@ -159,9 +159,10 @@ static void view_basic(FILE *to, const struct sl_stats *s, const struct sl_stat_
 		"------------------ offloaded --------------------",
 		"------------------ os ------------------");
 	fprintf(to, "%s\n%10s %11s %11s %9s %8s %7s   %11s %11s %9s %8s",
-		more ? " -------- queue bytes --------" : "", "", head[0], head[1], head[2],
-		head[3], "poll%", head[0], head[1], head[2], head[3]);
-	fprintf(to, "%s\n%s\n", more ? "     cur        max      drop" : "", rule);
+		more ? " -------- queue bytes --------   ------ queue packets ------" : "", "",
+		head[0], head[1], head[2], head[3], "poll%", head[0], head[1], head[2], head[3]);
+	fprintf(to, "%s\n%s\n",
+		more ? "     cur        max      drop       cur       max      drop" : "", rule);
 	for (uint32_t i = 0; i < s->max_socks; i++) {
 		const struct sl_sock_stats *k = sock_at(s, i, show);
 
@@ -174,8 +175,10 @@ static void view_basic(FILE *to, const struct sl_stats *s, const struct sl_stat_
 			rate(show, k->rx_os_bytes / 1024), rate(show, k->rx_os_eagain),
 			rate(show, k->rx_os_errors));
 		if (more)
-			fprintf(to, " %8llu %10llu %9llu", (ull)k->rx_queue_bytes,
-				(ull)k->rx_queue_max_bytes,
+			fprintf(to, " %8llu %10llu %9llu  %8llu %9llu %9llu",
+				(ull)k->rx_queue_bytes, (ull)k->rx_queue_max_bytes,
+				rate(show, k->rx_drop_bytes), (ull)k->rx_queue_pkts,
+				(ull)k->rx_queue_max_pkts,
 				rate(show, k->rx_drops + k->rx_mem_drops));
 		fprintf(to, "\n%5s Tx: %11llu %11llu %9llu %8llu %7s   %11llu %11llu %9llu %8llu\n",
 			"", rate(show, k->tx_pkts), rate(show, k->tx_bytes / 1024),
@@ -313,10 +316,12 @@ static void block_sock(FILE *to, const struct sl_sock_stats *k, const struct sl_
 	traffic_line(to, show, "Rx OS info",
 		     (const uint64_t[]){k->rx_os_bytes, k->rx_os_pkts, k->rx_os_eagain,
 					k->rx_os_errors});
-	fprintf(to, "Rx byte: cur %llu / max %llu / limit %u\n", (ull)k->rx_queue_bytes,
-		(ull)k->rx_queue_max_bytes, k->rcvbuf);
-	fprintf(to, "Rx pkt : cur %llu / dropped%s %llu / short of frames%s %llu\n",
-		(ull)k->rx_queue_pkts, u, rate(show, k->rx_drops), u, rate(show, k->rx_mem_drops));
+	fprintf(to, "Rx byte: cur %llu / max %llu / dropped%s %llu / limit %u\n",
+		(ull)k->rx_queue_bytes, (ull)k->rx_queue_max_bytes, u, rate(show, k->rx_drop_bytes),
+		k->rcvbuf);
+	fprintf(to, "Rx pkt : cur %llu / max %llu / dropped%s %llu / short of frames%s %llu\n",
+		(ull)k->rx_queue_pkts, (ull)k->rx_queue_max_pkts, u, rate(show, k->rx_drops), u,
+		rate(show, k->rx_mem_drops));
 	if (k->rx_poll_hit | k->rx_poll_miss)
 		fprintf(to, "Rx poll: %llu / %llu (%.2f%%) [miss/hit]\n", (ull)k->rx_poll_miss,
 			(ull)k->rx_poll_hit, percent(k->rx_poll_hit, k->rx_poll_miss));
@@ -379,9 +384,22 @@ static void ring_line(FILE *to, const struct sl_stat_show *show, const char *wha
 		rate(show, pkts), show->seconds > 0 ? "/s" : "");
 }
 
+/* Datagrams that wait in the queues of the lane's sockets. */
+static uint64_t queued_on(const struct sl_stats *s, const struct sl_lane_stats *l)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < s->max_socks; i++)
+		if (s->sock[i].used == 1 && s->sock[i].proto == IPPROTO_UDP &&
+		    s->sock[i].state == SL_STATE_OFFLOADED && s->sock[i].lane == l->id)
+			n += s->sock[i].rx_queue_pkts;
+	return n;
+}
+
 /* A lane: what it has sent and received (VMA: ring), what became of received packets (VMA: CQ), and
  * all its counters. */
-static void block_lane(FILE *to, const struct sl_lane_stats *l, const struct sl_stat_show *show)
+static void block_lane(FILE *to, const struct sl_stats *s, const struct sl_lane_stats *l,
+		       const struct sl_stat_show *show)
 {
 	const char *u = show->seconds > 0 ? "/s" : "";
 	uint64_t dropped =
@@ -393,9 +411,12 @@ static void block_lane(FILE *to, const struct sl_lane_stats *l, const struct sl_
 	ring_line(to, show, "Rx Offload", l->rx_bytes, l->rx_pkts);
 	if (l->TcpRetransSegs)
 		fprintf(to, "Retransmissions%s: %llu\n", u, rate(show, l->TcpRetransSegs));
+	fprintf(to, "Interrupt requests%s: %llu\n", u, rate(show, l->sleeps));
 	block_dev_mem(to, l, show);
 	fprintf(to, BLOCK "CQ=[%u]\n", l->id);
 	fprintf(to, "Packets dropped%s: %llu\n", u, rate(show, dropped));
+	fprintf(to, "Packets queue len: %llu\n", (ull)queued_on(s, l));
+	fprintf(to, "Drained max: %llu\n", (ull)l->keeper_max);
 	fprintf(to, "Short of buffers%s: %llu\n", u, rate(show, l->rx_no_frames));
 	fprintf(to, "Polls%s: %llu / %llu (%.2f%%) [empty/all]\n", u, rate(show, l->idle_turns),
 		rate(show, l->turns),
@@ -426,7 +447,7 @@ static void view_blocks(FILE *to, const struct sl_stats *s, const struct sl_stat
 			block_sock(to, &s->sock[i], show);
 	for (unsigned i = 0; i < SL_STATS_LANES; i++)
 		if (s->lane[i].used == 1 && has_counted(&s->lane[i]))
-			block_lane(to, &s->lane[i], show);
+			block_lane(to, s, &s->lane[i], show);
 	block_pool(to, s, show);
 	for (unsigned i = 0; i < SL_STATS_PORTS; i++)
 		if (s->port[i].used == 1)

@@ -189,9 +189,16 @@ void sl_stats_child(void)
 	fill_header(file_size());
 }
 
-/* Writes a line of a report to the statistics file; file < 0: to the log at DEBUG. */
+/* Where a report goes. */
+struct report {
+	int file; /* the statistics file; -1: the log, at that level */
+	enum sl_log_level level;
+	bool all; /* lines of zeros, too */
+};
+
+/* Writes a line of a report. */
 SL_PRINTF(2, 3)
-static void report(int file, const char *fmt, ...)
+static void report(const struct report *to, const char *fmt, ...)
 {
 	char line[256];
 	va_list ap;
@@ -201,12 +208,12 @@ static void report(int file, const char *fmt, ...)
 	n = vsnprintf(line, sizeof(line) - 1, fmt, ap);
 	va_end(ap);
 	n = sl_min(n, (int)sizeof(line) - 2);
-	if (file < 0) {
-		sl_debug("stats", "%s", line);
+	if (to->file < 0) {
+		sl_log(to->level, "stats", "%s", line);
 		return;
 	}
 	line[n] = '\n';
-	(void)sl_write_quietly(file, line, (size_t)n + 1);
+	(void)sl_write_quietly(to->file, line, (size_t)n + 1);
 }
 
 static double percent(uint64_t part, uint64_t whole)
@@ -215,43 +222,48 @@ static double percent(uint64_t part, uint64_t whole)
 }
 
 #define U(x) ((unsigned long long)(x))
-/* Bytes, packets, empty and failed calls of one direction; no line without calls. */
-static void report_calls(int file, int fd, const char *what, const uint64_t n[4])
+/* Bytes, packets, empty and failed calls of one direction. */
+static void report_calls(const struct report *to, int fd, const char *what, const uint64_t n[4])
 {
-	if (n[1] | n[2] | n[3])
-		report(file,
+	if (to->all || n[1] | n[2] | n[3])
+		report(to,
 		       "[fd=%d] %s: %llu KB / %llu / %llu / %llu [bytes/packets/eagains/errors]",
 		       fd, what, U(n[0] / 1024), U(n[1]), U(n[2]), U(n[3]));
 }
 
 /* Layout of the VMA manual, 8.1.1.5. */
-static void report_sock(int file, const struct sl_sock_stats *s)
+static void report_sock(const struct report *to, const struct sl_sock_stats *s)
 {
+	uint64_t drops = s->rx_drops + s->rx_mem_drops;
 	int fd = s->fd;
 
-	report_calls(file, fd, "Tx Offload",
+	report_calls(to, fd, "Tx Offload",
 		     (uint64_t[]){s->tx_bytes, s->tx_pkts, s->tx_eagain, s->tx_errors});
-	report_calls(file, fd, "Tx OS info",
+	report_calls(to, fd, "Tx OS info",
 		     (uint64_t[]){s->tx_os_bytes, s->tx_os_pkts, s->tx_os_eagain, s->tx_os_errors});
 	if (s->tx_dummies)
-		report(file, "[fd=%d] Tx Dummy messages : %llu", fd, U(s->tx_dummies));
-	report_calls(file, fd, "Rx Offload",
+		report(to, "[fd=%d] Tx Dummy messages : %llu", fd, U(s->tx_dummies));
+	report_calls(to, fd, "Rx Offload",
 		     (uint64_t[]){s->rx_bytes, s->rx_pkts, s->rx_eagain, s->rx_errors});
-	report_calls(file, fd, "Rx OS info",
+	report_calls(to, fd, "Rx OS info",
 		     (uint64_t[]){s->rx_os_bytes, s->rx_os_pkts, s->rx_os_eagain, s->rx_os_errors});
-	if (s->rx_pkts | s->rx_drops | s->rx_mem_drops) {
-		uint64_t drops = s->rx_drops + s->rx_mem_drops;
-
-		report(file, "[fd=%d] Rx byte: max %llu / limit %u", fd, U(s->rx_queue_max_bytes),
-		       s->rcvbuf);
-		report(file, "[fd=%d] Rx pkt : dropped %llu (%.2f%%)", fd, U(drops),
-		       percent(drops, drops + s->rx_pkts));
+	if (to->all || s->rx_pkts | drops) {
+		report(to, "[fd=%d] Rx byte: max %llu / dropped %llu (%.2f%%) / limit %u", fd,
+		       U(s->rx_queue_max_bytes), U(s->rx_drop_bytes),
+		       percent(s->rx_drop_bytes, s->rx_drop_bytes + s->rx_bytes), s->rcvbuf);
+		report(to, "[fd=%d] Rx pkt : max %llu / dropped %llu (%.2f%%)", fd,
+		       U(s->rx_queue_max_pkts), U(drops), percent(drops, drops + s->rx_pkts));
 	}
-	if (s->rx_poll_hit | s->rx_poll_miss)
-		report(file, "[fd=%d] Rx poll: %llu / %llu (%.2f%%) [miss/hit]", fd,
+	if (to->all || s->rx_poll_hit | s->rx_poll_miss)
+		report(to, "[fd=%d] Rx poll: %llu / %llu (%.2f%%) [miss/hit]", fd,
 		       U(s->rx_poll_miss), U(s->rx_poll_hit),
 		       percent(s->rx_poll_hit, s->rx_poll_hit + s->rx_poll_miss));
 #undef U
+}
+
+void sl_stats_log_sock(const struct sl_sock_stats *s, enum sl_log_level level)
+{
+	report_sock(&(struct report){-1, level, true}, s);
 }
 
 /* SLUICE_STATS_FILE, opened for each report: no descriptor is kept. -1: none. */
@@ -284,12 +296,12 @@ static void close_report(int file)
 
 void sl_stats_close(void)
 {
-	int file = open_report();
+	struct report to = {open_report(), SL_LOG_DEBUG, false};
 
 	for (uint32_t i = 0; i < max_socks; i++)
 		if (sl_load(&sl_stats->sock[i].used))
-			report_sock(file, &sl_stats->sock[i]);
-	close_report(file);
+			report_sock(&to, &sl_stats->sock[i]);
+	close_report(to.file);
 	if (path[0])
 		(void)sl_sys(SYS_unlinkat, AT_FDCWD, path, 0);
 	path[0] = 0;
@@ -333,10 +345,10 @@ void sl_stats_sock_free(struct sl_sock_stats *s)
 	if (s == &spill_sock)
 		return;
 	if (sl_settings.stats_file[0] || sl_load(&sl_log_level) >= SL_LOG_DEBUG) {
-		int file = open_report();
+		struct report to = {open_report(), SL_LOG_DEBUG, false};
 
-		report_sock(file, s);
-		close_report(file);
+		report_sock(&to, s);
+		close_report(to.file);
 	}
 	/* In a child the entry may be gone already (sl_stats_child). */
 	if (__atomic_exchange_n(&s->used, 0, __ATOMIC_RELEASE))

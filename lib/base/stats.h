@@ -10,9 +10,10 @@
 
 #include "base/addr.h"
 #include "base/base.h"
+#include "base/log.h"
 
 #define SL_STATS_MAGIC   0x534c53544154u /* "SLSTAT" */
-#define SL_STATS_VERSION 5
+#define SL_STATS_VERSION 6
 #define SL_STATS_LANES   128
 #define SL_STATS_PORTS   32
 #define SL_STATS_TAPS    4
@@ -108,6 +109,10 @@ struct sl_stats {
 	/* Written by sluice capture: a request in the socket sluice.<pid>.<number>.tap beside this
 	 * file (sock/proc/capture.c). 0: none; the process takes it and writes 0. */
 	uint32_t tap_want[SL_STATS_TAPS];
+	/* Written by sluice stat -S: the counters of descriptor dump_fd (0: of all) go to the log
+	 * at dump_level; dump_want is raised last, and the process makes dump_done equal. */
+	int32_t dump_fd, dump_level;
+	uint32_t dump_want, dump_done;
 	uint32_t kernels; /* why all sockets are the kernel's, which lists them: enum sl_reason */
 #include "base/stats.def"
 	struct sl_lane_stats lane[SL_STATS_LANES];
@@ -176,6 +181,8 @@ void sl_stats_child(void); /* after fork: private memory again */
 struct sl_sock_stats *sl_stats_sock_new(void);
 struct sl_sock_stats *sl_stats_sock_none(void); /* counters that are not shown */
 void sl_stats_sock_free(struct sl_sock_stats *s);
+/* Writes the socket's counters to the log, in the layout of the report at its close. */
+void sl_stats_log_sock(const struct sl_sock_stats *s, enum sl_log_level level);
 /* Count a call that the kernel served: n is what it returned, bytes or -errno. peek: the bytes stay
  * where they are, and the call that takes them counts them. */
 static inline void sl_stats_rx_os(struct sl_sock_stats *s, ssize_t n, bool peek)

@@ -28,6 +28,18 @@ static bool grow_queue(struct sl_udp *u)
 	return true;
 }
 
+/* The queue is about to hold more than ever since the counters were set to zero. False: no memory.
+ * (Full queues come here, too, so the count of the most costs the others nothing.) */
+static SL_APART bool deepen(struct sl_udp *u, uint32_t held)
+{
+	if (held == u->size && !grow_queue(u))
+		return false;
+	u->deepest = held + 1;
+	if (u->stats->rx_queue_max_pkts < u->deepest)
+		u->stats->rx_queue_max_pkts = u->deepest;
+	return true;
+}
+
 /* The kernel's test (net/ipv4/udp.c, __udp_enqueue_schedule_skb): full when the limit has been
  * passed, so one datagram always fits. */
 static bool may_hold(struct sl_udp *u, struct sl_frames *cache)
@@ -43,7 +55,7 @@ static bool may_hold(struct sl_udp *u, struct sl_frames *cache)
 		u->stats->rx_mem_drops++;
 		return false;
 	}
-	if (sl_unlikely(held == u->size) && !grow_queue(u)) {
+	if (sl_unlikely(held >= u->deepest) && !deepen(u, held)) {
 		u->stats->rx_mem_drops++;
 		return false;
 	}
@@ -95,6 +107,7 @@ bool sl_udp_deliver(struct sl_udp *u, const struct sl_in *in)
 	struct sl_dgram *d;
 
 	if (!may_hold(u, in->cache)) {
+		u->stats->rx_drop_bytes += p->payload_len;
 		u->drops++;
 		return false;
 	}
@@ -209,7 +222,7 @@ void sl_udp_fini(struct sl_udp *u, struct sl_frames *cache)
 		sl_udp_pop(u, cache);
 	sl_free(u->ring);
 	u->ring = NULL;
-	u->size = u->head = u->tail = 0;
+	u->size = u->deepest = u->head = u->tail = 0;
 }
 
 unsigned sl_dgram_pieces(const struct sl_dgram *d, struct sl_piece *v)

@@ -28,6 +28,7 @@ struct sl_dgram {
 struct sl_udp {
 	struct sl_dgram *ring;     /* power of two, grows on demand; NULL: nothing came yet */
 	uint32_t size, head, tail; /* head: next to read, tail: next to write */
+	uint32_t deepest;          /* most that was in the queue, at most size; 0: count anew */
 	uint32_t charged;          /* truesize in the queue */
 	uint32_t more;             /* frames beside one for each datagram */
 	uint32_t rcvbuf;           /* limit of charged, as SO_RCVBUF reads */

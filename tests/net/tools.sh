@@ -13,7 +13,7 @@ mount | grep -q 'on /sys/fs/bpf type bpf' || skip "no bpffs"
 MODE=tools
 export SLUICE_STATS_SHMEM_DIR=$TMP SLUICE_TRACELEVEL=2
 
-bg a "$TOOL" run RX_POLL=1000 --select-poll=0 -- sockperf server -i "$A4" -p 5001
+bg a "$TOOL" run RX_POLL=1000 --select-poll=0 -- sockperf server -i "$A4" -p 5001 2>"$TMP/log"
 SERVER=$BG
 stat() { a "$TOOL" stat "$@"; }
 for _ in $(seq 50); do
@@ -33,7 +33,11 @@ ok "view 3 has socket, lane, device" eval 'grep -q "Fd=\[" "$TMP/v3" && grep -q 
 block() { awk -v b="$1" '/^===/ { on = 0 } /^\t/ { on = index($0, "\t" b) == 1 } on' "$TMP/v3"; } # name
 ok "the ring's block counts what came and went" test "$(block RING= |
 	grep -cE '^(Tx|Rx) Offload: [1-9][0-9]* KB / [1-9][0-9]{2,} \[kilobytes/packets\]$')" = 2
-ok "the completion queue's has drops and polls" eval 'block CQ= | grep -qx "Packets dropped: 0" &&
+ok "the ring's has requests for interrupts" eval 'block RING= | grep -qE "^Interrupt requests: [1-9]"'
+ok "a socket's has its queue, in VMA's lines" eval 'block Fd= | grep -qE "^Rx byte: cur 0 / max [1-9][0-9]* / dropped 0 / limit [1-9]" &&
+	block Fd= | grep -qE "^Rx pkt : cur 0 / max [1-9][0-9]* / dropped 0 / short of frames 0$"'
+ok "the completion queue's has drops, queues and polls" eval 'block CQ= | grep -qx "Packets dropped: 0" &&
+	block CQ= | grep -qx "Packets queue len: 0" && block CQ= | grep -qE "^Drained max: [0-9]+$" &&
 	block CQ= | grep -qE "^Polls: [0-9]+ / [1-9][0-9]* \([0-9.]+%\) \[empty/all\]$"'
 ok "the buffer pool's has its size" eval 'block BUFFER_POOL | grep -qE "^Size: [1-9]" && block BUFFER_POOL | grep -qE "^Free: [1-9]"'
 ok "view 3 knows the address" grep -q "Local Address   = \[$A4:5001\]" "$TMP/v3"
@@ -51,10 +55,16 @@ ok "only the descriptors asked for" eval '! grep -q "Rx:" <(stat -c 1 -s 900-901
 stat -z
 b sockperf ping-pong -i "$A4" -p 5001 -t 1 --mps=10 >/dev/null 2>&1
 ok "counters were set to zero" grep -Eq '^ +[0-9]+ Rx: +[0-9]{1,2} ' <(stat -c 1)
+fd=$(stat --json | python3 -c 'import json, sys; print([k["fd"] for k in json.load(sys.stdin)["sockets"] if k["local"].endswith(":5001")][0])')
+ok "-S shows one descriptor, 0 all of them" eval '[ "$(stat -S $fd | grep -c "Fd=")" = 1 ] && stat -S 0 | grep -q "Fd=\[$fd\]"'
+ok "a wrong level of -S is refused" eval 'stat -S 3 loud 2>/dev/null; [ $? = 2 ]'
 ok "the log level is taken" stat -l error
+stat -S "$fd" 1 2>/dev/null &
 b sockperf ping-pong -i "$A4" -p 5001 -t 2 --mps=10 >/dev/null 2>&1
 ok "and in force" python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["log_level"] == 1' \
 	<(stat --json)
+ok "-S with a level writes to the program's log" eval 'grep -qE "\[fd=$fd\] Rx byte: max [0-9]+ / dropped 0 \(0.00%\) / limit [1-9]" "$TMP/log" &&
+	grep -qE "\[fd=$fd\] Tx OS info: 0 KB / 0 / 0 / 0 " "$TMP/log"'
 ok "a wrong view is refused" eval 'stat -v 9 2>/dev/null; [ $? = 2 ]'
 ok "vma_stats is the same tool" eval 'ln -s "$TOOL" "$TMP/vma_stats" && a "$TMP/vma_stats" -c 1 | grep -q Rx:'
 

@@ -225,6 +225,11 @@ static void test_report_at_close(void **state)
 	k->rx_poll_hit = 3;
 	k->rx_poll_miss = 1;
 	k->rx_os_errors = 4;
+	k->rx_queue_max_bytes = 200;
+	k->rx_queue_max_pkts = 7;
+	k->rx_drops = 2;
+	k->rx_drop_bytes = 455 * 1024;
+	k->rcvbuf = 2000000;
 	sl_stats_sock_free(k);
 	sl_settings.stats_file[0] = 0;
 	fd = open(report, O_RDONLY);
@@ -239,6 +244,9 @@ static void test_report_at_close(void **state)
 	assert_non_null(strstr(text, "[fd=42] Rx poll: 1 / 3 (75.00%) [miss/hit]"));
 	assert_non_null(
 		strstr(text, "[fd=42] Rx OS info: 0 KB / 0 / 0 / 4 [bytes/packets/eagains/"));
+	assert_non_null(strstr(text, "[fd=42] Rx byte: max 200 / dropped 465920 (50.00%) / "
+				     "limit 2000000\n"));
+	assert_non_null(strstr(text, "[fd=42] Rx pkt : max 7 / dropped 2 (0.00%)\n"));
 	assert_null(strstr(text, "Tx"));
 }
 

@@ -162,6 +162,26 @@ static void test_empty_datagram(void **state)
 	assert_int_equal(sl_udp_queued(&u), 1);
 }
 
+/* The most datagrams in the queue, and after the counters are set to zero, the most since. */
+static void test_deepest_queue_is_counted(void **state)
+{
+	static const unsigned deep[] = {1, 3, 2, 9, 20}; /* (beyond the ring's first size, too) */
+	unsigned most = 0;
+
+	for (unsigned i = 0; i < sl_array_len(deep); i++) {
+		for (uint32_t n = 0; n < deep[i]; n++)
+			assert_true(deliver_number(n));
+		while (sl_udp_queued(&u))
+			sl_udp_pop(&u, &cache);
+		most = sl_max(most, deep[i]);
+		assert_int_equal(stats.rx_queue_max_pkts, most);
+	}
+	stats.rx_queue_max_pkts = u.deepest = 0;
+	for (uint32_t n = 0; n < 5; n++)
+		assert_true(deliver_number(n));
+	assert_int_equal(stats.rx_queue_max_pkts, 5);
+}
+
 /* Like the kernel's: full once past the limit, so the last datagram may exceed it, and one
  * fits into any buffer. */
 static void test_receive_buffer_bounds_the_queue(void **state)
@@ -175,10 +195,14 @@ static void test_receive_buffer_bounds_the_queue(void **state)
 	assert_true(u.charged > u.rcvbuf);
 	assert_int_equal(u.drops, 1);
 	assert_int_equal(stats.rx_drops, 1);
+	assert_int_equal(stats.rx_drop_bytes, 64);
+	assert_int_equal(stats.rx_queue_max_pkts, n);
 	assert_int_equal(pop_number(), 0);
 	assert_true(deliver_number(n)); /* room again */
 	assert_false(deliver_number(n + 1));
 	assert_int_equal(u.drops, 2);
+	assert_int_equal(stats.rx_drop_bytes, 2 * 64);
+	assert_int_equal(stats.rx_queue_max_pkts, n);
 	assert_int_equal(lane_stats.rx_stale, 0);
 	sl_udp_fini(&u, &cache);
 	u.rcvbuf = 0;
@@ -289,6 +313,7 @@ int main(void)
 		T(test_ring_grows_in_order),
 		T(test_what_is_kept_of_a_datagram),
 		T(test_empty_datagram),
+		T(test_deepest_queue_is_counted),
 		T(test_receive_buffer_bounds_the_queue),
 		cmocka_unit_test_setup_teardown(test_a_socket_never_holds_all_frames, setup_few,
 						teardown),

@@ -5,6 +5,7 @@
 #include "base/sys.h"
 #include "ctl/umem/umem.h"
 #include "sock/call/devices.h"
+#include "sock/call/dump.h"
 #include "sock/call/only.h"
 #include "sock/core/life.h"
 #include "sock/core/mail.h"
@@ -110,6 +111,7 @@ static const struct sl_job jobs[] = {
 	{"peers that take nothing", SL_JOB_SECOND, NULL, sl_stuck_look, sl_stuck_due_ns},
 	{"packet memory that is used", SL_JOB_SECOND, grow_memory, NULL, memory_due_ns},
 	{"counters of streams", SL_JOB_SECOND, sl_tcp_stat, NULL, NULL},
+	{"sluice stat", SL_JOB_READER, sl_dump_serve, NULL, NULL},
 	{"sluice flow", SL_JOB_READER, sl_flow_serve, NULL, NULL},
 	{"sluice capture", SL_JOB_READER, sl_capture_serve, NULL, sl_capture_due_ns},
 	{"sockets that were given", SL_JOB_ROUND, NULL, sl_given_look, sl_given_due_ns},

@@ -17,7 +17,7 @@ static void child_udp(struct sl_sock *sk)
 
 	us->members = NULL;
 	us->udp.ring = NULL; /* the frames are the parent's; the memory is lost with it */
-	us->udp.size = us->udp.head = us->udp.tail = 0;
+	us->udp.size = us->udp.deepest = us->udp.head = us->udp.tail = 0;
 	us->path.d = NULL;
 	us->pacer = NULL;
 	us->rule_pace = (struct sl_pace_ask){0};

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Answers a program's questions about a socket: its rings, headers and counters. */
+/* Answers a program's questions about a socket: its rings and headers. */
 #include <errno.h>
 #include <poll.h>
 
 #include "base/clock.h"
 #include "base/guard.h"
-#include "base/log.h"
 #include "sluice_extra.h"
 #include "sock/core/endpoint.h"
 #include "sock/core/life.h"
@@ -84,49 +83,4 @@ int sl_network_header(int fd, void *buf, uint16_t *len)
 	if (room < need)
 		return -ENOBUFS;
 	return sl_guard_copy(buf, hdr.bytes, need);
-}
-
-static void dump(struct sl_sock *sk, void *arg)
-{
-	enum sl_log_level level = *(const enum sl_log_level *)arg;
-	const struct sl_sock_stats *s = sk->stats;
-	int fd = sk->fd;
-
-	sl_log(level, "stat", "[fd=%d] %s %s", fd, sl_sock_is_udp(sk) ? "UDP" : "TCP",
-	       sk->state == SL_STATE_OFFLOADED ? "offloaded" : "not offloaded");
-	sl_log(level, "stat", "[fd=%d] Tx Offload: %llu KB / %llu / %llu [bytes/packets/errors]",
-	       fd, (unsigned long long)s->tx_bytes / 1024, (unsigned long long)s->tx_pkts,
-	       (unsigned long long)s->tx_errors);
-	sl_log(level, "stat",
-	       "[fd=%d] Tx OS info: %llu KB / %llu / %llu / %llu [bytes/packets/eagains/errors]",
-	       fd, (unsigned long long)s->tx_os_bytes / 1024, (unsigned long long)s->tx_os_pkts,
-	       (unsigned long long)s->tx_os_eagain, (unsigned long long)s->tx_os_errors);
-	sl_log(level, "stat",
-	       "[fd=%d] Rx Offload: %llu KB / %llu / %llu / %llu [bytes/packets/eagains/errors]",
-	       fd, (unsigned long long)s->rx_bytes / 1024, (unsigned long long)s->rx_pkts,
-	       (unsigned long long)s->rx_eagain, (unsigned long long)s->rx_errors);
-	sl_log(level, "stat",
-	       "[fd=%d] Rx OS info: %llu KB / %llu / %llu / %llu [bytes/packets/eagains/errors]",
-	       fd, (unsigned long long)s->rx_os_bytes / 1024, (unsigned long long)s->rx_os_pkts,
-	       (unsigned long long)s->rx_os_eagain, (unsigned long long)s->rx_os_errors);
-	sl_log(level, "stat", "[fd=%d] Rx queue: %llu packets, %llu bytes; dropped %llu", fd,
-	       (unsigned long long)s->rx_queue_pkts, (unsigned long long)s->rx_queue_bytes,
-	       (unsigned long long)(s->rx_drops + s->rx_mem_drops));
-}
-
-SL_API
-int sl_dump_fd(int fd, int level)
-{
-	enum sl_log_level at = level < SL_LOG_PANIC  ? SL_LOG_PANIC
-			       : level > SL_LOG_FINE ? SL_LOG_FINE
-						     : (enum sl_log_level)level;
-	struct sl_sock *sk = fd > 0 ? sl_fd_sock(fd) : NULL;
-
-	if (fd > 0 && !sk)
-		return -EBADF;
-	if (sk)
-		dump(sk, &at);
-	else
-		sl_sock_for_each(dump, &at);
-	return 0;
 }

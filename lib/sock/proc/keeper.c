@@ -306,6 +306,8 @@ static void look_at_lane(struct sl_lane *lane, void *arg)
 		got += n;
 		lane->stats->keeper_turns++;
 	}
+	if (lane->stats->keeper_max < (uint64_t)got)
+		lane->stats->keeper_max = (uint64_t)got;
 	l->late |= got && is_left[lane->id];
 	if (got)
 		shy_ns[lane->id] = 0;
