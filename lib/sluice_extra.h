@@ -154,6 +154,13 @@ int sl_conf_add(const char *line);
  * setting. */
 int sl_thread_offload(bool offload, pthread_t thread);
 
+/* Which lane a socket gets when it is bound or connected, in place of SLUICE_RING. logic: 0 and 1
+ * one for all sockets, 10 its own, 11 that of all sockets with the same id, 20 the calling
+ * thread's, 30 and 31 that of its core. -EINVAL: no socket of ours, or no such logic; -EISCONN: it
+ * has a lane, or is the kernel's; -EBUSY: called by a signal handler in the midst of a call;
+ * -ENOMEM. */
+int sl_lane_choose(int fd, int logic, uint32_t id);
+
 /* The way of a socket -------------------------------------------------------------------------- */
 
 /* Descriptors that become readable when packets come for the socket's lane: for poll(2) alone.

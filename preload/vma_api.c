@@ -188,6 +188,21 @@ bool sl_vma_api(int level, int name, void *val, socklen_t *len)
 	return true;
 }
 
+static int choose_ring(int fd, const void *val, socklen_t len)
+{
+	struct vma_ring_alloc_logic_attr a;
+
+	if (!val || len != sizeof(a))
+		return -EINVAL;
+	memcpy(&a, val, sizeof(a));
+	if (a.comp_mask & VMA_RING_ALLOC_MASK_RING_PROFILE_KEY)
+		return -EOPNOTSUPP;
+	if (a.ring_alloc_logic == RING_LOGIC_PER_USER_ID &&
+	    !(a.comp_mask & VMA_RING_ALLOC_MASK_RING_USER_ID))
+		return -EINVAL;
+	return lib.lane_choose(fd, a.ring_alloc_logic, a.user_id);
+}
+
 int sl_vma_setsockopt(int fd, int name, const void *val, socklen_t len)
 {
 	uint64_t data;
@@ -201,6 +216,7 @@ int sl_vma_setsockopt(int fd, int name, const void *val, socklen_t len)
 	case SO_VMA_SHUTDOWN_RX:
 		return lib.shutdown(fd, SHUT_RD);
 	case SO_VMA_RING_ALLOC_LOGIC:
+		return choose_ring(fd, val, len);
 	case SO_VMA_RING_USER_MEMORY:
 	case SO_VMA_FLOW_TAG:
 		return -EOPNOTSUPP;

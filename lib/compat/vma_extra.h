@@ -99,6 +99,33 @@ struct vma_rate_limit_t {
 	uint16_t typical_pkt_sz;
 };
 
+/* Value of SO_VMA_RING_ALLOC_LOGIC, of a socket that is not bound or connected yet. A ring serves
+ * both directions here. */
+typedef enum {
+	RING_LOGIC_PER_INTERFACE = 0,
+	RING_LOGIC_PER_IP = 1,
+	RING_LOGIC_PER_SOCKET = 10,
+	RING_LOGIC_PER_USER_ID = 11,
+	RING_LOGIC_PER_THREAD = 20,
+	RING_LOGIC_PER_CORE = 30,
+	RING_LOGIC_PER_CORE_ATTACH_THREADS = 31,
+} ring_logic_t;
+enum {
+	VMA_RING_ALLOC_MASK_RING_PROFILE_KEY = 1 << 0, /* absent here: EOPNOTSUPP */
+	VMA_RING_ALLOC_MASK_RING_USER_ID = 1 << 1,
+	VMA_RING_ALLOC_MASK_RING_INGRESS = 1 << 2,
+	VMA_RING_ALLOC_MASK_RING_ENGRESS = 1 << 3,
+};
+struct vma_ring_alloc_logic_attr {
+	uint32_t comp_mask; /* fields that count beside the logic */
+	ring_logic_t ring_alloc_logic;
+	uint32_t ring_profile_key;
+	uint32_t user_id;
+	uint32_t ingress : 1;
+	uint32_t engress : 1;
+	uint32_t reserved : 30;
+};
+
 /* Arguments of functions that are absent here. */
 struct vma_ring_type_attr;
 struct vma_mlx_hw_device_data;

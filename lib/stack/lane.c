@@ -25,12 +25,15 @@ static uint64_t keys[SL_MAX_LANES]; /* key for which each lane was made */
 static uint32_t nlanes;
 static void (*room_fn)(struct sl_list *entry);
 
-/* Sockets with the same key share a lane (VMA: ring allocation logic). */
-static uint64_t lane_key(uint32_t ifindex, int fd)
+/* Sockets with the same key share a lane (VMA: ring allocation logic). id: the socket's
+ * descriptor, or the program's number. */
+static uint64_t lane_key(int logic, uint32_t ifindex, uint32_t id)
 {
-	switch (sl_settings.ring_allocation_logic_rx) {
+	switch (logic) {
 	case SL_RING_SOCKET:
-		return 1ull << 32 | (uint32_t)fd;
+		return 1ull << 32 | id;
+	case SL_RING_USER_ID:
+		return 4ull << 32 | id;
 	case SL_RING_THREAD:
 		return 2ull << 32 | sl_tid();
 	case SL_RING_CORE:
@@ -89,9 +92,9 @@ static struct sl_lane *lane_new(uint64_t key)
 }
 
 /* If no new lane is free, the socket shares one; keys are spread evenly. */
-struct sl_lane *sl_lane_pick(uint32_t ifindex, int fd)
+struct sl_lane *sl_lane_pick_by(int logic, uint32_t ifindex, uint32_t id)
 {
-	uint64_t key = lane_key(sl_port_lower(ifindex), fd);
+	uint64_t key = lane_key(logic, ifindex ? sl_port_lower(ifindex) : 0, id);
 	uint32_t limit = sl_settings.ring_limit_per_interface > 0
 				 ? (uint32_t)sl_settings.ring_limit_per_interface
 				 : SL_MAX_LANES;
@@ -108,6 +111,11 @@ struct sl_lane *sl_lane_pick(uint32_t ifindex, int fd)
 		l = lanes[key % nlanes];
 	sl_unlock(&sl_lanes_lock);
 	return l;
+}
+
+struct sl_lane *sl_lane_pick(uint32_t ifindex, int fd)
+{
+	return sl_lane_pick_by(sl_settings.ring_allocation_logic_rx, ifindex, (uint32_t)fd);
 }
 
 void sl_lane_for_each(void (*fn)(struct sl_lane *lane, void *arg), void *arg)

@@ -621,6 +621,59 @@ static void rings(void)
 	close(fd);
 }
 
+/* A socket of that logic of rings (SO_VMA_RING_ALLOC_LOGIC), not connected yet. */
+static int with_logic(uint32_t mask, int logic, uint32_t user)
+{
+	uint32_t attr[5] = {mask, (uint32_t)logic, 0, user, 0};
+	int fd = socket(t_peer.ss_family, SOCK_DGRAM, 0);
+
+	CHECK(setsockopt(fd, SOL_SOCKET, 2810, attr, sizeof(attr)) == 0);
+	return fd;
+}
+
+/* Its ring, once it is connected and has had an answer. */
+static int ring_of(int fd)
+{
+	int ring = -1;
+
+	CHECK(connect(fd, (struct sockaddr *)&t_peer, t_len) == 0);
+	CHECK(send(fd, "ring", 4, 0) == 4 && recv(fd, big, sizeof(big), 0) == 4);
+	CHECK(api->ring_fds(fd, &ring, 1) >= 1);
+	return ring;
+}
+
+static void logic(void)
+{
+	enum { SOCKET = 10, USER = 11 };
+	uint32_t attr[5] = {0, USER, 0, 5, 0};
+	int fd[5] = {with_logic(2, USER, 5), with_logic(2, USER, 5), with_logic(2, USER, 6),
+		     with_logic(0, SOCKET, 0), with_logic(0, SOCKET, 0)};
+	int ring[5];
+
+	for (int i = 0; i < 5; i++)
+		ring[i] = ring_of(fd[i]);
+	for (int i = 0; i < 5; i++)
+		for (int j = 0; j < i; j++)
+			CHECK((ring[i] == ring[j]) == (i == 1 && j == 0));
+	attr[0] = 2;
+	CHECK(setsockopt(fd[0], SOL_SOCKET, 2810, attr, 20) < 0 && errno == EISCONN);
+	for (int i = 1; i < 5; i++)
+		close(fd[i]);
+	fd[1] = socket(t_peer.ss_family, SOCK_DGRAM, 0);
+	CHECK(setsockopt(fd[1], SOL_SOCKET, 2810, attr, 16) < 0 && errno == EINVAL);
+	attr[0] = 0; /* without a number */
+	CHECK(setsockopt(fd[1], SOL_SOCKET, 2810, attr, 20) < 0 && errno == EINVAL);
+	attr[0] = 1; /* with a profile */
+	CHECK(setsockopt(fd[1], SOL_SOCKET, 2810, attr, 20) < 0 && errno == EOPNOTSUPP);
+	attr[0] = 0;
+	attr[1] = 12;
+	CHECK(setsockopt(fd[1], SOL_SOCKET, 2810, attr, 20) < 0 && errno == EINVAL);
+	attr[1] = SOCKET; /* and then not used, or the kernel's */
+	CHECK(setsockopt(fd[1], SOL_SOCKET, 2810, attr, 20) == 0);
+	close(fd[1]);
+	close(fd[0]);
+}
+
 static void dummy(void)
 {
 	int fd = fresh();
@@ -691,6 +744,7 @@ int main(int argc, char **argv)
 		{"quiet", quiet},
 		{"child", child},
 		{"rings", rings},
+		{"logic", logic},
 		{"dummy", dummy},
 		{"bounded", bounded},
 		{"choice", choice},
@@ -706,7 +760,7 @@ int main(int argc, char **argv)
 
 	if (getsockopt(-1, SOL_SOCKET, GET, &api, &len) < 0 || !api) {
 		printf("no API\n");
-		return 0;
+		return argc > 4; /* with a case it is a failure */
 	}
 	return t_main(argc, argv, cases);
 }

@@ -9,14 +9,14 @@ same "there is no API without the library" "no API" "$(b "$BIN/vma_api" "$A4" 70
 MODE=one
 bg a "$PEER" "$A4" 7000
 wait_udp a 7000
-for c in structure zcopy sort quiet child rings dummy bounded choice tcp tcp_bounded \
+for c in structure zcopy sort quiet child rings logic dummy bounded choice tcp tcp_bounded \
 	tcp_sort tcp_quiet tcp_hold tcp_leaves; do
 	ok "$c" sb timeout 60 "$BIN/vma_api" "$A4" 7000 "$B4" $c
 done
 stop "$BG"
 bg a "$PEER" "$A6" 7000
 wait_udp a 7000
-for c in zcopy rings dummy tcp tcp_sort; do
+for c in zcopy rings logic dummy tcp tcp_sort; do
 	ok "$c, IPv6" sb timeout 60 "$BIN/vma_api" "$A6" 7000 "$B6" $c
 done
 done_testing

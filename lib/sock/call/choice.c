@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Choices of the program, at run time, for sockets that it makes later: rules, and threads whose
- * sockets are offloaded or not. */
+/* Choices of the program, at run time, for sockets that it makes later: rules, threads whose
+ * sockets are offloaded or not, and which sockets share a lane. */
 #include "sock/call/choice.h"
 
 #include <errno.h>
@@ -14,6 +14,9 @@
 #include "ctl/rules/conf.h"
 #include "sluice_extra.h"
 #include "sock/call/start.h"
+#include "sock/core/endpoint.h"
+#include "sock/core/life.h"
+#include "sock/core/sock.h"
 #include "sock/proc/up.h"
 
 #define THREADS_MAX 256
@@ -102,5 +105,40 @@ int sl_conf_add(const char *line)
 	if (err == -EINVAL)
 		sl_warn("conf", "a rule that the program adds: column %u: expected %s, found '%s'",
 			e.col, e.expected, e.found);
+	return err;
+}
+
+static bool is_logic(int logic)
+{
+	switch (logic) {
+	case SL_RING_INTERFACE:
+	case SL_RING_IP:
+	case SL_RING_SOCKET:
+	case SL_RING_USER_ID:
+	case SL_RING_THREAD:
+	case SL_RING_CORE:
+	case SL_RING_CORE_ATTACH:
+		return true;
+	}
+	return false;
+}
+
+SL_API
+int sl_lane_choose(int fd, int logic, uint32_t id)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	int err = -EISCONN;
+
+	if (!sk || !is_logic(logic))
+		return -EINVAL;
+	if (!sl_lock(&sk->slow))
+		return -EBUSY;
+	if (sl_load(&sk->state) == SL_STATE_NEW && sl_load(&sk->lane) == &sl_limbo)
+		err = sl_sock_enter_lane(
+			      sk, sl_lane_pick_by(logic, sk->bound_if,
+						  logic == SL_RING_USER_ID ? id : (uint32_t)sk->fd))
+			      ? 0
+			      : -ENOMEM;
+	sl_unlock(&sk->slow);
 	return err;
 }

@@ -128,14 +128,10 @@ static int64_t only_device(const struct sl_sock *sk)
 	return 0;
 }
 
-bool sl_sock_take_lane(struct sl_sock *sk, uint32_t ifindex)
+bool sl_sock_enter_lane(struct sl_sock *sk, struct sl_lane *lane)
 {
-	struct sl_lane *lane, *old;
+	struct sl_lane *old;
 
-	if (sl_load(&sk->lane) != &sl_limbo)
-		return true;
-	sl_sock_place_thread();
-	lane = sl_lane_pick(ifindex, sk->fd);
 	if (!lane || !sl_lane_lock(&sl_limbo))
 		return false;
 	old = sk->lane;
@@ -149,6 +145,14 @@ bool sl_sock_take_lane(struct sl_sock *sk, uint32_t ifindex)
 	sl_lane_unlock(old);
 	sl_lane_moved();
 	return true;
+}
+
+bool sl_sock_take_lane(struct sl_sock *sk, uint32_t ifindex)
+{
+	if (sl_load(&sk->lane) != &sl_limbo)
+		return true;
+	sl_sock_place_thread();
+	return sl_sock_enter_lane(sk, sl_lane_pick(ifindex, sk->fd));
 }
 
 /* True: a socket bound to a multicast group. Its own claim would take the place of the fan's claim

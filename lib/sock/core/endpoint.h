@@ -24,6 +24,9 @@ enum sl_reason sl_sock_claim_endpoints(struct sl_sock *sk);
 enum sl_reason sl_sock_claim_listener(struct sl_sock *sk);
 /* Moves a new socket from limbo to a lane. */
 bool sl_sock_take_lane(struct sl_sock *sk, uint32_t ifindex);
+/* Takes the socket from limbo to that lane; NULL: there is none. False: it stays in limbo. `slow`
+ * held. */
+bool sl_sock_enter_lane(struct sl_sock *sk, struct sl_lane *lane);
 /* place_thread.c: attaches the calling thread to a core, once (SLUICE_RING=core_attach). */
 void sl_sock_place_thread(void);
 void sl_sock_place_child(void); /* after fork, in the child */
