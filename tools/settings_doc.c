@@ -49,7 +49,6 @@ static const char *status_text(const struct sl_setting *s)
 	static const char *const texts[] = {
 		[SL_STATUS_WORKS] = "",
 		[SL_STATUS_ACCEPTED] = "Accepted, without effect here. ",
-		[SL_STATUS_LATER] = "Accepted, without effect yet. ",
 	};
 
 	return texts[s->status];

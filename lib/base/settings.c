@@ -361,10 +361,7 @@ static void say_no_effect(enum sl_setting_id id, const struct source *src)
 	if (!given[id] || s->status == SL_STATUS_WORKS)
 		return;
 	len = (int)strcspn(src->var, "=");
-	if (s->status == SL_STATUS_ACCEPTED)
-		sl_info("settings", "%.*s has no effect: %s", len, src->var, s->help);
-	else
-		sl_info("settings", "%.*s has no effect yet", len, src->var);
+	sl_info("settings", "%.*s has no effect: %s", len, src->var, s->help);
 }
 
 static int round_up_pow2(int v)

@@ -55,7 +55,7 @@ enum sl_setting_type {
 	SL_TYPE_SIZE,
 	SL_TYPE_STR
 };
-enum sl_setting_status { SL_STATUS_WORKS, SL_STATUS_ACCEPTED, SL_STATUS_LATER };
+enum sl_setting_status { SL_STATUS_WORKS, SL_STATUS_ACCEPTED };
 
 /* A row of the table, for programs that print it. */
 struct sl_setting {
