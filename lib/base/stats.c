@@ -497,9 +497,13 @@ static void zero_all(void)
 	for (unsigned i = 0; i < SL_STATS_WAITS; i++)
 		if (sl_stats->wait[i].used)
 			zero_wait(&sl_stats->wait[i]);
-	for (uint32_t i = 0; i < max_socks; i++)
-		if (sl_stats->sock[i].used)
-			zero_sock(&sl_stats->sock[i]);
+	for (uint32_t i = 0; i < max_socks; i++) {
+		if (!sl_stats->sock[i].used)
+			continue;
+		zero_sock(&sl_stats->sock[i]);
+		for (unsigned t = 0; t < SL_STATS_TIMES; t++)
+			sl_store(&sl_stats->sock[i].rx_wait[t], 0);
+	}
 }
 
 void sl_stats_serve(void)

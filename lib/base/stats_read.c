@@ -89,6 +89,9 @@ static void sub(enum sl_stat_block block, void *after, const void *before)
 void sl_stats_sub_sock(struct sl_sock_stats *after, const struct sl_sock_stats *before)
 {
 	sub(SL_BLOCK_sock, after, before);
+	for (unsigned i = 0; i < SL_STATS_TIMES; i++)
+		if (after->rx_wait[i] >= before->rx_wait[i])
+			after->rx_wait[i] -= before->rx_wait[i];
 }
 
 void sl_stats_sub_lane(struct sl_lane_stats *after, const struct sl_lane_stats *before)

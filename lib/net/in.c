@@ -167,7 +167,6 @@ static bool input(struct sl_in *in, const struct sl_rx_desc *desc)
 	in->off = desc->off;
 	in->slot = m.slot;
 	in->stamp = 0;
-	in->stamp_ns = 0;
 	if (sl_unlikely(m.flags || in->bufs))
 		return marked(s, in, desc, &m);
 	if (sl_unlikely(is_martian(in, m.proto))) {

@@ -90,6 +90,7 @@ static int receive(struct sl_leg *leg, struct sl_xsk *x)
 	in.lane = lane;
 	in.bufs = NULL;
 	in.nmore = 0;
+	in.stamp_ns = sl_unlikely(sl_settings.latency_stats) ? sl_now_ns() : 0;
 	in.ifindex = leg->port->info.ifindex;
 	in.sources = lane->sources;
 	in.ends = sl_sources_begin(lane->sources, in.ifindex);

@@ -7,6 +7,6 @@ export TOOL=$BUILD/sluice
 need ss
 net_up
 b sysctl -qw net.ipv4.tcp_congestion_control=reno
-export SLUICE_STATS_SHMEM_DIR=$TMP DEVICE=$DEV_B TCP_TEST_SECONDS=50
+export SLUICE_STATS_SHMEM_DIR=$TMP SLUICE_LATENCY_STATS=1 DEVICE=$DEV_B TCP_TEST_SECONDS=50
 tcp_differ stat ""
 done_testing

@@ -250,6 +250,44 @@ static void test_report_at_close(void **state)
 	assert_null(strstr(text, "Tx"));
 }
 
+/* Powers of two from 256 ns on, and the rest in the last place. */
+static void test_times_in_powers_of_two(void **state)
+{
+	static const struct {
+		uint64_t ns;
+		unsigned place;
+	} times[] = {{0, 0},
+		     {255, 0},
+		     {256, 1},
+		     {511, 1},
+		     {512, 2},
+		     {4096, 5},
+		     {(256ull << 22) - 1, 22},
+		     {256ull << 22, 23},
+		     {UINT64_MAX / 2, 23}};
+	struct sl_sock_stats before, *k = sl_stats_sock_new();
+
+	for (unsigned i = 0; i < sl_array_len(times); i++) {
+		before = *k;
+		sl_stats_rx_wait(k, times[i].ns);
+		assert_int_equal(k->rx_wait[times[i].place], before.rx_wait[times[i].place] + 1);
+		assert_int_equal(k->rx_wait_ns, before.rx_wait_ns + times[i].ns);
+		if (times[i].place < SL_STATS_TIMES - 1)
+			assert_true(times[i].ns < sl_stats_time_ns(times[i].place));
+		if (times[i].place)
+			assert_true(times[i].ns >= sl_stats_time_ns(times[i].place - 1));
+	}
+	before = *k;
+	sl_stats_rx_wait(k, 300);
+	sl_stats_sub_sock(k, &before);
+	assert_int_equal(k->rx_wait[1], 1);
+	assert_int_equal(k->rx_wait[0], 0);
+	sl_stats->zero_want++;
+	sl_stats_serve();
+	assert_int_equal(k->rx_wait[1], 0);
+	sl_stats_sock_free(k);
+}
+
 static void test_close_removes_the_file(void **state)
 {
 	sl_stats_close();
@@ -396,6 +434,7 @@ int main(void)
 		cmocka_unit_test(test_child_counts_for_itself),
 		cmocka_unit_test(test_calls_of_the_kernel),
 		cmocka_unit_test(test_report_at_close),
+		cmocka_unit_test(test_times_in_powers_of_two),
 		cmocka_unit_test(test_close_removes_the_file),
 		cmocka_unit_test(test_link_in_place_of_the_file),
 		cmocka_unit_test(test_sweep_removes_what_the_dead_left),

@@ -2,6 +2,7 @@
 /* Tables of functions that a lower room calls and a room above it has. */
 #include "sock/call/jobs.h"
 
+#include "base/settings.h"
 #include "base/sys.h"
 #include "ctl/umem/umem.h"
 #include "sock/call/devices.h"
@@ -153,6 +154,13 @@ static const struct sl_mail_ops letters = {
 /* Streams --------------------------------------------------------------------------------------
  */
 
+static int stream_start(struct sl_sock *sk)
+{
+	if (sl_settings.latency_stats)
+		sk->want |= SL_WANT_TIMES;
+	return 0;
+}
+
 static void stream_left(struct sl_sock *sk, struct sl_lane *lane, bool keep_queue)
 {
 	if (sk->errq)
@@ -199,6 +207,7 @@ static bool stream_child(struct sl_sock *sk)
 
 /* A listener is a stream, too; sk->lsn tells. */
 static const struct sl_sock_ops stream_ops = {
+	.start = stream_start,
 	.to_kernel = sl_tcp_sock_kernel,
 	.left = stream_left,
 	.parks = sl_heirs_park,

@@ -23,6 +23,7 @@
 #define SL_WANT_NEW_STAMP (1u << 12) /* the 64-bit form of SO_TIMESTAMP(NS|ING) was asked for */
 #define SL_WANT_HW_STAMP  (1u << 13) /* SO_TIMESTAMPING, hardware */
 #define SL_WANT_ERR_PRI   (1u << 14) /* SO_SELECT_ERR_QUEUE */
+#define SL_WANT_TIMES     (1u << 15) /* TCP: SLUICE_LATENCY_STATS */
 #define SL_WANT_ANY_STAMP                                                                          \
 	(SL_WANT_STAMP_US | SL_WANT_STAMP_NS | SL_WANT_STAMPING | SL_WANT_HW_STAMP)
 

@@ -45,7 +45,7 @@ struct sl_udp_sock {
 					*/
 			bool filtered; /* has or had a callback: extra->accepted is read first */
 			bool drains;   /* SLUICE_RX_CQ_DRAIN_RATE_NSEC is set */
-			bool unused;
+			bool timed;    /* SLUICE_LATENCY_STATS is set */
 		};
 		uint32_t rx_odd; /* nearly always 0 */
 	};

@@ -184,6 +184,28 @@ static ssize_t from_queue(struct sl_sock *sk, const struct sl_rx_req *r)
 	return n;
 }
 
+/* SLUICE_LATENCY_STATS: from_queue(), and counts how long the datagram has waited. */
+static SL_APART ssize_t from_queue_timed(struct sl_sock *sk, const struct sl_rx_req *r)
+{
+	struct sl_udp *u = &sl_udp_sk(sk)->udp;
+	struct sl_lane *lane;
+	ssize_t n = -EAGAIN;
+
+	if (!sl_sock_lock(sk, &lane))
+		return -EDEADLK;
+	if (sl_udp_queued(u) == 0)
+		sl_lane_turn_locked(lane);
+	if (sl_udp_queued(u)) {
+		uint64_t came_ns = sl_udp_peek(u)->stamp_ns, now_ns = sl_now_ns();
+
+		n = take(sk, u, lane, r);
+		if (n >= 0 && !(r->flags & MSG_PEEK))
+			sl_stats_rx_wait(sk->stats, now_ns > came_ns ? now_ns - came_ns : 0);
+	}
+	sl_lane_unlock(lane);
+	return n;
+}
+
 /* Receives what the callback of the socket lets pass. As from_queue(). */
 static SL_APART ssize_t from_accepted(struct sl_sock *sk, const struct sl_rx_req *r)
 {
@@ -259,8 +281,8 @@ static SL_APART void drain(struct sl_sock *sk)
 	sl_lane_unlock(lane);
 }
 
-/* Sockets that are just claimed, have a callback, or drain the rings. -EREMOTE: go on as for any
- * other. */
+/* Sockets that are just claimed, have a callback, drain the rings, or are timed. -EREMOTE: go on as
+ * for any other. */
 static SL_APART ssize_t try_odd(struct sl_sock *sk, int fd, const struct sl_rx_req *r, bool *os)
 {
 	struct sl_udp_sock *us = sl_udp_sk(sk);
@@ -275,7 +297,7 @@ static SL_APART ssize_t try_odd(struct sl_sock *sk, int fd, const struct sl_rx_r
 	}
 	if (us->drains)
 		drain(sk);
-	if (!us->filtered)
+	if (!us->filtered && !us->timed)
 		return -EREMOTE;
 	if (*os && (us->os_turn ^= 1)) {
 		n = from_kernel(sk, fd, r);
@@ -283,7 +305,7 @@ static SL_APART ssize_t try_odd(struct sl_sock *sk, int fd, const struct sl_rx_r
 			return n;
 		*os = false;
 	}
-	n = from_accepted(sk, r);
+	n = us->filtered ? from_accepted(sk, r) : from_queue_timed(sk, r);
 	if (n != -EAGAIN || !*os)
 		return n;
 	return from_kernel(sk, fd, r);

@@ -90,6 +90,14 @@ static bool passes_mark(const struct rx *x, const struct sl_tcp *t)
 	       !(x->flags & MSG_PEEK) && sl_tcp_at_mark(t);
 }
 
+static void note_wait(const struct rx *x)
+{
+	uint64_t now_ns = sl_now_ns();
+
+	if (x->sk->want & SL_WANT_TIMES && !(x->flags & MSG_PEEK))
+		sl_stats_rx_wait(x->sk->stats, now_ns > x->stamp_ns ? now_ns - x->stamp_ns : 0);
+}
+
 /* Reads from our queue. 0: the call is over, with x->done bytes. fresh: a turn has just set the
  * lane's time. */
 static ssize_t read_locked(struct rx *x, struct sl_lane *lane, bool fresh)
@@ -123,6 +131,8 @@ static ssize_t read_locked(struct rx *x, struct sl_lane *lane, bool fresh)
 		x->inq = t->rx_bytes + t->fin_rcvd; /* tcp_inq_hint() */
 		if (sl_unlikely(x->sk->want)) {
 			x->stamp_ns = t->last_rcv_us * 1000;
+			if (n > 0)
+				note_wait(x);
 			x->hw_ns = x->sk->errq ? x->sk->errq->hw_ns : 0;
 			x->hw_ifindex = x->hw_ns ? x->sk->errq->hw_ifindex : 0;
 		}
