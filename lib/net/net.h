@@ -27,7 +27,7 @@ struct sl_in {
 	uint32_t frame;
 	uint16_t off;  /* offset of pkt.data in the frame */
 	uint8_t stamp; /* which stamps exist: SL_META_SW, SL_META_HW (sl_hw_stamp()) */
-	uint64_t stamp_ns;
+	uint64_t stamp_ns; /* else, with SLUICE_LATENCY_STATS, about when it came */
 	uint32_t slot; /* slot chosen by the steering program */
 	uint8_t proto; /* IPPROTO_UDP, IPPROTO_TCP; of an ICMP error IPPROTO_ICMP or _ICMPV6 */
 	uint8_t nmore; /* UDP only: number of further frames (sl_more_of()) */
