@@ -25,12 +25,12 @@ struct sl_in {
 	uint64_t ends; /* IPv4: addresses of the last packet with a good source; 0: none */
 	/* fields of the current packet */
 	uint32_t frame;
-	uint16_t off;  /* offset of pkt.data in the frame */
-	uint8_t stamp; /* which stamps exist: SL_META_SW, SL_META_HW (sl_hw_stamp()) */
+	uint16_t off;      /* offset of pkt.data in the frame */
+	uint8_t stamp;     /* which stamps exist: SL_META_SW, SL_META_HW (sl_hw_stamp()) */
 	uint64_t stamp_ns; /* else, with SLUICE_LATENCY_STATS, about when it came */
-	uint32_t slot; /* slot chosen by the steering program */
-	uint8_t proto; /* IPPROTO_UDP, IPPROTO_TCP; of an ICMP error IPPROTO_ICMP or _ICMPV6 */
-	uint8_t nmore; /* UDP only: number of further frames (sl_more_of()) */
+	uint32_t slot;     /* slot chosen by the steering program */
+	uint8_t proto;     /* IPPROTO_UDP, IPPROTO_TCP; of an ICMP error IPPROTO_ICMP or _ICMPV6 */
+	uint8_t nmore;     /* UDP only: number of further frames (sl_more_of()) */
 	struct sl_pkt pkt;
 	struct sl_tcp_seg seg; /* TCP only; last, since copies for UDP leave it out */
 };
