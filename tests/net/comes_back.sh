@@ -1,28 +1,30 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Sockets are offloaded again after an event on their device: connections of both directions, a listener, datagram
-# sockets with and without a peer. Under checked traffic the link flaps, the device is deleted and made anew, and
-# somebody takes the XDP program off; soon no packet passes through the kernel, and no byte was
-# wrong. By the daemon, too (LEASED=1). ROUNDS of each of EVENTS: 1, back WITHIN 20 s.
-# EVENTS=queue: the device gets another queue. It fails now and then: binding to one of the queues says EBUSY for long.
+# sockets with and without a peer. Under checked traffic the link flaps, the device is deleted and made anew,
+# somebody takes the XDP program off, and the device gets another queue; soon no packet passes through the kernel, and
+# no byte was wrong. By the daemon, too (LEASED=1). ROUNDS of each of EVENTS: 1, back WITHIN 20 s.
 . "$(dirname "$0")/lib.sh"
 need python3
 [ -e "$PRELOAD" ] || skip "the library is not built"
 ROUNDS=${ROUNDS:-1} WITHIN=${WITHIN:-20} # seconds
-EVENTS=${EVENTS:-flap remade$([ "${RX:-}" != xdp ] || echo " taken_off")}
+EVENTS=${EVENTS:-flap remade$([ "${RX:-}" != xdp ] || echo " taken_off queue")}
 case $EVENTS in
 *queue*)
 	need ethtool
-	net_up -q 4
-	for d in a:$DEV_A b:$DEV_B; do "${d%%:*}" ethtool -L "${d#*:}" rx 2 tx 2; done
+	queues=$((2 + ROUNDS))
 	;;
-*) net_up -q 2 ;;
+*) queues=2 ;;
 esac
+two_queues() { for d in a:$DEV_A b:$DEV_B; do [ $queues = 2 ] || "${d%%:*}" ethtool -L "${d#*:}" rx 2 tx 2; done; }
+net_up -q $queues
+two_queues
 MODE=one
+losses=0 # of the steering, each of which the program logs before it opens the device anew
 D=$TMP/back
 mkdir -m 777 "$D"
 
-settled() { HOW=$(b python3 "$TESTS/net/comes_back_look.py" "$BUILD/sluice" "$server" "$1"); }
+settled() { HOW=$(b python3 "$TESTS/net/comes_back_look.py" "$BUILD/sluice" "$server" "$1" "$TMP/sluice.$server.log" "$losses"); }
 all_move() { # every kind of socket carries more
 	local f k
 	for f in asks serves; do
@@ -34,13 +36,14 @@ all_move() { # every kind of socket carries more
 moved() { local n && read -r n <"$1" && [ "$n" -ge "$2" ]; }
 remade() {
 	ip -n "${NS}b" link del "$DEV_B"
-	join a b "$DEV_A" "$DEV_B" 2 1500
+	join a b "$DEV_A" "$DEV_B" $queues 1500
+	two_queues
 	addr_up a "$DEV_A" "$A4/24" "$A6/64"
 	addr_up b "$DEV_B" "$B4/24" "$B6/64"
 	wait_until 10 link_is_up b "$DEV_B"
 }
-taken_off() { b ip link set dev "$DEV_B" xdp off; } # (Debian's bpftool does not know the links of a tc program)
-queue() { b ethtool -L "$DEV_B" rx $((2 + round)) tx $((2 + round)); } # (the kernel takes none away that has an XSK)
+taken_off() { losses=$((losses + 1)) && b ip link set dev "$DEV_B" xdp off; } # (Debian's bpftool does not know the links of a tc program)
+queue() { losses=$((losses + 1)) && b ethtool -L "$DEV_B" rx $((2 + round)) tx $((2 + round)); } # (the kernel takes none away that has an XSK)
 flap() {
 	ip -n "${NS}b" link set "$DEV_B" down
 	sleep 0.3

@@ -120,6 +120,7 @@ static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
 
 	sl_hold();
 	count_sleepers(w.sk, 1);
+	sl_bell_prepare(w.bell); /* before the look for descriptors: a leg that closes rings */
 	w.follows = sl_lane_is_led(w.lane, &s->loads);
 	if (s->sends)
 		most_ns = sl_min(most_ns, (uint64_t)SEND_LOOK_NS);
@@ -131,7 +132,6 @@ static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
 	fds[0] = (struct pollfd){.fd = is_merged(s) ? s->fd : -1, .events = POLLIN};
 	fds[1] = (struct pollfd){.fd = w.bell->fd, .events = POLLIN};
 	sl_watch_add(s->sk, &w.watch);
-	sl_bell_prepare(w.bell);
 	pthread_cleanup_push(wake_up, &w);
 	r = attempt(arg);
 	if (r == -EAGAIN && sl_unlikely(interrupted(s)))

@@ -67,7 +67,7 @@ static __thread struct sl_bell *my_bell;
 static pthread_key_t bell_key;
 static pthread_once_t bell_once = PTHREAD_ONCE_INIT;
 
-/* All bells, with SLUICE_HANDLE_SIGINTR. */
+/* The bells of all threads. */
 static struct sl_lock bells_lock;
 static struct sl_list bells = {&bells, &bells};
 
@@ -87,14 +87,26 @@ static void interrupt_all(void)
 	sl_unlock(&bells_lock);
 }
 
+/* (A handler that interrupts its own thread in here leaves its bell out of the list.) */
 static void list_bell(struct sl_bell *b)
 {
+	if (!sl_lock(&bells_lock))
+		return;
 	b->ran = &sl_sig_ran;
 	b->intr = &sl_sig_intr;
-	sl_lock(&bells_lock);
 	sl_list_add(&bells, &b->node);
 	sl_unlock(&bells_lock);
-	sl_store_release(&sl_sig_on_int, interrupt_all);
+	if (sl_settings.handle_sigintr)
+		sl_store_release(&sl_sig_on_int, interrupt_all);
+}
+
+void sl_bells_ring(void)
+{
+	if (!sl_lock(&bells_lock))
+		return;
+	for (struct sl_list *e = bells.next; e != &bells; e = e->next)
+		sl_bell_ring(sl_container_of(e, struct sl_bell, node));
+	sl_unlock(&bells_lock);
 }
 
 static void bell_free(void *arg)
@@ -132,8 +144,7 @@ struct sl_bell *sl_bell_get(void)
 	if (b->fd < 0)
 		b->fd = -1;
 	my_bell = b;
-	if (sl_settings.handle_sigintr)
-		list_bell(b);
+	list_bell(b);
 	pthread_setspecific(bell_key, b);
 	return b;
 }

@@ -38,7 +38,7 @@ struct sl_bell {
 	int fd;         /* -1: could not be had; sleep with short time-outs then */
 	uint32_t state; /* enum sl_bell_state; atomic */
 	uint64_t owed;  /* rings that were not read off fd yet; the sleeper's */
-	/* With SLUICE_HANDLE_SIGINTR: in the list of all bells; the thread's counts of sig.h. */
+	/* In the list of all bells; the thread's counts of sig.h. ran is NULL: it is not there. */
 	struct sl_list node;
 	uint32_t *ran, *intr;
 };
@@ -54,6 +54,9 @@ void sl_bell_prepare(struct sl_bell *b);
 bool sl_bell_sleep(struct sl_bell *b); /* false: it rang meanwhile, prepare and look again */
 void sl_bell_done(struct sl_bell *b);  /* also empties the eventfd */
 void sl_bell_ring(struct sl_bell *b);
+/* Rings those of all threads. Call when descriptors of lanes were closed: a thread that sleeps on
+ * them keeps the sockets behind them alive, and so a device's queue from being bound anew. */
+void sl_bells_ring(void);
 
 /* Poll events for data that still lies in our queues after a hand-back to the kernel. No lock. */
 uint32_t sl_sock_left(const struct sl_sock *sk);

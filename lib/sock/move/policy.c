@@ -22,6 +22,7 @@
 #include "base/sys.h"
 #include "sock/core/endpoint.h"
 #include "sock/core/life.h"
+#include "sock/core/ready.h"
 #include "sock/core/sock.h"
 #include "sock/core/udp_sock.h"
 #include "sock/dgram/dgram.h"
@@ -312,6 +313,7 @@ static void retire_port(struct sl_port *p, bool lost)
 	sl_mcast_leave(lower);
 	sl_passes_end(lower);
 	sl_port_retire(p);
+	sl_bells_ring();
 	if (!lost || !p->retired)
 		return;
 	sl_sock_claims_end(lower);
