@@ -5,7 +5,8 @@ comes_back.py OWN PEER DIR asks|serves
 
 The program that serves echoes on its ports; so does the program that asks, on others: a TCP listener (7001, 7011) and a
 datagram socket (7003, 7013). Each has a connection to the other's listener and a connected datagram socket to the other's
-datagrams, and compares what comes back byte for byte. DIR/ROLE.KIND has how often that was right, DIR/ROLE.wrong what was
+datagrams, and compares what comes back byte for byte; another connection is idle, with a thread that
+waits at it. DIR/ROLE.KIND has how often that was right, DIR/ROLE.wrong what was
 not. Datagrams may be lost. Both end when DIR/stop is there; then "all right" is their last line."""
 import os
 import socket
@@ -99,6 +100,26 @@ def stream():
         wrong("stream: bytes after the last")
 
 
+def idle():
+    """A thread waits for a byte until the end, wherever the connection is meanwhile."""
+    c = connect()
+    waits = threading.Thread(target=await_echo, args=(c,))
+    waits.start()
+    while not ended():
+        time.sleep(STEP)
+    c.sendall(b"x")
+    waits.join()
+    c.shutdown(socket.SHUT_WR)
+
+
+def await_echo(c):
+    try:
+        if c.recv(10) != b"x":
+            wrong("idle: not the byte that was sent")
+    except OSError as e:
+        wrong(f"idle: {e}")
+
+
 def datagrams():
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     s.connect((PEER, FAR + 3))
@@ -121,7 +142,7 @@ def datagrams():
 
 for f in listen, echo_datagrams:
     threading.Thread(target=f, daemon=True).start()
-asking = [threading.Thread(target=f, daemon=True) for f in (stream, datagrams)]
+asking = [threading.Thread(target=f, daemon=True) for f in (stream, idle, datagrams)]
 for t in asking:
     t.start()
 for t in asking:

@@ -89,7 +89,7 @@ static struct timespec *until(uint64_t deadline, uint64_t most_ns, struct timesp
 /* A stream's bytes are ours alone; datagrams and new connections the kernel may have, too. */
 static bool is_merged(const struct sl_call *s)
 {
-	return (s->sk->proto != IPPROTO_TCP && !s->sends) || sl_load(&s->sk->lsn);
+	return s->kernel || (s->sk->proto != IPPROTO_TCP && !s->sends) || sl_load(&s->sk->lsn);
 }
 
 /* signal(7): a handler without SA_RESTART ends the call, with a time-out set any does. */
@@ -145,7 +145,7 @@ static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
 		if (w.sleeps)
 			sl_lane_asleep(w.lane);
 		r = sl_sys_ppoll_cancel(fds, n, until(s->deadline, most_ns, &ts), NULL);
-		if (r > 0 && fds[0].revents)
+		if (r > 0 && fds[0].revents && !s->kernel)
 			__atomic_fetch_or(&s->sk->os, SL_OS_IN, __ATOMIC_RELEASE);
 		r = r < 0 ? r : -EAGAIN;
 	}
@@ -252,30 +252,22 @@ struct sl_call sl_call_begin(struct sl_sock *sk, int fd, uint64_t deadline_ns)
 	};
 }
 
-static ssize_t block(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
-		     void *arg, bool sends)
+/* Sleeps, again and again. */
+static ssize_t sleep_until(struct sl_call *s, sl_attempt attempt, void *arg)
 {
-	struct sl_call s = sl_call_begin(sk, fd, deadline_ns);
+	uint64_t deadline_ns = s->deadline;
+	struct sl_sock *sk = s->sk;
 	ssize_t r, over;
 
-	sl_bell_wait_begin();
-	s.sends = sends;
-	r = spin(&s, attempt, arg);
-	if (r != -EAGAIN) {
-		sk->stats->rx_poll_hit += r >= 0 && !sends;
-		sl_lane_lead(sl_load(&sk->lane));
-		return r;
-	}
-	sk->stats->rx_poll_miss += !sends;
-	s.loads = sl_lane_no_loads(sl_load(&sk->lane));
+	s->loads = sl_lane_no_loads(sl_load(&sk->lane));
 	for (;;) {
-		r = doze(&s, attempt, arg);
+		r = doze(s, attempt, arg);
 		if (r != -EAGAIN && r != -EINTR) {
 			sl_lane_lead(sl_load(&sk->lane));
 			sl_lane_left(sl_load(&sk->lane));
 			return r;
 		}
-		over = sl_call_over(&s);
+		over = sl_call_over(s);
 		if (over == -EBADF)
 			return -EBADF;
 		if (over && (r == -EINTR || sl_settings.handle_sigintr))
@@ -288,6 +280,24 @@ static ssize_t block(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attemp
 	}
 }
 
+static ssize_t block(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
+		     void *arg, bool sends)
+{
+	struct sl_call s = sl_call_begin(sk, fd, deadline_ns);
+	ssize_t r;
+
+	sl_bell_wait_begin();
+	s.sends = sends;
+	r = spin(&s, attempt, arg);
+	if (r != -EAGAIN) {
+		sk->stats->rx_poll_hit += r >= 0 && !sends;
+		sl_lane_lead(sl_load(&sk->lane));
+		return r;
+	}
+	sk->stats->rx_poll_miss += !sends;
+	return sleep_until(&s, attempt, arg);
+}
+
 ssize_t sl_sock_block(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
 		      void *arg)
 {
@@ -298,4 +308,14 @@ ssize_t sl_sock_block_send(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_
 			   void *arg)
 {
 	return block(sk, fd, deadline_ns, attempt, arg, true);
+}
+
+ssize_t sl_sock_block_kernel(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
+			     void *arg)
+{
+	struct sl_call s = sl_call_begin(sk, fd, deadline_ns);
+
+	sl_bell_wait_begin();
+	s.kernel = true;
+	return sleep_until(&s, attempt, arg);
 }

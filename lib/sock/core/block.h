@@ -22,6 +22,10 @@ ssize_t sl_sock_block(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attem
 /* sl_sock_block() for a call that sends datagrams: does not wake for data in the kernel's queue. */
 ssize_t sl_sock_block_send(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
 			   void *arg);
+/* sl_sock_block() on a socket that the kernel has: sleeps until fd is readable or the socket's
+ * watchers are told of something; spins not. */
+ssize_t sl_sock_block_kernel(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
+			     void *arg);
 
 /* State that a call saves when it begins. sl_call_over() compares it with the present: 0: go on;
  * -EBADF: the socket was closed; -EINTR: a signal handler ran. */
@@ -30,6 +34,7 @@ struct sl_call {
 	int fd;
 	uint32_t gen, ran, intr;
 	bool sends;     /* waits for room */
+	bool kernel;    /* the kernel has the socket */
 	uint32_t loads; /* for sl_lane_is_led() */
 	uint64_t deadline;
 };

@@ -19,7 +19,9 @@
 #include "ctl/kern/diag.h"
 #include "net/rtnl.h"
 #include "sluice.h"
+#include "sock/core/endpoint.h"
 #include "sock/core/life.h"
+#include "sock/core/ready.h"
 #include "sock/core/sock.h"
 #include "sock/dgram/dgram.h"
 #include "sock/listen/listen.h"
@@ -173,6 +175,18 @@ static void try_again(struct sl_sock *sk, uint8_t tries)
 		sl_debug("sock", "fd %d stays with the kernel: %s", sk->fd, strerrorname_np(-err));
 }
 
+/* Wakes threads that wait for the kernel's bytes (tcp_recv.c): they keep its file from being ours
+ * alone, and take the connection over themselves. */
+static void wake_callers(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+
+	if (!sl_load(&sk->given) || !sl_sock_lock(sk, &lane))
+		return;
+	sl_sock_notify(sk, 0);
+	sl_lane_unlock(lane);
+}
+
 static void look_at_given(struct sl_sock *sk, void *arg)
 {
 	bool *left = arg;
@@ -181,8 +195,10 @@ static void look_at_given(struct sl_sock *sk, void *arg)
 
 	if (sl_given_is_later(tries))
 		return;
-	if (tries)
+	if (tries) {
 		try_again(sk, tries - 1);
+		wake_callers(sk);
+	}
 	*left |= sl_load(&sk->given) != 0;
 }
 
@@ -231,6 +247,7 @@ void sl_sock_want(struct sl_sock *sk)
 {
 	sl_store(&sk->given, TRIES);
 	try_again(sk, TRIES);
+	wake_callers(sk);
 	if (sl_load(&sk->given))
 		look_soon();
 }

@@ -8,6 +8,7 @@
 #include "base/compat.h"
 #include "base/guard.h"
 #include "base/sys.h"
+#include "sock/core/block.h"
 #include "sock/core/cmsg.h"
 #include "sock/core/extra.h"
 #include "sock/core/iov.h"
@@ -226,6 +227,60 @@ static void put_control(const struct rx *x, struct msghdr *msg)
 		msg->msg_controllen = 0;
 }
 
+/* The kernel has the connection for a while: its device or its rule may give it back to us. */
+static bool may_come_back(const struct sl_sock *sk)
+{
+	unsigned reason = sl_load(&sk->stats->reason);
+
+	return sk->told_mss && sl_load(&sk->state) == SL_STATE_KERNEL &&
+	       (reason == SL_REASON_NO_DEVICE || reason == SL_REASON_STRAY ||
+		reason == SL_REASON_RULE);
+}
+
+struct kernel_wait {
+	struct sl_sock *sk;
+	int fd;
+};
+
+/* 1: the kernel has something for a read; -EREMOTE: the connection has come back. */
+static ssize_t kernel_attempt(void *arg)
+{
+	const struct kernel_wait *w = arg;
+	struct pollfd p = {.fd = w->fd, .events = POLLIN};
+	struct timespec zero = {0, 0};
+
+	sl_given_look_at(w->sk);
+	if (sl_tcp_sock_came_back(w->sk))
+		return -EREMOTE;
+	return sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) ? 1 : -EAGAIN;
+}
+
+static uint64_t kernel_deadline(int fd)
+{
+	struct timeval tv = {0, 0};
+	socklen_t len = sizeof(tv);
+
+	if (sl_sys_getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, &len) ||
+	    (!tv.tv_sec && !tv.tv_usec))
+		return 0;
+	return sl_now_ns() + (uint64_t)tv.tv_sec * 1000000000 + (uint64_t)tv.tv_usec * 1000;
+}
+
+/* Waits for the kernel's bytes outside of recvmsg(2), which no thread can end: a connection whose
+ * peer is silent, or waits to send again, would stay the kernel's as long as that. 0: ask the
+ * kernel; -EREMOTE: the connection has come back; -EINTR. */
+static ssize_t await_kernel(const struct rx *x, int fd, int *flags)
+{
+	struct kernel_wait w = {x->sk, fd};
+	ssize_t r = kernel_attempt(&w);
+
+	if (r == -EAGAIN)
+		r = sl_sock_block_kernel(x->sk, fd, kernel_deadline(fd), kernel_attempt, &w);
+	if (r == -ETIMEDOUT)
+		*flags |= MSG_DONTWAIT;
+	return r == -EREMOTE || r == -EINTR ? r : 0;
+}
+
 static void end_kernel_call(void *sk)
 {
 	sl_sock_out_of_kernel(sk);
@@ -240,6 +295,11 @@ static ssize_t kernel_recvmsg(const struct rx *x, int fd, struct msghdr *m, int 
 		return -EREMOTE;
 	if (sl_unlikely(x->sk->awaited))
 		fd = sl_load(&x->sk->fd); /* the program's number means another file */
+	else if (!(flags & MSG_DONTWAIT) && !x->sk->nonblock && may_come_back(x->sk)) {
+		n = await_kernel(x, fd, &flags);
+		if (n)
+			return n;
+	}
 	if (sl_load(&x->sk->state) != SL_STATE_KERNEL) {
 		n = sl_sys_cancel(SYS_recvmsg, fd, m, flags);
 		sl_stats_rx_os(x->sk->stats, n, flags & MSG_PEEK);
