@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # VXLAN devices: what programs receive over them is taken out of VXLAN on the device below, where that has XDP; all
-# else that comes there goes to the kernel.
+# else that comes there goes to the kernel. With IPv6 outside the VXLAN device receives by itself.
 . "$(dirname "$0")/lib.sh"
 need python3 bpftool
 case ${RX:-xdp} in packet) skip "packet sockets: the VXLAN device receives by itself" ;; esac
@@ -22,6 +22,8 @@ vxlan() { # host, name, vni, local, remote, device, address
 vxlan a vx 42 "$A4" "$B4" "$DEV_A" $VX_A && vxlan b vx 42 "$B4" "$A4" "$DEV_B" $VX_B || skip "no VXLAN devices"
 vxlan a other 43 "$A4" "$B4" "$DEV_A" 192.168.78.1
 vxlan b other 43 "$B4" "$A4" "$DEV_B" 192.168.78.2
+vxlan a six 44 "$A6" "$B6" "$DEV_A" 192.168.79.1
+vxlan b six 44 "$B6" "$A6" "$DEV_B" 192.168.79.2
 for MODE in $MODES; do
 	case $MODE:$MODES in both:*one*) continue ;; esac
 	rm -f "$TMP"/sluice.*.log
@@ -52,5 +54,16 @@ for MODE in $MODES; do
 		ok "rp_filter $n is followed" wait_until 5 follows $n
 	done
 	stop "$server" "$kernels"
+	# (Inside are checksums that a sender on the same machine has left to a NIC.)
+	bg pb python3 "$TESTS/net/echo_both.py" 192.168.79.2 7002 >"$TMP/out3.$MODE"
+	server=$BG
+	wait_line "$TMP/out3.$MODE" ready
+	[ "$MODE" = kernel ] || ok "the log says that" wait_until 5 logged "six: not taken out of VXLAN below: its outer packets are IPv6"
+	before=$(udp_stat b InDatagrams)
+	same "IPv6 outside: datagrams" "50 of 50" "$(a python3 "$TESTS/net/vxlan_native.py" udp 192.168.79.2 7002 50)"
+	# (The kernel counts the outer ones.)
+	[ "$MODE" = kernel ] || ok "the inner ones past the kernel" test $(($(udp_stat b InDatagrams) - before)) -lt 70
+	same "a stream" "50000 of 50000" "$(a python3 "$TESTS/net/vxlan_native.py" tcp 192.168.79.2 7002 50000)"
+	stop "$server"
 done
 done_testing

@@ -34,11 +34,13 @@ static int ethtool(int fd, const char *ifname, void *cmd)
 }
 
 /* Devices whose packets may come from a sender on the same host that left the checksum to an
- * offload which never ran. */
+ * offload which never ran. (A tunnel's inner packets are such over a veth, a bond's over
+ * virtio_net; generic XDP sees them as they are.) */
 static bool may_be_partial(const char *driver)
 {
-	static const char *const list[] = {"veth",    "virtio_net", "tun",    "netkit",
-					   "macvlan", "ipvlan",     "bridge", "dummy"};
+	static const char *const list[] = {"veth",   "virtio_net", "tun",     "netkit", "macvlan",
+					   "ipvlan", "bridge",     "dummy",   "vxlan",  "geneve",
+					   "gretap", "ip6gretap",  "bonding", "team"};
 
 	for (size_t i = 0; i < sl_array_len(list); i++) {
 		if (!strcmp(driver, list[i]))
