@@ -207,7 +207,8 @@ void sl_tcp_start(struct sl_tcp *c, const struct sl_tcp_key *key, uint32_t iss)
 	c->node.key = *key;
 	c->iss = c->snd_una = iss;
 	c->snd_nxt = c->write_seq = c->snd_up = iss + 1;
-	c->ts_off = sl_tcp_ts_offset(c->host, key);
+	if (!c->ts_off)
+		c->ts_off = sl_tcp_ts_offset(c->host, key);
 	c->pmtu_mss = c->route_mss = route.mss;
 	c->adv_mss = sl_tcp_our_mss(route.adv_mss, sl_tcp_opt(c, user_mss));
 	if (sl_unlikely(route.init_cwnd))

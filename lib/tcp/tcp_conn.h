@@ -117,7 +117,7 @@ struct sl_tcp {
 
 	/* time stamps (RFC 7323) */
 	uint32_t ts_recent;
-	uint32_t ts_off;       /* added to our clock for the time stamps we send */
+	uint32_t ts_off;       /* added to our clock for our time stamps; 0: chosen at the start */
 	uint32_t ts_recent_at; /* when ts_recent was taken, in units of 2^20 us */
 	uint32_t busy;         /* how long there was something to send, in units of 2^10 us */
 

@@ -67,6 +67,7 @@ void sl_tcp_params_default(struct sl_tcp_params *p)
 		.probe_interval_s = 600,
 		.challenge_ack_limit = INT32_MAX,
 		.invalid_ratelimit_ms = 500,
+		.tfo_blackhole_s = 3600,
 		.congestion = "cubic",
 	};
 }

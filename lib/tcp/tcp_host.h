@@ -57,6 +57,8 @@ struct sl_tcp_host {
 	struct sl_tcp_quota challenges;           /* tcp_challenge_ack_limit */
 	struct sl_tcp_quota syns;                 /* max_syn_rate */
 	uint32_t ntw, nreq;
+#define SL_TCP_WAITS 256
+	uint64_t waits[SL_TCP_WAITS / 64]; /* sl_tcp_note_wait() */
 	void *owner; /* the lane */
 	struct sl_tcp_mem mem;
 	struct sl_tcp_late

@@ -378,6 +378,7 @@ static bool on_fin_acked(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 		sl_tcp_time_wait(c, false, SL_TCP_TIMEWAIT_MS);
 		return false;
 	case SL_TCP_LAST_ACK:
+		sl_tcp_note_wait(c, false);
 		sl_tcp_done(c, 0);
 		return false;
 	default:

@@ -44,6 +44,7 @@ struct sl_tcp_params {
 	uint32_t challenge_ack_limit; /* per second, for the whole host */
 	uint32_t max_syn_rate;        /* SYNs per second, the rest is dropped; 0: no limit */
 	uint32_t invalid_ratelimit_ms;
+	uint32_t tfo_blackhole_s;        /* tcp_fastopen_blackhole_timeout_sec */
 	_Alignas(8) char congestion[16]; /* "cubic" */
 	/* ip_local_port_range; 0: only the kernel can choose a port number (see
 	 * sock/stream/tcp_port.c) */

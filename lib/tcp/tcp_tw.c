@@ -5,6 +5,7 @@
 #include "base/heap.h"
 #include "tcp/tcp_arrival.h"
 #include "tcp/tcp_conn.h"
+#include "tcp/tcp_hash.h"
 #include "tcp/tcp_host.h"
 #include "tcp/tcp_int.h"
 #include "tcp/tcp_late.h"
@@ -59,6 +60,7 @@ static void tw_new(struct sl_tcp *c, bool fin_wait2, uint32_t timeout_ms)
 	struct sl_tcp_host *h = c->host;
 	struct tw *w = h->ntw < TW_MAX ? sl_calloc(1, sizeof(*w)) : NULL;
 
+	sl_tcp_note_wait(c, true);
 	if (!w)
 		return;
 	w->node.key = c->node.key;
@@ -233,4 +235,32 @@ bool sl_tcp_tw_reuse(struct sl_tcp_host *h, struct sl_tcp_node *n, uint32_t *isn
 	tcp_count(h, SL_TCPC_TW_REUSED, 1);
 	sl_tcp_tw_free(h, n);
 	return true;
+}
+
+/* Which end of connections to a server has TIME_WAIT: the one that closes first, mostly always the
+ * same one. A bit for each hash of the server's address and port, set: we. */
+static uint32_t wait_bit(const struct sl_tcp_host *h, const struct sl_tcp_key *key)
+{
+	struct sl_tcp_key server = {.remote = key->remote, .rport = key->rport};
+
+	return sl_tcp_key_hash(h, &server) % SL_TCP_WAITS;
+}
+
+void sl_tcp_note_wait(struct sl_tcp *c, bool ours)
+{
+	struct sl_tcp_host *h = c->host;
+	uint32_t bit;
+
+	if (c->child)
+		return;
+	bit = wait_bit(h, &c->node.key);
+	h->waits[bit / 64] &= ~(1ull << bit % 64);
+	h->waits[bit / 64] |= (uint64_t)ours << bit % 64;
+}
+
+bool sl_tcp_peer_waits(const struct sl_tcp_host *h, const struct sl_tcp_key *key)
+{
+	uint32_t bit = wait_bit(h, key);
+
+	return !(h->waits[bit / 64] >> bit % 64 & 1);
 }

@@ -20,6 +20,10 @@ bool sl_tcp_tw_input(struct sl_tcp_host *h, struct sl_tcp_node *n, const struct 
  * returns true, and sets *isn as above. */
 bool sl_tcp_tw_may_reuse(const struct sl_tcp_node *n);
 bool sl_tcp_tw_reuse(struct sl_tcp_host *h, struct sl_tcp_node *n, uint32_t *isn);
+/* A connection of ours has been closed by both: ours: we keep its TIME_WAIT, else the peer. */
+void sl_tcp_note_wait(struct sl_tcp *c, bool ours);
+/* True: the peer keeps the TIME_WAITs of connections to key's remote end, for all that is known. */
+bool sl_tcp_peer_waits(const struct sl_tcp_host *h, const struct sl_tcp_key *key);
 /* Removes the record from the table and frees it. */
 void sl_tcp_tw_free(struct sl_tcp_host *h, struct sl_tcp_node *n);
 

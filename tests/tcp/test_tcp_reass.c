@@ -8,6 +8,7 @@
 #include "tcp/tcp_ooo.h"
 #include "tcp/tcp_reass.h"
 #include "tcp/tcp_table.h"
+#include "tcp/tcp_tw.h"
 #include "tcp/tcp_user.h"
 
 #include <string.h>
@@ -291,6 +292,27 @@ static void test_isn(void)
 	sim_check(&s, sl_tcp_isn(&h, &key) != a + 1000);
 }
 
+/* A server's habit of closing first, or of leaving that to us, is known by its address and port. */
+static void test_waits(void)
+{
+	struct sl_tcp_host h = {.key = {1, 2, 3}};
+	struct sl_tcp_key other;
+	struct sl_tcp conn = {.host = &h};
+
+	conn.node.key = (struct sl_tcp_key){sl_addr_v4(1), sl_addr_v4(2), 80, 5};
+	sl_tcp_hash_init(&h);
+	other = conn.node.key;
+	other.local = sl_addr_v4(3), other.lport = 81;
+	sim_check(&s, sl_tcp_peer_waits(&h, &other));
+	sl_tcp_note_wait(&conn, true);
+	sim_check(&s, !sl_tcp_peer_waits(&h, &other));
+	sl_tcp_note_wait(&conn, false);
+	sim_check(&s, sl_tcp_peer_waits(&h, &other));
+	conn.child = true; /* the peer's port is as good as never the same */
+	sl_tcp_note_wait(&conn, true);
+	sim_check(&s, sl_tcp_peer_waits(&h, &other));
+}
+
 /* The table grows under additions and removals, and loses nothing. */
 static void test_table(void)
 {
@@ -329,6 +351,7 @@ int main(int argc, char **argv)
 	test_siphash();
 	test_cookie();
 	test_isn();
+	test_waits();
 	test_table();
 	for (uint64_t i = first; i < first + n; i++)
 		one(i * 7919);

@@ -33,8 +33,15 @@ void sl_opening_add(void);
 void sl_opening_look(uint64_t now_ns);
 uint64_t sl_opening_due_ns(uint64_t now_ns, bool quiet);
 void sl_opening_child(void);
-/* tcp_port.c: gives key a local port, if it has none, and binds the shadow to it. 0 or -errno. */
-int sl_tcp_port_reserve(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif);
+/* tcp_port.c: gives key a local port, if it has none, and binds the shadow to it. *ts_off is what
+ * sl_tcp_stamps_offset() says. 0 or -errno. */
+int sl_tcp_port_reserve(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif, uint32_t *ts_off);
+/* tcp_stamps.c: the offset to our clock that the kernel's time stamps would have on a connection
+ * between key's addresses and ports. bound: the shadow has the port. 0: it is not known, or a peer
+ * of this kind keeps no TIME_WAIT. Lane not held. */
+uint32_t sl_tcp_stamps_offset(struct sl_sock *sk, const struct sl_tcp_key *key, uint32_t oif,
+			      bool bound);
+void sl_tcp_stamps_child(void);
 int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr, socklen_t len);
 /* Shows the socket's new connection in `sluice stat`. */
 void sl_tcp_sock_show(struct sl_sock *sk, const struct sl_tcp_key *k);

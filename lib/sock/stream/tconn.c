@@ -258,6 +258,7 @@ void sl_tconn_child(void)
 	memset(&slab_lock, 0, sizeof(slab_lock));
 	memset(&sl_tconn_ctl, 0, sizeof(sl_tconn_ctl));
 	sl_tcp_fastopen_child();
+	sl_tcp_stamps_child();
 	sl_tcp_orphan_child();
 	sl_treq_child();
 	free_first = dead_first = grace_first = NULL;

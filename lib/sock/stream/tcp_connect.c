@@ -40,6 +40,7 @@ struct goal {
 	struct sl_tcp_key key;
 	struct sl_port *port; /* NULL: it is being opened (coming) */
 	uint32_t oif, ifindex;
+	uint32_t ts_off; /* of the kernel's time stamps; 0: not known */
 	bool coming;
 	bool by_port;        /* the rules are to be asked again with the local port */
 	uint8_t neigh_steps; /* as in struct sl_tconn */
@@ -175,6 +176,7 @@ static int open_conn(struct sl_sock *sk, struct sl_tconn *c, const struct goal *
 		return -EDEADLK;
 	sl_lane_tcp_begin(lane);
 	sl_tcp_init(&c->tcp, lane->tcp);
+	c->tcp.ts_off = g->ts_off;
 	c->sk = sk;
 	c->oif = g->oif;
 	c->neigh_steps = g->neigh_steps;
@@ -248,7 +250,7 @@ static int start(struct sl_sock *sk, struct goal *g, enum sl_reason *reason)
 	if (!c)
 		return -EREMOTE;
 	*reason = SL_REASON_CLAIM;
-	err = sl_tcp_port_reserve(sk, &g->key, g->oif) ? -ENOMEM : 0;
+	err = sl_tcp_port_reserve(sk, &g->key, g->oif, &g->ts_off) ? -ENOMEM : 0;
 	if (err == 0 && sl_unlikely(g->by_port) && ask_rules(g) == SL_RULE_OS) {
 		*reason = SL_REASON_RULE;
 		err = -EREMOTE;

@@ -64,38 +64,45 @@ static bool may_choose(const struct sl_sock *sk)
 	return sl_tcp_params.port_max && !sk->reuse && !sk->own_ports;
 }
 
-static int choose(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif)
+static int choose(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif, uint32_t *ts_off)
 {
 	int err = -EADDRINUSE;
 
 	for (uint32_t n = 0; n < TRIES && err == -EADDRINUSE && may_choose(sk); n++) {
 		key->lport = candidate(sk, key, n);
-		if (is_free(sk, key))
+		if (is_free(sk, key)) {
+			*ts_off = sl_tcp_stamps_offset(sk, key, oif, false);
 			err = bind_to(sk, key, key->lport, oif);
-		else
+		} else {
 			key->lport = 0;
+		}
 		if (err < 0)
 			key->lport = 0;
 	}
 	return err;
 }
 
-int sl_tcp_port_reserve(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif)
+int sl_tcp_port_reserve(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif, uint32_t *ts_off)
 {
 	int err;
 
-	if (key->lport)
+	*ts_off = 0;
+	if (key->lport) {
+		*ts_off = sl_tcp_stamps_offset(sk, key, oif, true);
 		return 0;
-	err = choose(sk, key, oif);
+	}
+	err = choose(sk, key, oif, ts_off);
 	/* Ended connections that are kept to answer their peers hold port numbers, too. */
 	if (err == -EADDRINUSE && sl_tconn_hurry())
-		err = choose(sk, key, oif);
+		err = choose(sk, key, oif, ts_off);
 	if (err == 0) {
 		sl_sock_set_local(sk, &key->local, key->lport, oif);
 	} else {
 		err = bind_to(sk, key, 0, oif);
 		if (err == 0)
 			err = sl_sock_read_names(sk);
+		key->lport = sk->local_port;
+		*ts_off = err == 0 ? sl_tcp_stamps_offset(sk, key, oif, true) : 0;
 	}
 	sk->named = err == 0;
 	key->lport = sk->local_port;

@@ -58,6 +58,7 @@ static const struct entry entries[] = {
 	{"tcp_syncookies", 0, U8, P(syncookies), 0, 2, 1},
 	{"tcp_max_syn_backlog", 0, U32, P(max_syn_backlog), 1, 0x7fffffff, 1},
 	{"tcp_fastopen", 0, U32, P(tfo), 0, UINT32_MAX, 1},
+	{"tcp_fastopen_blackhole_timeout_sec", 0, U32, P(tfo_blackhole_s), 0, 0x7fffffff, 1},
 	{"tcp_mtu_probing", 0, U8, P(mtu_probing), 0, 2, 1},
 	{"tcp_mtu_probe_floor", 0, U32, P(mtu_probe_floor), 48, 65535, 1},
 	{"tcp_probe_threshold", 0, U32, P(probe_threshold), 0, 0x7fffffff, 1},

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The clock of the time stamps that the kernel would send on a connection.
+ *
+ * Theory of operation: a peer that keeps the last connection between two ports in TIME_WAIT takes a
+ * new SYN if its time stamp is higher (RFC 6191). The last one may have been the kernel's, of a
+ * program that is not preloaded, and so may be the next one. So ours have the kernel's offset,
+ * which a secret of the kernel gives for the addresses and ports. A socket that connects with
+ * TCP_FASTOPEN_CONNECT and TCP_FASTOPEN_NO_COOKIE has it and sends nothing, for its SYN would wait
+ * for data, and TCP_TIMESTAMP tells it.
+ *
+ * One such socket for each family stays open, and gets the port by a range that has no other
+ * (IP_LOCAL_PORT_RANGE, Linux 6.3): asking must then come before the shadow is bound to the port.
+ * If the program has bound it, a socket that shares the port is needed (SO_REUSEADDR). */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include "base/clock.h"
+#include "base/compat.h"
+#include "base/fds.h"
+#include "base/lock.h"
+#include "base/sys.h"
+#include "sock/core/endpoint.h"
+#include "sock/stream/stream.h"
+#include "stack/lane_tcp.h"
+#include "tcp/tcp_tw.h"
+
+#define TFO_CLIENT 1u     /* a bit of tcp_fastopen */
+#define SLOW_NS    200000 /* a measurement that took longer is made again */
+#define MEASURES   3
+
+static struct sl_fd_once asker[2]; /* IPv4, IPv6 */
+static struct sl_lock asker_lock;  /* for what asker's ports are; a leaf */
+static bool never;                 /* this kernel cannot be asked; atomic */
+
+static int new_socket(int family)
+{
+	int fd = sl_sys_socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+
+	/* Without either of these a SYN would leave. */
+	if (fd >= 0 && (sl_sys_set_int(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 1) ||
+			sl_sys_set_int(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1))) {
+		sl_sys_close(fd);
+		return -EOPNOTSUPP;
+	}
+	return fd;
+}
+
+static int open_asker(const char *ipv6)
+{
+	int fd = new_socket(ipv6 ? AF_INET6 : AF_INET);
+
+	if (fd >= 0 && (sl_sys_set_int(fd, IPPROTO_IP, IP_LOCAL_PORT_RANGE, 0) ||
+			sl_sys_set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1))) {
+		sl_sys_close(fd);
+		return -EOPNOTSUPP;
+	}
+	return fd;
+}
+
+/* The offset of fd's time stamps to our clock, in milliseconds: the kernel's, or one less, as the
+ * lowest bit tells the unit. False: there is none. */
+static bool measure(int fd, uint32_t *offset)
+{
+	for (int i = 0; i < MEASURES; i++) {
+		uint64_t before_ns = sl_now_ns();
+		uint32_t tsval;
+		socklen_t len = sizeof(tsval);
+
+		if (sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_TIMESTAMP, &tsval, &len))
+			return false;
+		*offset = tsval - (uint32_t)(before_ns / 1000000);
+		if (sl_now_ns() - before_ns < SLOW_NS)
+			return true;
+	}
+	return false;
+}
+
+/* Connects fd, from the key's address and port, without a packet. */
+static bool connect_silently(int fd, const struct sl_tcp_key *key, uint16_t port, uint32_t oif)
+{
+	int family = sl_addr_is_v4(&key->remote) ? AF_INET : AF_INET6, err;
+	struct sockaddr_storage from = {0}, to = {0};
+	socklen_t flen = sizeof(from), tlen = sizeof(to);
+
+	sl_addr_to_sockaddr(&key->local, port, oif, family, (struct sockaddr *)&from, &flen);
+	sl_addr_to_sockaddr(&key->remote, key->rport, oif, family, (struct sockaddr *)&to, &tlen);
+	if (sl_sys_bind(fd, &from, flen))
+		return false;
+	err = sl_sys_connect(fd, &to, tlen);
+	if (sl_unlikely(err == -EINPROGRESS)) /* a SYN has left: that is worse than another clock */
+		sl_store(&never, true);
+	return err == 0;
+}
+
+static bool ask_by_range(const struct sl_tcp_key *key, uint32_t oif, uint32_t *offset)
+{
+	bool ipv6 = !sl_addr_is_v4(&key->remote), got;
+	struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
+	int range = (int)((uint32_t)key->lport << 16 | key->lport), fd;
+
+	if (!sl_lock(&asker_lock))
+		return false;
+	fd = sl_fd_once(&asker[ipv6], open_asker, ipv6 ? "6" : NULL);
+	if (fd == -EOPNOTSUPP)
+		sl_store(&never, true);
+	got = fd >= 0 && sl_sys_set_int(fd, IPPROTO_IP, IP_LOCAL_PORT_RANGE, range) == 0 &&
+	      connect_silently(fd, key, 0, oif) && measure(fd, offset);
+	if (fd >= 0)
+		(void)sl_sys_connect(fd, &nowhere, sizeof(nowhere)); /* the port is free again */
+	sl_unlock(&asker_lock);
+	return got;
+}
+
+static bool ask_by_sharing(const struct sl_tcp_key *key, uint32_t oif, uint32_t *offset)
+{
+	int fd = new_socket(sl_addr_is_v4(&key->remote) ? AF_INET : AF_INET6);
+	bool got;
+
+	if (fd < 0)
+		return false;
+	got = sl_sys_set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1) == 0 &&
+	      connect_silently(fd, key, key->lport, oif) && measure(fd, offset);
+	sl_sys_close(fd);
+	return got;
+}
+
+/* The kernel holds back a SYN only if it sees no black hole for Fast Open, which it does not look
+ * for unless told to. */
+static bool may_ask(const struct sl_tcp_params *p)
+{
+	return p->timestamps && p->tfo & TFO_CLIENT && !p->tfo_blackhole_s && !sl_load(&never);
+}
+
+uint32_t sl_tcp_stamps_offset(struct sl_sock *sk, const struct sl_tcp_key *key, uint32_t oif,
+			      bool bound)
+{
+	uint32_t offset = 0;
+	struct sl_lane *lane;
+	bool waits;
+
+	if (!may_ask(&sl_tcp_params) || (bound && !sk->reuse) || !sl_sock_lock(sk, &lane))
+		return 0;
+	waits = sl_tcp_peer_waits(lane->tcp, key);
+	sl_lane_unlock(lane);
+	if (!waits)
+		return 0;
+	if (!(bound ? ask_by_sharing(key, oif, &offset) : ask_by_range(key, oif, &offset)))
+		return 0;
+	return offset ? offset : 1;
+}
+
+void sl_tcp_stamps_child(void)
+{
+	memset(&asker_lock, 0, sizeof(asker_lock));
+}
