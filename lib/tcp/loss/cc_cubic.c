@@ -18,6 +18,7 @@
 #define BETA_SCALED 717u
 /* alpha = 3 (1 - beta) / (1 + beta) = 9/17: as fast as Reno on average (4.3) */
 #define ALPHA_SCALED 542u
+#define FEW          32u
 #define EST_STEP     128u /* W_est grows in eighths of a segment */
 
 #define MIN_RTT_THRESH_US  4000u /* RFC 9406 4.3 */
@@ -180,10 +181,13 @@ static uint64_t w_cubic(const struct cubic *q, uint64_t t)
 	return w > cube ? w - cube : 0;
 }
 
-/* Grows the window that Reno would have by now (4.3). */
+/* Grows the window that Reno would have by now (4.3). At w_prior it would become as fast as Reno
+ * for good; Linux does not, and a connection of ours would take more than its part from one of
+ * Linux. So only few segments grow like that, whose losses are hardly their own queue's. */
 static void grow_w_est(struct sl_tcp *c, struct cubic *q, uint32_t acked)
 {
-	uint32_t alpha = q->w_est >> SHIFT >= q->w_prior ? 1u << SHIFT : ALPHA_SCALED;
+	bool recovered = q->w_est >> SHIFT >= q->w_prior;
+	uint32_t alpha = recovered && c->cwnd < FEW ? 1u << SHIFT : ALPHA_SCALED;
 	uint32_t step = c->cwnd * EST_STEP;
 
 	q->est_cnt += acked * alpha;
