@@ -43,6 +43,11 @@ def goals(res):
     ratio("send rate (sendmmsg) above the kernel's", g, "Sluice, sendmmsg", "kernel, sendmmsg",
           "pps", 1, False)
     tcp_goals(ratio)
+    for cc in ("CUBIC", "BBR"):
+        share = res.median(f"a bottleneck of 50 Mbit/s shared with the kernel's {cc}", "Sluice", "share")
+        if share is not None:
+            goal(f"between 0.4 and 0.6 of a bottleneck shared with the kernel's {cc}", f"{share:.2f}",
+                 0.4 <= share <= 0.6)
     apps.goals(ratio)
     lease.goals(ratio)
     bystanders.goals(ratio)
@@ -67,9 +72,10 @@ def tcp_goals(ratio):
                   "kernel, no GSO", "mbit", 1, False)
             ratio(f"TCP bulk {way}, {case}: at least 0.8 x floor", f"TCP bulk {way}", case, "floor",
                   "mbit", 0.8, False)
-    for loss in ("0.1%", "1%", "5%"):
-        ratio(f"goodput with {loss} loss: at least that of the kernel's cubic",
-              f"goodput, CUBIC, 20 ms, {loss} loss", "Sluice", "kernel", "mbit", 1, False)
+    for cc in ("CUBIC", "BBR"):
+        for case in (f"{rtt}, {loss} loss" for rtt in ("20 ms", "100 ms") for loss in ("0.1%", "1%", "5%")):
+            ratio(f"goodput, {case}: at least that of the kernel's {cc}", f"goodput, {cc}, {case}", "Sluice",
+                  "kernel", "mbit", 1, False)
     for case in ("Sluice accepts", "Sluice connects", "Sluice"):
         ratio(f"TCP connections a second, {case}: not below the kernel",
               "TCP connections a second (connect, close)", case, "kernel", "cps", 1, False)

@@ -57,13 +57,15 @@ def bulk_cases(seconds):
             yield g, name, lambda p=preload, r=reverse: tcp_bulk(seconds, p, r)
 
 
-def goodput(loss, mode, seconds, seed):
+def goodput(loss, mode, seconds, seed, *how):
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "goodput.sh")
-    done = subprocess.run(["bash", script, loss, mode, str(seconds), str(seed)], text=True,
+    done = subprocess.run(["bash", script, loss, mode, str(seconds), str(seed), *how], text=True,
                           capture_output=True, timeout=120)
     if done.returncode:
         raise RuntimeError(done.stdout + done.stderr)
     mbit, again = done.stdout.split()[-2:]
+    if mode == "share":
+        return {"share": float(mbit) / (float(mbit) + float(again))}
     return {"mbit": float(mbit), "retransmitted": float(again)}
 
 
@@ -76,10 +78,17 @@ def goodput_cases(seconds):
 
     def once(key):
         rounds[key] = rounds.get(key, 0) + 1
-        return goodput(*key, max(5, 4 * seconds), rounds[key])
-    for loss in ("0.1%", "1%", "5%"):
-        for name, mode in who:
-            yield f"goodput, CUBIC, 20 ms, {loss} loss", name, lambda k=(loss, mode): once(k)
+        loss, mode, *how = key
+        return goodput(loss, mode, max(5, 4 * seconds), rounds[key], *how)
+    for cc, rate in (("cubic", []), ("bbr", ["50mbit"])):
+        for rtt, delay in (("20 ms", "10ms"), ("100 ms", "50ms")):
+            for loss in ("0.1%", "1%", "5%"):
+                for name, mode in who:
+                    yield f"goodput, {cc.upper()}, {rtt}, {loss} loss", name, \
+                        lambda k=(loss, mode, cc, delay, *rate): once(k)
+        if tcp_works():
+            yield f"a bottleneck of 50 Mbit/s shared with the kernel's {cc.upper()}", "Sluice", \
+                lambda k=("0%", "share", cc, "10ms", "50mbit"): once(k)
 
 
 class NoGso:
