@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Bulk flows on a path: utilisation, fairness, goodput under loss and reordering, and the
  * buffers' tuning. The bounds are models (below each), not measurements. */
+#include <linux/inet_diag.h>
+
 #include "sim.h"
 #include "tcp/loss/cc.h"
+#include "tcp/loss/tcp_rate.h"
 #include "tcp/tcp_trouble.h"
 #include "tcp/tcp_user.h"
 
@@ -28,13 +31,14 @@ struct path {
 };
 
 static struct path path;
+static bool silent; /* nothing is written */
 
 static void send_more(struct sim_conn *c)
 {
 	static uint8_t data[65536];
 	struct iovec iov = {data, sizeof(data)};
 
-	while (sl_tcp_write(&c->tcp, &iov, 1, 0, false, false) > 0)
+	while (!silent && sl_tcp_write(&c->tcp, &iov, 1, 0, false, false) > 0)
 		;
 	c->host->busy = true;
 }
@@ -281,6 +285,80 @@ static void bbr_queue(void)
 	end();
 }
 
+/* What bbr did, in milliseconds: with each pacing gain, and with a window of four. */
+struct gains {
+	uint32_t ms, more, less, even, small, dips;
+};
+
+static struct gains watch(double seconds)
+{
+	const struct sl_tcp *c = &path.flow[0].tx->tcp;
+	struct gains g = {0};
+	bool was = false;
+
+	for (; g.ms < (uint32_t)(seconds * 1000); g.ms++) {
+		union tcp_cc_info info;
+		bool small = c->cwnd <= 4;
+
+		sim_run(&path.s, path.s.now_us + 1000);
+		c->cc->info(c, &info);
+		g.more += info.bbr.bbr_pacing_gain == 320;
+		g.less += info.bbr.bbr_pacing_gain == 192;
+		g.even += info.bbr.bbr_pacing_gain == 256;
+		g.small += small;
+		g.dips += small && !was;
+		was = small;
+	}
+	printf("%-24s gain 5/4 %u ms, 3/4 %u, 1 %u; window of four %u, %u times\n", path.name,
+	       g.more, g.less, g.even, g.small, g.dips);
+	return g;
+}
+
+/* A round trip of eight asks for more, the next gives it back; every ten seconds the queue is
+ * emptied for 200 ms. After a silence the rate is the path's, and so is the round trip. */
+static void bbr_phases(void)
+{
+	struct gains g;
+	uint64_t rate;
+
+	begin("bbr, phases", 2 * MB, 20000, 0.04 * 2 * MB);
+	add("bbr");
+	run(3);
+	g = watch(20);
+	want(g.more > g.ms / 12 && g.more < g.ms / 5);
+	want(g.less > g.ms / 100 && g.less < g.ms / 6);
+	want(g.even > g.ms * 6 / 10 && g.more + g.less + g.even == g.ms);
+	want(g.dips == 2 && g.small >= 2 * 200 && g.small < 2 * 300);
+	silent = true;
+	run(14);
+	silent = false;
+	send_more(path.flow[0].tx);
+	sim_host_kick(path.a);
+	run(0.01); /* before the first ACK, which sets a gain */
+	rate = sl_tcp_rate(&path.flow[0].tx->tcp)->bytes_s;
+	want(rate > (uint64_t)(0.9 * 2 * MB) && rate < (uint64_t)(1.02 * 2 * MB));
+	g = watch(4);
+	want(g.dips == 0); /* the silence was a look at the round trip by itself */
+	want(run(2) > 0.93 * 2 * MB);
+	end();
+}
+
+/* A third of all is lost, whatever the rate is: that is a policer, and more is not asked for until
+ * 48 round trips have passed. */
+static void bbr_policed(void)
+{
+	struct gains g;
+
+	begin("bbr, policed", 2 * MB, 20000, 0.04 * 2 * MB);
+	add("bbr");
+	run(1);
+	path.ab->loss_ppm = 330000;
+	run(3);
+	g = watch(4);
+	want(g.even > g.ms * 9 / 10);
+	end();
+}
+
 /* Nothing between them: a local network with a fifth of a millisecond. */
 static void local(void)
 {
@@ -312,6 +390,8 @@ int main(void)
 	shallow("bbr", 0.85);
 	fairness("bbr", 2);
 	bbr_queue();
+	bbr_phases();
+	bbr_policed();
 	bbr_loss(0.001);
 	bbr_loss(0.01);
 	bbr_loss(0.05);
