@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hand-back by the daemon, which makes the kernel's socket. All may sleep: call with no lane held. */
+/* Hand-back by the daemon, which makes the kernel's socket. All may sleep: call with no lane held.
+ */
 #ifndef SL_RESTORE_H
 #define SL_RESTORE_H
 
