@@ -165,7 +165,7 @@ static bool name_is_ours(int fd, bool peer, struct sockaddr *addr, socklen_t *le
 	struct sl_sock *sk = sl_tcp_sock(fd);
 
 	if (sk && !peer && sk->named && !sl_load(&sk->conn) &&
-	    sl_load(&sk->state) != SL_STATE_KERNEL) {
+	    (sl_load(&sk->state) != SL_STATE_KERNEL || sl_swap_is_closed(fd))) {
 		*err = say_unnamed(sk, addr, len);
 		return true;
 	}

@@ -153,7 +153,9 @@ static bool error_waits(int fd)
 	return sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0 && p.revents & POLLERR;
 }
 
-static ssize_t send_by_kernel(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
+/* By the program's own call: sendmsg(2) cuts a name that is too long and takes an empty one for
+ * none, where sendto(2) fails. */
+static ssize_t call_kernel(int fd, const struct sl_tx_req *r)
 {
 	struct msghdr m = {
 		.msg_name = sl_unconst(r->name),
@@ -161,14 +163,21 @@ static ssize_t send_by_kernel(struct sl_sock *sk, int fd, const struct sl_tx_req
 		.msg_iov = sl_unconst(r->iov),
 		.msg_iovlen = r->niov,
 	};
+
+	if (!r->msg && r->name && r->niov == 1)
+		return sl_sys_cancel(SYS_sendto, fd, r->iov->iov_base, r->len, r->flags, r->name,
+				     r->namelen);
+	return sl_sys_cancel(SYS_sendmsg, fd, r->msg ? r->msg : &m, r->flags);
+}
+
+static ssize_t send_by_kernel(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
+{
 	bool err = sl_load(&sk->os) & SL_OS_ERR;
 	ssize_t n;
 
-	if (!r->msg && r->name && r->namelen > sizeof(struct sockaddr_storage))
-		return -EINVAL; /* sendto(2), but for sendmsg(2) a name is cut */
 	if (sl_unlikely(err))
 		sl_sock_take_error(sk);
-	n = sl_sys_cancel(SYS_sendmsg, fd, r->msg ? r->msg : &m, r->flags);
+	n = call_kernel(fd, r);
 	if (sl_unlikely(err) && n < 0 && error_waits(fd))
 		__atomic_fetch_or(&sk->os, SL_OS_ERR, __ATOMIC_RELEASE);
 	if (n >= 0 && sl_unlikely(sk->errq != NULL))

@@ -45,6 +45,12 @@ static const struct option options[] = {
 	{SOL_SOCKET, SO_SNDTIMEO},
 	{SOL_SOCKET, SO_TIMESTAMPING},
 	{SOL_SOCKET, SO_PREFER_BUSY_POLL},
+	{SOL_SOCKET, SO_DONTROUTE},
+	{SOL_SOCKET, SO_BROADCAST},
+	{SOL_SOCKET, SO_NO_CHECK},
+	{SOL_SOCKET, SO_RXQ_OVFL},
+	{SOL_SOCKET, SO_SELECT_ERR_QUEUE},
+	{SOL_SOCKET, SO_TXREHASH},
 	{IPPROTO_TCP, TCP_NODELAY},
 	{IPPROTO_TCP, TCP_KEEPIDLE},
 	{IPPROTO_TCP, TCP_KEEPINTVL},
@@ -69,6 +75,17 @@ static const struct option options[] = {
 	{IPPROTO_IP, IP_MINTTL},
 	{IPPROTO_IP, IP_FREEBIND},
 	{IPPROTO_IP, IP_OPTIONS},
+	{IPPROTO_IP, IP_RECVOPTS},
+	{IPPROTO_IP, IP_RETOPTS},
+	{IPPROTO_IP, IP_RECVORIGDSTADDR},
+	{IPPROTO_IP, IP_CHECKSUM},
+	{IPPROTO_IP, IP_RECVFRAGSIZE},
+	{IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT},
+	{IPPROTO_IP, IP_LOCAL_PORT_RANGE},
+	{IPPROTO_IP, IP_MULTICAST_TTL},
+	{IPPROTO_IP, IP_MULTICAST_LOOP},
+	{IPPROTO_IP, IP_MULTICAST_ALL},
+	{IPPROTO_IP, IP_UNICAST_IF},
 	{IPPROTO_IPV6, IPV6_UNICAST_HOPS},
 	{IPPROTO_IPV6, IPV6_TCLASS},
 	{IPPROTO_IPV6, IPV6_MTU_DISCOVER},
@@ -79,6 +96,14 @@ static const struct option options[] = {
 	{IPPROTO_IPV6, IPV6_DONTFRAG},
 	{IPPROTO_IPV6, IPV6_MINHOPCOUNT},
 	{IPPROTO_IPV6, IPV6_AUTOFLOWLABEL},
+	{IPPROTO_IPV6, IPV6_FREEBIND},
+	{IPPROTO_IPV6, IPV6_RECVORIGDSTADDR},
+	{IPPROTO_IPV6, IPV6_RECVFRAGSIZE},
+	{IPPROTO_IPV6, IPV6_FLOWINFO_SEND},
+	{IPPROTO_IPV6, IPV6_MULTICAST_HOPS},
+	{IPPROTO_IPV6, IPV6_MULTICAST_LOOP},
+	{IPPROTO_IPV6, IPV6_MULTICAST_ALL},
+	{IPPROTO_IPV6, IPV6_ADDR_PREFERENCES},
 };
 
 static long read_option(int fd, const struct option *o, void *value, socklen_t len)
@@ -165,8 +190,7 @@ static int unnamed(const struct sl_sock *sk)
 	return fd;
 }
 
-/* Also when the socket is the kernel's by now, which may have connected it. */
-static bool is_closed(int fd)
+bool sl_swap_is_closed(int fd)
 {
 	uint8_t state = 0; /* the first field of struct tcp_info */
 	socklen_t len = sizeof(state);
@@ -179,7 +203,7 @@ void sl_swap_unname(struct sl_sock *sk)
 {
 	int fd = -1;
 
-	if (sk->named && !sl_tcp_sock_is_named(sk) && is_closed(sk->fd))
+	if (sk->named && !sl_tcp_sock_is_named(sk) && sl_swap_is_closed(sk->fd))
 		fd = unnamed(sk);
 	if (fd >= 0 && sl_swap_file(sk, fd) == 0) {
 		sk->named = false;

@@ -3,6 +3,8 @@
 #ifndef SL_SWAP_H
 #define SL_SWAP_H
 
+#include <stdbool.h>
+
 struct sl_sock;
 
 /* Gives the socket `to` the options of `from`, both of that family. */
@@ -12,6 +14,8 @@ void sl_swap_options(int from, int to, int family);
 int sl_swap_on(int file, int number);
 int sl_swap_file(struct sl_sock *sk, int file);
 
+/* True: the kernel's TCP socket has no connection, nor listens. */
+bool sl_swap_is_closed(int fd);
 /* Before bind(2) and connect(2), slow held: a TCP socket with a port that connect(2) chose, and
  * without a connection, gets a shadow without a name. In the kernel such a port ends with its
  * connection (tcp_set_state()), but the shadow was bound to it for good (SOCK_BINDPORT_LOCK). On an

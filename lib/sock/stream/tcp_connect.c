@@ -517,8 +517,14 @@ int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr,
 	int err = -EREMOTE;
 
 	sl_tconn_reap();
-	if (sl_load(&sk->state) == SL_STATE_KERNEL)
+	if (sl_load(&sk->state) == SL_STATE_KERNEL) {
+		if (sl_unlikely(sk->named)) {
+			sl_lock(&sk->slow);
+			sl_swap_unname(sk);
+			sl_unlock(&sk->slow);
+		}
 		return connect_kernel(sk, fd, addr, len);
+	}
 	if (len < sizeof(addr->sa_family) || len > sizeof(struct sockaddr_storage))
 		return -EINVAL; /* whatever its state is */
 	if (sl_guard_touch(addr, len))

@@ -225,11 +225,23 @@ static ssize_t open_and_go_on(struct tx *x, int fd)
 	return err < 0 ? err : attempt(x);
 }
 
-/* tcp_sendmsg_locked() looks at the connection's state before the control data. */
+/* tcp_sendmsg_locked() looks at the connection's state before the control data, but not whether
+ * the socket is shut. */
 static SL_COLD ssize_t wrong_control(struct tx *x, int err)
 {
+	const struct sl_tconn *c;
+	struct sl_lane *lane;
+	bool open = false;
 	ssize_t r;
 
+	if (sl_sock_lock(x->sk, &lane)) {
+		c = x->sk->conn;
+		open = c &&
+		       (c->tcp.state == SL_TCP_ESTABLISHED || c->tcp.state == SL_TCP_CLOSE_WAIT);
+		sl_lane_unlock(lane);
+	}
+	if (open)
+		return err;
 	x->niov = 0;
 	x->len = 0;
 	r = attempt(x);
