@@ -180,7 +180,8 @@ FUZZ_LIB_OBJ := $(LIB_SRC:%.c=$(FUZZ_BUILD)/%.o)
 FUZZ_DAEMON_OBJ := $(patsubst $(BUILD)/%,$(FUZZ_BUILD)/%,$(filter-out %/main.o,$(DAEMON_OBJ)))
 # (With the parts of the tools that they read.)
 FUZZ_TOOL_BIN := $(addprefix $(FUZZ_BUILD)/,fuzz_capture fuzz_pace fuzz_qos fuzz_ss)
-$(FUZZ_BUILD)/fuzz_capture: $(patsubst %,$(FUZZ_BUILD)/tools/%.o,capture_ring capture_flow capture_pcapng capture_extcap capture_fix stat_file)
+$(FUZZ_BUILD)/fuzz_capture: $(patsubst %,$(FUZZ_BUILD)/tools/%.o,capture_ring capture_flow capture_pcap capture_pcapng capture_extcap capture_fix stat_file)
+$(FUZZ_BUILD)/fuzz_capture: LDFLAGS_FUZZ := -Wl,--export-dynamic-symbol=getaddrinfo
 $(FUZZ_BUILD)/fuzz_pace: $(FUZZ_BUILD)/tools/pace_set.o
 $(FUZZ_BUILD)/fuzz_qos: $(patsubst %,$(FUZZ_BUILD)/tools/%.o,qos_dcb qos_list qos_print qos_skprio)
 $(FUZZ_BUILD)/fuzz_ss: $(patsubst %,$(FUZZ_BUILD)/tools/%.o,ss_filter ss_kernel ss_print ss_users)
@@ -192,7 +193,7 @@ $(FUZZ_BUILD)/libsluice.a: $(FUZZ_LIB_OBJ)
 $(FUZZ_DAEMON_BIN): $(FUZZ_BUILD)/%: $(FUZZ_BUILD)/tests/fuzz/%.o $(FUZZ_DAEMON_OBJ) $(FUZZ_BUILD)/libsluice.a
 	$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS) $(DAEMON_LIBS)
 $(FUZZ_TOOL_BIN): $(FUZZ_BUILD)/%: $(FUZZ_BUILD)/tests/fuzz/%.o $(FUZZ_BUILD)/tests/fuzz/answers.o $(FUZZ_BUILD)/libsluice.a
-	$(CLANG) -fsanitize=fuzzer,address,undefined -Wl,--wrap=getaddrinfo -o $@ $^ $(FUZZ_BUILD)/libsluice.a $(LIBS) -lpcap
+	$(CLANG) -fsanitize=fuzzer,address,undefined -Wl,--wrap=getaddrinfo $(LDFLAGS_FUZZ) -o $@ $^ $(FUZZ_BUILD)/libsluice.a $(LIBS) -lpcap
 $(filter-out $(FUZZ_DAEMON_BIN) $(FUZZ_TOOL_BIN),$(FUZZ_BIN)): $(FUZZ_BUILD)/%: $(FUZZ_BUILD)/tests/fuzz/%.o $(FUZZ_BUILD)/libsluice.a
 	$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(FUZZ_BUILD)/libsluice.a $(LIBS)
 $(FUZZ_BUILD)/fuzz_tcp: $(patsubst %,$(FUZZ_BUILD)/tests/tcp/%.o,sim sim_ops sim_wire sim_check)

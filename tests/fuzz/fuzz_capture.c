@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Fuzz target: the filter of `sluice capture` (the text up to a NUL: options --flow in lines, then
  * pcap-filter(7)), and the ring of a hostile program (the rest: records). */
+#include <netdb.h>
 #include <sys/mman.h>
 
 #include "answers.h"
@@ -11,14 +12,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define RING 4096u
 
 /* No name is looked up: that would leave the process. */
-int __wrap_getaddrinfo(const char *node, const char *service, const void *hints, void **list);
-int __wrap_getaddrinfo(const char *node, const char *service, const void *hints, void **list)
+int __wrap_getaddrinfo(const char *node, const char *service, const void *hints, void *list);
+int __wrap_getaddrinfo(const char *node, const char *service, const void *hints, void *list)
 {
 	(void)node;
 	(void)service;
 	(void)hints;
 	(void)list;
 	return -2;
+}
+/* Nor by libpcap. */
+__attribute__((visibility("default"))) int getaddrinfo(const char *node, const char *service,
+						       const struct addrinfo *hints,
+						       struct addrinfo **list)
+{
+	return __wrap_getaddrinfo(node, service, hints, list);
 }
 
 bool sl_tool_number(const char *text, long lo, long hi, int *out)
@@ -71,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct capture c;
 	char *text = fuzz_text(&data, &size);
 
-	c = (struct capture){.good = true, .snap = SNAP_MAX};
+	c = (struct capture){.good = true, .snap = SL_CAPTURE_SNAP};
 	if (filter(&c, text))
 		ring(&c, data, size);
 	if (c.filters)
