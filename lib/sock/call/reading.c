@@ -216,6 +216,8 @@ int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct time
 	ret = flags & MSG_ERRQUEUE ? 0 : error_of(sk, fd);
 	if (ret)
 		return ret;
+	if (!n) /* the kernel looks for an error all the same */
+		return (int)sl_sys(SYS_recvmmsg, fd, msgs, 0, flags, NULL);
 	ret = receive_many(sk, fd, msgs, n, flags, end);
 	if (timeout && ret > 0) {
 		now = sl_now_ns();

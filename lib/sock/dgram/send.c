@@ -144,7 +144,7 @@ static ssize_t send_locked(struct sl_sock *sk, struct sl_lane *lane, const struc
 	return send_by(sk, r, now, &sl_udp_sk(sk)->path, &none, leg_out);
 }
 
-/* True: the error still waits, since the call failed for another reason before it came to it. */
+/* True: the error still waits, since the call ended for another reason before it came to it. */
 static bool error_waits(int fd)
 {
 	struct pollfd p = {.fd = fd};
@@ -178,7 +178,7 @@ static ssize_t send_by_kernel(struct sl_sock *sk, int fd, const struct sl_tx_req
 	if (sl_unlikely(err))
 		sl_sock_take_error(sk);
 	n = call_kernel(fd, r);
-	if (sl_unlikely(err) && n < 0 && error_waits(fd))
+	if (sl_unlikely(err) && error_waits(fd))
 		__atomic_fetch_or(&sk->os, SL_OS_ERR, __ATOMIC_RELEASE);
 	if (n >= 0 && sl_unlikely(sk->errq != NULL))
 		sl_errq_sent_by_os(sk, r->msg);
@@ -220,6 +220,15 @@ static bool has_to_wait(struct sl_sock *sk, struct sl_lane *lane, const struct s
 	return true;
 }
 
+/* sendto(2) reads the name before the socket gets a port. */
+static bool name_is_there(const struct sl_tx_req *r)
+{
+	const size_t most = sizeof(struct sockaddr_storage);
+
+	return !r->name || ((r->msg || r->namelen <= most) &&
+			    !sl_guard_touch(r->name, sl_min((size_t)r->namelen, most)));
+}
+
 /* There is memory wherever the program says: else the kernel, which finds that out, too, is asked
  * for the call's result. */
 static bool memory_is_there(const struct sl_tx_req *r)
@@ -229,8 +238,7 @@ static bool memory_is_there(const struct sl_tx_req *r)
 	for (size_t i = 0; i < r->niov; i++)
 		if (sl_guard_touch(r->iov[i].iov_base, r->iov[i].iov_len))
 			return false;
-	return !r->name || !sl_guard_touch(r->name, sl_min((size_t)r->namelen,
-							   sizeof(struct sockaddr_storage)));
+	return name_is_there(r);
 }
 
 /* MSG_SYN, libvma's dummy send: goes the way of a send, without its last step, so that the next one
@@ -278,7 +286,7 @@ static ssize_t try_once(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
 	ssize_t n;
 
 	*lane_out = NULL;
-	if (sl_unlikely(sk->state != SL_STATE_OFFLOADED))
+	if (sl_unlikely(sk->state != SL_STATE_OFFLOADED) && name_is_there(r))
 		first_send(sk, r->flags);
 	if (sl_unlikely(wants_kernel(sk, r) || !memory_is_there(r))) {
 		if (r->flags & MSG_SYN)
