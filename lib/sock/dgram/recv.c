@@ -168,42 +168,41 @@ take(struct sl_sock *sk, struct sl_udp *u, struct sl_lane *lane, const struct sl
 }
 
 /* Receives from our queue. -EAGAIN: it is empty. -EDEADLK: this signal handler has interrupted its
- * thread's own turn of the lane. */
-static ssize_t from_queue(struct sl_sock *sk, const struct sl_rx_req *r)
+ * thread's own turn of the lane. timed: counts how long the datagram has waited. */
+static inline __attribute__((always_inline)) ssize_t
+from_queue_by(struct sl_sock *sk, const struct sl_rx_req *r, bool timed)
 {
+	struct sl_udp *u = &sl_udp_sk(sk)->udp;
+	uint64_t came_ns = 0, now_ns = 0;
 	struct sl_lane *lane;
 	ssize_t n = -EAGAIN;
 
 	if (sl_unlikely(!sl_sock_lock(sk, &lane)))
 		return -EDEADLK;
-	if (sl_udp_queued(&sl_udp_sk(sk)->udp) == 0)
-		sl_lane_turn_locked(lane);
-	if (sl_udp_queued(&sl_udp_sk(sk)->udp))
-		n = take(sk, &sl_udp_sk(sk)->udp, lane, r);
-	sl_lane_unlock(lane);
-	return n;
-}
-
-/* SLUICE_LATENCY_STATS: from_queue(), and counts how long the datagram has waited. */
-static SL_APART ssize_t from_queue_timed(struct sl_sock *sk, const struct sl_rx_req *r)
-{
-	struct sl_udp *u = &sl_udp_sk(sk)->udp;
-	struct sl_lane *lane;
-	ssize_t n = -EAGAIN;
-
-	if (!sl_sock_lock(sk, &lane))
-		return -EDEADLK;
 	if (sl_udp_queued(u) == 0)
 		sl_lane_turn_locked(lane);
 	if (sl_udp_queued(u)) {
-		uint64_t came_ns = sl_udp_peek(u)->stamp_ns, now_ns = sl_now_ns();
-
+		if (timed) {
+			came_ns = sl_udp_peek(u)->stamp_ns;
+			now_ns = sl_now_ns();
+		}
 		n = take(sk, u, lane, r);
-		if (n >= 0 && !(r->flags & MSG_PEEK))
+		if (timed && n >= 0 && !(r->flags & MSG_PEEK))
 			sl_stats_rx_wait(sk->stats, now_ns > came_ns ? now_ns - came_ns : 0);
 	}
 	sl_lane_unlock(lane);
 	return n;
+}
+
+static ssize_t from_queue(struct sl_sock *sk, const struct sl_rx_req *r)
+{
+	return from_queue_by(sk, r, false);
+}
+
+/* With SLUICE_LATENCY_STATS. */
+static SL_APART ssize_t from_queue_timed(struct sl_sock *sk, const struct sl_rx_req *r)
+{
+	return from_queue_by(sk, r, true);
 }
 
 /* Receives what the callback of the socket lets pass. As from_queue(). */

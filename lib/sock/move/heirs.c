@@ -25,7 +25,6 @@
 #include "net/rtnl.h"
 #include "sock/core/life.h"
 #include "sock/move/heirs.h"
-#include "sock/move/restore.h"
 #include "sock/stream/swap.h"
 #include "sock/stream/tconn.h"
 

@@ -330,16 +330,6 @@ static int read_queue(int file, uint64_t at, struct sl_repair_bytes *q, uint32_t
 	return err;
 }
 
-/* Makes a closed socket like the one that the numbers stand for; it will be the new shadow. */
-static int new_shadow(const struct sl_sock *sk)
-{
-	int fd = sl_sys_socket(sk->family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
-
-	if (fd >= 0)
-		sl_swap_options(sk->fd, fd, sk->family);
-	return fd;
-}
-
 /* Has the daemon read the kernel's socket. It reads only a socket that this process no longer has,
  * so the new shadow takes the numbers first.
  * *file: the memfd with the queues; on error the numbers are what they were, unless the daemon has
@@ -351,7 +341,7 @@ static int give(struct take *x, int *file)
 	int shadow, err;
 
 	*file = sl_fd_dup(sk->fd);
-	shadow = *file < 0 ? *file : new_shadow(sk);
+	shadow = *file < 0 ? *file : sl_swap_new(sk);
 	err = shadow < 0 ? shadow : sl_swap_file(sk, shadow);
 	if (shadow >= 0)
 		sl_sys_close(shadow);

@@ -172,14 +172,22 @@ int sl_swap_file(struct sl_sock *sk, int file)
 	return sl_min(err, 0);
 }
 
-/* A socket like the shadow, without a name. */
-static int unnamed(const struct sl_sock *sk)
+int sl_swap_new(const struct sl_sock *sk)
 {
 	int fd = sl_sys_socket(sk->family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
 
+	if (fd >= 0)
+		sl_swap_options(sk->fd, fd, sk->family);
+	return fd;
+}
+
+/* A socket like the shadow, without a name. */
+static int unnamed(const struct sl_sock *sk)
+{
+	int fd = sl_swap_new(sk);
+
 	if (fd < 0)
 		return fd;
-	sl_swap_options(sk->fd, fd, sk->family);
 	sl_tcp_opt_give(sk, fd);
 	if (sk->family == AF_INET6)
 		sl_sys_set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, sk->v6only);

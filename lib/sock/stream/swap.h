@@ -9,6 +9,9 @@ struct sl_sock;
 
 /* Gives the socket `to` the options of `from`, both of that family. */
 void sl_swap_options(int from, int to, int family);
+/* Makes a closed socket with the options of the one that sk's numbers stand for: a descriptor, the
+ * caller's, or -errno. */
+int sl_swap_new(const struct sl_sock *sk);
 /* Puts the file on each number of sk, which keeps its flags; the caller still owns `file`. slow
  * held. 0 or -errno. sl_swap_on() does it for one number. */
 int sl_swap_on(int file, int number);

@@ -73,8 +73,6 @@ static int choose(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif, uint
 		if (is_free(sk, key)) {
 			*ts_off = sl_tcp_stamps_offset(sk, key, oif, false);
 			err = bind_to(sk, key, key->lport, oif);
-		} else {
-			key->lport = 0;
 		}
 		if (err < 0)
 			key->lport = 0;

@@ -93,10 +93,12 @@ static bool passes_mark(const struct rx *x, const struct sl_tcp *t)
 
 static void note_wait(const struct rx *x)
 {
-	uint64_t now_ns = sl_now_ns();
+	uint64_t now_ns;
 
-	if (x->sk->want & SL_WANT_TIMES && !(x->flags & MSG_PEEK))
-		sl_stats_rx_wait(x->sk->stats, now_ns > x->stamp_ns ? now_ns - x->stamp_ns : 0);
+	if (!(x->sk->want & SL_WANT_TIMES) || x->flags & MSG_PEEK)
+		return;
+	now_ns = sl_now_ns();
+	sl_stats_rx_wait(x->sk->stats, now_ns > x->stamp_ns ? now_ns - x->stamp_ns : 0);
 }
 
 /* Reads from our queue. 0: the call is over, with x->done bytes. fresh: a turn has just set the
@@ -255,15 +257,10 @@ static ssize_t kernel_attempt(void *arg)
 	return sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) ? 1 : -EAGAIN;
 }
 
-static uint64_t kernel_deadline(int fd)
+/* When SO_RCVTIMEO ends a call that begins now; 0: never. */
+static uint64_t deadline_of(const struct sl_sock *sk)
 {
-	struct timeval tv = {0, 0};
-	socklen_t len = sizeof(tv);
-
-	if (sl_sys_getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, &len) ||
-	    (!tv.tv_sec && !tv.tv_usec))
-		return 0;
-	return sl_now_ns() + (uint64_t)tv.tv_sec * 1000000000 + (uint64_t)tv.tv_usec * 1000;
+	return sk->rcvtimeo_ns ? sl_now_ns() + sk->rcvtimeo_ns : 0;
 }
 
 /* Waits for the kernel's bytes outside of recvmsg(2), which no thread can end: a connection whose
@@ -275,7 +272,7 @@ static ssize_t await_kernel(const struct rx *x, int fd, int *flags)
 	ssize_t r = kernel_attempt(&w);
 
 	if (r == -EAGAIN)
-		r = sl_sock_block_kernel(x->sk, fd, kernel_deadline(fd), kernel_attempt, &w);
+		r = sl_sock_block_kernel(x->sk, fd, deadline_of(x->sk), kernel_attempt, &w);
 	if (r == -ETIMEDOUT)
 		*flags |= MSG_DONTWAIT;
 	return r == -EREMOTE || r == -EINTR ? r : 0;
@@ -395,11 +392,8 @@ static ssize_t receive(struct rx *x, int fd)
 
 	if (r != -EAGAIN)
 		return r;
-	if (!x->sk->nonblock && !(x->flags & MSG_DONTWAIT)) {
-		uint64_t wait_ns = x->sk->rcvtimeo_ns;
-
-		return sl_sock_block(x->sk, fd, wait_ns ? sl_now_ns() + wait_ns : 0, attempt, x);
-	}
+	if (!x->sk->nonblock && !(x->flags & MSG_DONTWAIT))
+		return sl_sock_block(x->sk, fd, deadline_of(x->sk), attempt, x);
 	if (sl_unlikely(x->moving) && sl_sock_wait_moved(x->sk))
 		return attempt(x);
 	if (!x->done)
