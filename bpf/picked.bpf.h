@@ -5,7 +5,7 @@
 
 #include "parse.bpf.h"
 
-/* One entry, which is empty until the broker makes the table (sl_maps_want_picked()). */
+/* Has one entry. It is empty until the broker makes the table (sl_maps_want_picked()). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Filters of `sluice capture`, by libpcap.
  *
- * It is loaded for a filter alone: with the libraries that it needs (of D-Bus, systemd, three ways
- * to compress) it doubled the time that any `sluice` takes to start, and each program that has a
- * device starts one (lib/ctl/broker/reaper.c). */
+ * The tool loads libpcap when a filter is given, not before: libpcap brings libraries of D-Bus, of
+ * systemd and of three ways to compress, and these doubled the time that any `sluice` takes to
+ * start. Each program that has a device starts one (lib/ctl/broker/reaper.c). */
 #include <dlfcn.h>
 #include <pcap/pcap.h>
 #include <stdio.h>

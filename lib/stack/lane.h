@@ -93,7 +93,8 @@ struct sl_lane {
 int sl_stack_init(void (*on_room)(struct sl_list *entry));
 /* Chooses the lane for a new socket by SLUICE_RING (ring allocation logic). NULL: no memory. */
 struct sl_lane *sl_lane_pick(uint32_t ifindex, int fd);
-/* The same by that logic; id: the descriptor, or with SL_RING_USER_ID the program's number. */
+/* sl_lane_pick() by the logic that the caller names. id: the socket's descriptor, or with
+ * SL_RING_USER_ID the program's number. */
 #define SL_RING_USER_ID 11
 struct sl_lane *sl_lane_pick_by(int logic, uint32_t ifindex, uint32_t id);
 /* A lane without ports, for sockets that are on no port yet. */

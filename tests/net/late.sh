@@ -21,7 +21,7 @@ stop "$BG"
 same "these alone, as segments without options" "ready plain a plain b plain c plain v " \
 	"$(tr '\n' ' ' <"$TMP/sniffed")"
 
-# They come by the loopback device, so none is for a socket that is bound to another one.
+# These packets come by the loopback device, so a socket that is bound to another device gets none.
 frames "$TMP/bound" 7010 "LATE_DEVICE=$DEV_B"
 stop "$BG"
 same "none for sockets that are bound to the device" ready "$(cat "$TMP/bound")"

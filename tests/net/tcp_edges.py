@@ -353,7 +353,7 @@ def set_in_state(s):
 
 ACTS = [ctl_queues, recv_kinds, recvmsg_kinds, send_kinds, names, shut_kinds, shut_wr_first, connect_kinds, connect_good, listen_kinds,
         bind_kinds, accept_kinds, quickack, errors, dissolve, poll_bits, epoll_bits, select_sets, state_opts, set_in_state]
-# What a dissolved connection has left in its queues is not compared.
+# The queues of a dissolved connection are not compared.
 LEFT_OUT = [(make, ctl_queues) for make in (st_dissolved, st_dissolved_bound)] + \
     [(st_unsent, act) for act in ACTS if act not in (ctl_queues, send_kinds, shut_kinds, errors, dissolve, poll_bits)]
 for make in STATES:

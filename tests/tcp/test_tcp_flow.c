@@ -285,7 +285,7 @@ static void bbr_queue(void)
 	end();
 }
 
-/* What bbr did, in milliseconds: with each pacing gain, and with a window of four. */
+/* Milliseconds that bbr spent with each pacing gain, and with a window of four. */
 struct gains {
 	uint32_t ms, more, less, even, small, dips;
 };

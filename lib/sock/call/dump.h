@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What readers of the counters ask a running program for. */
+/* Serves `sluice stat`, which asks a running program for its counters. */
 #ifndef SL_DUMP_H
 #define SL_DUMP_H
 

@@ -8,8 +8,8 @@
  * TCP_FASTOPEN_CONNECT and TCP_FASTOPEN_NO_COOKIE has it and sends nothing, for its SYN would wait
  * for data, and TCP_TIMESTAMP tells it.
  *
- * One such socket for each family stays open, and gets the port by a range that has no other
- * (IP_LOCAL_PORT_RANGE, Linux 6.3): asking must then come before the shadow is bound to the port.
+ * The library keeps one such socket for each family open. The socket gets the port by a range of
+ * that port alone (IP_LOCAL_PORT_RANGE, Linux 6.3), so the library asks before it binds the shadow.
  * If the program has bound it, a socket that shares the port is needed (SO_REUSEADDR). */
 #include <errno.h>
 #include <netinet/in.h>
