@@ -19,7 +19,6 @@
  * The worker says "attacked" when it is done and ends with the server. "end" by UDP ends the
  * server: with status 3 when accept() has returned what is no connection of the listener's. */
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -43,7 +42,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../raw.h"
+#include "ways.h"
 #include "sock/core/mail.h"
 
 #ifndef SO_PASSPIDFD
@@ -182,48 +181,14 @@ static void serve_epoll(void)
 /* The worker, taken over -------------------------------------------------------------------------
  */
 
-static int way[64],
-	nways; /* packet sockets of the UNIX family: the mailbox and both ends of boxes */
 static int thing[64], nthings;
-
-static void find_ways(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	struct dirent *e;
-
-	while (d && (e = readdir(d))) {
-		int fd = atoi(e->d_name), domain = 0, type = 0;
-		socklen_t len = sizeof(int);
-
-		if (fd < 3 || raw(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) ||
-		    raw(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len))
-			continue;
-		if (domain == AF_UNIX && type == SOCK_SEQPACKET && nways < 64)
-			way[nways++] = fd;
-	}
-	closedir(d);
-	printf("%d ways to the server\n", nways);
-}
 
 static bool full[1 << 16]; /* its peer never reads */
 
 static long put(int to, const void *data, size_t bytes, const int *fd, unsigned n)
 {
-	char space[CMSG_SPACE(253 * sizeof(int))] __attribute__((aligned(8))) = {0};
-	struct iovec iov = {(void *)data, bytes};
-	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
-	struct cmsghdr *h = (void *)space;
-
-	if (n) {
-		m.msg_control = space;
-		m.msg_controllen = CMSG_SPACE(n * sizeof(int));
-		h->cmsg_level = SOL_SOCKET;
-		h->cmsg_type = SCM_RIGHTS;
-		h->cmsg_len = CMSG_LEN(n * sizeof(int));
-		memcpy(CMSG_DATA(h), fd, n * sizeof(int));
-	}
 	for (int i = 0; !full[to]; i++) {
-		long r = raw(SYS_sendmsg, to, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+		long r = put_letter(to, data, bytes, fd, n);
 
 		if (r >= 0 || errno != EAGAIN)
 			return r;
@@ -528,7 +493,7 @@ static void worker(const char *style, const char *attack)
 		fcntl(listener, F_SETFL, 0);
 	}
 	usleep(300000);
-	find_ways();
+	printf("%d ways to the server\n", find_ways());
 	find_things();
 	for (size_t i = 0; i < sizeof(attacks) / sizeof(attacks[0]); i++)
 		if (!strcmp(attacks[i].name, attack))

@@ -18,7 +18,6 @@
  * sockets of the UNIX family it has; then all end, and the server tells how many more than before
  * it has. */
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <netinet/in.h>
@@ -34,7 +33,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../raw.h"
+#include "ways.h"
 
 /* A user of its own: descriptors in flight count for all of a user, and other tests run as nobody.
  */
@@ -44,7 +43,6 @@
 
 static struct sockaddr_in own;
 static int udp[UDP_ALL], conn = -1, done[2];
-static int way[64], nways;
 
 static void must(bool good, const char *what)
 {
@@ -65,48 +63,8 @@ static int bound(int type, unsigned more)
 	return fd;
 }
 
-/* Finds the packet sockets of the UNIX family. */
-static int count(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	struct dirent *e;
-
-	nways = 0;
-	while (d && (e = readdir(d))) {
-		int fd = atoi(e->d_name), domain = 0, type = 0;
-		socklen_t len = sizeof(int);
-
-		if (raw(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) ||
-		    raw(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len))
-			continue;
-		if (domain == AF_UNIX && type == SOCK_SEQPACKET && nways < 64)
-			way[nways++] = fd;
-	}
-	closedir(d);
-	return nways;
-}
-
 /* The attacker -----------------------------------------------------------------------------------
  */
-
-static void put(int to, const void *data, size_t bytes, int with, unsigned n)
-{
-	char space[CMSG_SPACE(200 * sizeof(int))] __attribute__((aligned(8))) = {0};
-	struct iovec iov = {(void *)data, bytes};
-	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
-	struct cmsghdr *h = (void *)space;
-
-	if (n) {
-		m.msg_control = space;
-		m.msg_controllen = CMSG_SPACE(n * sizeof(int));
-		h->cmsg_level = SOL_SOCKET;
-		h->cmsg_type = SCM_RIGHTS;
-		h->cmsg_len = CMSG_LEN(n * sizeof(int));
-		for (unsigned i = 0; i < n; i++)
-			memcpy(CMSG_DATA(h) + i * sizeof(int), &with, sizeof(int));
-	}
-	raw(SYS_sendmsg, to, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
 
 static void fill(void)
 {
@@ -117,19 +75,20 @@ static void fill(void)
 		for (unsigned i = 0; i < 1000; i++)
 			for (int k = 0; k < nways; k++) {
 				letter[6] = i;
-				put(way[k], letter, sizeof(letter), -1, 0);
+				put_letter(way[k], letter, sizeof(letter), NULL, 0);
 			}
 }
 
 static void attack(const char *how)
 {
 	char byte = 1, rubbish[300];
+	int itself[200];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (geteuid() == 0 && strcmp(how, "same"))
 		must(!setgroups(0, NULL) && !setgid(OTHER) && !setuid(OTHER), "setuid");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	count();
+	find_ways();
 	printf("an attacker with %d ways\n", nways);
 	if (!strcmp(how, "fill")) {
 		must(write(done[1], &byte, 1) == 1, "write");
@@ -139,10 +98,13 @@ static void attack(const char *how)
 		if (!strcmp(how, "shut") || !strcmp(how, "same")) {
 			raw(SYS_shutdown, way[k], SHUT_RDWR);
 		} else if (!strcmp(how, "garble")) {
+			for (unsigned i = 0; i < 200; i++)
+				itself[i] = way[k];
 			for (unsigned i = 0; i < 300; i++) {
 				for (size_t at = 0; at < sizeof(rubbish); at++)
 					rubbish[at] = (char)rand();
-				put(way[k], rubbish, i % 5 ? i : 0, way[k], i % 3 ? 0 : i % 200);
+				put_letter(way[k], rubbish, i % 5 ? i : 0, itself,
+					   i % 3 ? 0 : i % 200);
 			}
 		}
 	}
@@ -227,7 +189,7 @@ static void count_all(int n)
 	char byte;
 
 	must(own_socket >= 0 && !pipe(hold), "pipe");
-	before = count();
+	before = find_ways();
 	for (int i = 0; i <= n; i++) {
 		fflush(stdout);
 		if (fork())
@@ -235,7 +197,7 @@ static void count_all(int n)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(hold[1]);
 		if (i == n)
-			printf("ways %d\n", count());
+			printf("ways %d\n", find_ways());
 		else
 			(void)!read(hold[0], &byte, 1);
 		fflush(stdout);
@@ -244,7 +206,7 @@ static void count_all(int n)
 	close(hold[1]);
 	while (wait(NULL) > 0)
 		;
-	for (int i = 0; i < 200 && (after = count()) > before; i++)
+	for (int i = 0; i < 200 && (after = find_ways()) > before; i++)
 		usleep(20000);
 	printf("more %d\n", after - before);
 }

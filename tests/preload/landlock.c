@@ -8,24 +8,6 @@
 
 #define CONNECT_TCP 2
 
-static int tcp(void)
-{
-	int fd = socket(t_peer.ss_family, SOCK_STREAM, 0);
-
-	CHECK(fd >= 0);
-	say("connect", connect(fd, (struct sockaddr *)&t_peer, t_len));
-	return fd;
-}
-
-static void echo(int fd)
-{
-	char b[8] = "";
-
-	say("send", send(fd, "hello", 5, MSG_NOSIGNAL));
-	say("recv", recv(fd, b, 5, MSG_WAITALL));
-	printf("%s\n", b);
-}
-
 static void restrict_to(uint64_t files, uint64_t ports)
 {
 	uint64_t attr[3] = {files, ports, 0};
@@ -41,16 +23,16 @@ static void restrict_to(uint64_t files, uint64_t ports)
 
 static void ports(void)
 {
-	int before = tcp(), made = socket(t_peer.ss_family, SOCK_STREAM, 0);
+	int before = tcp_said(), made = socket(t_peer.ss_family, SOCK_STREAM, 0);
 
 #ifndef __SANITIZE_ADDRESS__ /* which handles SIGSEGV itself */
 	say("bad address", syscall(444, 8L, 16, 0));
 #endif
 	restrict_to(0, CONNECT_TCP);
-	echo(before);
+	echo_said(before);
 	say("connect", connect(made, (struct sockaddr *)&t_peer, t_len));
-	close(tcp());
-	echo(before);
+	close(tcp_said());
+	echo_said(before);
 }
 
 int main(int argc, char **argv)

@@ -11,24 +11,6 @@
 
 #include "../raw.h"
 
-static int tcp(void)
-{
-	int fd = socket(t_peer.ss_family, SOCK_STREAM, 0);
-
-	CHECK(fd >= 0);
-	say("connect", connect(fd, (struct sockaddr *)&t_peer, t_len));
-	return fd;
-}
-
-static void echo(int fd)
-{
-	char b[8] = "";
-
-	say("send", send(fd, "hello", 5, 0));
-	say("recv", recv(fd, b, 5, MSG_WAITALL));
-	printf("%s\n", b);
-}
-
 /* The kernel's own socket behind the number has the connection. */
 static void show_kernel(int fd)
 {
@@ -50,14 +32,14 @@ static void sockmap(void)
 	int maps[] = {map(BPF_MAP_TYPE_SOCKMAP, 4), map(BPF_MAP_TYPE_SOCKHASH, 8)};
 
 	for (unsigned i = 0; i < 2; i++) {
-		int key = 0, fd = tcp();
+		int key = 0, fd = tcp_said();
 		uint64_t value = (uint64_t)fd;
 		union bpf_attr u = {.map_fd = (unsigned)maps[i],
 				    .key = (uintptr_t)&key,
 				    .value = (uintptr_t)&value};
 
 		say("update", syscall(SYS_bpf, BPF_MAP_UPDATE_ELEM, &u, sizeof(u)));
-		echo(fd);
+		echo_said(fd);
 		show_kernel(fd);
 		close(fd);
 	}
@@ -65,7 +47,7 @@ static void sockmap(void)
 
 static void sockmap_batch(void)
 {
-	int m = map(BPF_MAP_TYPE_SOCKHASH, 4), keys[] = {1, 2}, fds[] = {tcp(), tcp()};
+	int m = map(BPF_MAP_TYPE_SOCKHASH, 4), keys[] = {1, 2}, fds[] = {tcp_said(), tcp_said()};
 	union bpf_attr u = {.batch = {.keys = (uintptr_t)keys,
 				      .values = (uintptr_t)fds,
 				      .count = 2,
@@ -73,7 +55,7 @@ static void sockmap_batch(void)
 
 	say("update", syscall(SYS_bpf, BPF_MAP_UPDATE_BATCH, &u, sizeof(u)));
 	for (unsigned i = 0; i < 2; i++) {
-		echo(fds[i]);
+		echo_said(fds[i]);
 		show_kernel(fds[i]);
 		close(fds[i]);
 	}
@@ -82,7 +64,7 @@ static void sockmap_batch(void)
 
 static void other_map(void)
 {
-	int m = map(BPF_MAP_TYPE_ARRAY, 4), key = 0, fd = tcp(), value = fd;
+	int m = map(BPF_MAP_TYPE_ARRAY, 4), key = 0, fd = tcp_said(), value = fd;
 	union bpf_attr u = {
 		.map_fd = (unsigned)m, .key = (uintptr_t)&key, .value = (uintptr_t)&value};
 
@@ -92,7 +74,7 @@ static void other_map(void)
 	u.value = 8;
 	say("bad value", syscall(SYS_bpf, BPF_MAP_UPDATE_ELEM, &u, sizeof(u)));
 #endif
-	echo(fd);
+	echo_said(fd);
 	close(fd);
 	close(m);
 }
@@ -100,15 +82,15 @@ static void other_map(void)
 /* (There is no such device here: the call fails after the library has seen it.) */
 static void nbd(void)
 {
-	int fd = tcp(), dev = open("/dev/null", O_RDWR);
+	int fd = tcp_said(), dev = open("/dev/null", O_RDWR);
 
 	say("ioctl", ioctl(dev, NBD_SET_SOCK, (long)fd));
 	show_kernel(fd);
 	close(fd);
-	fd = tcp();
+	fd = tcp_said();
 	say("syscall", syscall(SYS_ioctl, dev, NBD_SET_SOCK, (long)fd));
 	show_kernel(fd);
-	echo(fd);
+	echo_said(fd);
 	close(fd);
 	close(dev);
 }

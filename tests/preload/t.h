@@ -107,6 +107,27 @@ static inline int udp(void)
 	return fd;
 }
 
+/* A connection to the peer; says what connect(2) gave. */
+static inline int tcp_said(void)
+{
+	int fd = socket(t_peer.ss_family, SOCK_STREAM, 0);
+
+	CHECK(fd >= 0);
+	say("connect", connect(fd, (struct sockaddr *)&t_peer, t_len));
+	return fd;
+}
+
+/* Sends a word on a connection and says what came back. */
+static inline void echo_said(int fd)
+{
+	char b[8] = "";
+
+	say("send", send(fd, "hello", 5, MSG_NOSIGNAL));
+	say("recv", recv(fd, b, 5, MSG_WAITALL));
+	printf("%s\n", b);
+	fflush(stdout);
+}
+
 /* The peer shall send `count` datagrams of `len` bytes ("0...", "1..."), `gap` ms apart, after
  * `delay` ms. */
 static inline void ask(int fd, int count, int len, int delay, int gap)

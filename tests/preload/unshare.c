@@ -6,25 +6,6 @@
 #include <sched.h>
 #include <sys/syscall.h>
 
-static int tcp(void)
-{
-	int fd = socket(t_peer.ss_family, SOCK_STREAM, 0);
-
-	CHECK(fd >= 0);
-	say("connect", connect(fd, (struct sockaddr *)&t_peer, t_len));
-	return fd;
-}
-
-static void echo(int fd)
-{
-	char b[8] = "";
-
-	say("send", send(fd, "hello", 5, 0));
-	say("recv", recv(fd, b, 5, MSG_WAITALL));
-	printf("%s\n", b);
-	fflush(stdout);
-}
-
 /* Each in a process of its own. */
 static void apart(void (*run)(void))
 {
@@ -44,20 +25,20 @@ static void apart(void (*run)(void))
 
 static void namespaces(void)
 {
-	int fd = tcp(), mnt = open("/proc/self/ns/mnt", O_RDONLY),
+	int fd = tcp_said(), mnt = open("/proc/self/ns/mnt", O_RDONLY),
 	    user = open("/proc/self/ns/user", O_RDONLY);
 
 	say("setns of the mount namespace", setns(mnt, 0));
-	echo(fd);
+	echo_said(fd);
 	say("by syscall", syscall(SYS_setns, mnt, CLONE_NEWNS));
 	say("unshare of it", unshare(CLONE_NEWNS));
 	say("unshare of threads", unshare(CLONE_THREAD | CLONE_SIGHAND | CLONE_VM));
 	say("setns of the own user namespace", setns(user, CLONE_NEWUSER));
 	say("unshare of the user namespace", unshare(CLONE_NEWUSER));
-	echo(fd);
+	echo_said(fd);
 	close(fd);
-	fd = tcp();
-	echo(fd);
+	fd = tcp_said();
+	echo_said(fd);
 }
 
 static int ends(int fd)
@@ -70,7 +51,7 @@ static int ends(int fd)
 /* All that the program closes is closed: no thread of the library keeps it. */
 static void files(void)
 {
-	int fd = tcp(), p[2];
+	int fd = tcp_said(), p[2];
 	pid_t pid;
 
 	CHECK(pipe(p) == 0);
@@ -84,7 +65,7 @@ static void files(void)
 	close(p[1]);
 	CHECK(waitpid(pid, &p[0], 0) == pid);
 	printf("reader %d\n", WEXITSTATUS(p[0]));
-	echo(fd);
+	echo_said(fd);
 	CHECK(pipe(p) == 0);
 	pid = fork();
 	if (pid == 0) {
@@ -94,8 +75,8 @@ static void files(void)
 	say("close_range", close_range(3, ~0u, CLOSE_RANGE_UNSHARE));
 	CHECK(waitpid(pid, &p[0], 0) == pid);
 	printf("reader %d\n", WEXITSTATUS(p[0]));
-	fd = tcp();
-	echo(fd);
+	fd = tcp_said();
+	echo_said(fd);
 }
 
 static int from, to;
@@ -115,7 +96,7 @@ static void *own_table(void *arg)
 /* (A close in one table is none in the other: the connection stays there.) */
 static void thread(void)
 {
-	int fd = tcp(), p[2];
+	int fd = tcp_said(), p[2];
 	pthread_t t;
 	char c;
 
@@ -125,7 +106,7 @@ static void thread(void)
 	CHECK(pthread_create(&t, NULL, own_table, (void *)(intptr_t)fd) == 0);
 	CHECK(read(p[0], &c, 1) == 1);
 	pthread_join(t, NULL);
-	echo(fd);
+	echo_said(fd);
 	say("close", close(fd));
 }
 

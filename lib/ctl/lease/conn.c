@@ -71,19 +71,23 @@ int sl_lease_request(struct sl_lease_msg *m, enum sl_lease_op op, const char **w
 	return judge(m, op, sl_lease_ask(conn, m, op, seq), why);
 }
 
+static struct sl_lease_hdr next_header(enum sl_lease_op op)
+{
+	return (struct sl_lease_hdr){
+		.magic = SL_LEASE_MAGIC,
+		.version = SL_LEASE_VERSION,
+		.op = (uint16_t)op,
+		.seq = ++seq,
+	};
+}
+
 int sl_lease_give(struct sl_lease_msg *m, enum sl_lease_op op, const char **why)
 {
 	int err;
 
 	if (over)
 		return no_daemon(why);
-	seq++;
-	m->hdr = (struct sl_lease_hdr){
-		.magic = SL_LEASE_MAGIC,
-		.version = SL_LEASE_VERSION,
-		.op = (uint16_t)op,
-		.seq = seq,
-	};
+	m->hdr = next_header(op);
 	err = sl_lease_send(conn, m, false, 0);
 	if (err)
 		return judge(m, op, err, why);
@@ -107,13 +111,7 @@ int sl_lease_request_soon(struct sl_lease_msg *m, enum sl_lease_op op)
 		return -ENOTCONN;
 	if (late && !answers_soon())
 		return -EAGAIN;
-	seq++;
-	m->hdr = (struct sl_lease_hdr){
-		.magic = SL_LEASE_MAGIC,
-		.version = SL_LEASE_VERSION,
-		.op = (uint16_t)op,
-		.seq = seq,
-	};
+	m->hdr = next_header(op);
 	late = false;
 	err = sl_lease_send(conn, m, false, MSG_DONTWAIT);
 	m->nfds = 0;
