@@ -76,8 +76,8 @@ QOS_TOOL := $(BUILD)/tests/qos/sluice
 $(QOS_TOOL): $(TOOL_OBJ) $(DEATH_OBJ) $(BUILD)/tests/qos/kernel.o $(BUILD)/libsluice.a
 	$(call say,LD )
 	$(Q)$(CC) -o $@ $^ $(ALL_LDFLAGS) $(addprefix -Wl$(,)--wrap=sl_netlink_,send receive ask) $(LIBS) -lpcap
-# Starts the tests' programs: linked statically, and without a sanitizer, to start in little time.
-$(BUILD)/tests/net/within: tests/net/within.c
+# What lib.sh itself calls: linked statically, and without a sanitizer, to start in little time.
+$(patsubst %,$(BUILD)/tests/net/%,within bound hosts counters): $(BUILD)/tests/net/%: tests/net/%.c
 	@mkdir -p $(@D)
 	$(call say,LD )
 	$(Q)$(CC) -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -static -o $@ $<
@@ -98,11 +98,14 @@ check:
 	$(MAKE) -j"$$(nproc)" tests
 	BUILD=$(BUILD) MAKE="$(MAKE)" tests/check.sh
 # The tests that `make check` leaves out (tests/long.txt).
-LONG_TESTS = $(shell awk '$$1 ~ /^($(1))$$/ { print "tests/" $$2 ".sh" }' tests/long.txt)
+LONG_TESTS = $(shell awk '$$1 ~ /^($(1))$$/ { print $$2 ~ /\/test_/ ? "$(2)/tests/" $$2 : "tests/" $$2 ".sh" }' tests/long.txt)
 check-long: tests asan-build
-	BUILD=$(BUILD) tests/run.sh $(call LONG_TESTS,both|plain|short)
-	BUILD=$(BUILD) MODES="oracle both" tests/run.sh $(filter tests/net/%,$(call LONG_TESTS,sanitized))
-	BUILD=build-asan MODES="oracle both" tests/run.sh $(filter tests/net/% tests/sim/%,$(call LONG_TESTS,both|sanitized))
+	BUILD=$(BUILD) tests/run.sh $(call LONG_TESTS,both|plain|short,$(BUILD))
+	BUILD=$(BUILD) MODES="oracle both" tests/run.sh $(filter tests/net/%,$(call LONG_TESTS,sanitized,$(BUILD)))
+	BUILD=build-asan RX=xdp MODES="oracle both" \
+		tests/run.sh $(filter tests/net/% tests/sim/% build-asan/%,$(call LONG_TESTS,both|sanitized,build-asan))
+	build-asan/tests/tcp/test_tcp_stream 1 2500
+	build-asan/tests/tcp/test_tcp_many 100000
 layers: all
 	BUILD=$(BUILD) tests/layers.sh
 run-tests: tests

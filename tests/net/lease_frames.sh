@@ -6,6 +6,7 @@
 need python3
 lease_up -c
 D=$(daemon_pid)
+ROUNDS=${ROUNDS:-${SHORT:+3}} # (one of each kind)
 ROUNDS=${ROUNDS:-5}
 frames() { "$BIN/frames" "$D"; }
 # (Between two looks of a second the kernel may not have given the queue back.)

@@ -5,7 +5,8 @@
 . "$(dirname "$0")/lib_lease.sh"
 need python3
 lease_up
-N=${N:-3} KILLS=${KILLS:-10}
+N=${N:-3} KILLS=${KILLS:-${SHORT:+4}}
+KILLS=${KILLS:-10}
 D=$(daemon_pid)
 fds() { ls "/proc/$D/fd" | wc -l; }
 steady_fds() { FDS=$(fds); sleep 0.1; fds_are "$FDS"; }

@@ -12,7 +12,8 @@
 # shellcheck shell=bash
 . "$TESTS/net/lib_others.sh"
 PORT=7100
-PACE_TRIES=5
+PACE_TRIES=${SHORT:+2}
+PACE_TRIES=${PACE_TRIES:-5}
 SLOWER=0
 case $BUILD in *asan* | *tsan*) SLOWER=20 ;; esac
 

@@ -1,43 +1,46 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # For the scripts about TCP (tcp_*.sh): the subject tcp_NAME.py on host b, its far end on host a.
 # shellcheck shell=bash source=lib.sh
-[ -n "${APPS:-}" ] || . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+[ -n "${APPS:-}" ] || . "${BASH_SOURCE[0]%/*}/lib.sh"
 
 # Has both hosts learn each other's hardware address. A nonblocking connect() gives the kernel up to 50 ms
 # to find it; on a busy machine that may be too short, and then the connection is the kernel's.
 meet() {
-	local to
-	for to in "$B4" "$B6"; do a bash -c "echo >/dev/udp/$to/9" 2>/dev/null; done
-	for to in "$A4" "$A6"; do b bash -c "echo >/dev/udp/$to/9" 2>/dev/null; done
+	local send='for to; do echo >"/dev/udp/$to/9"; done'
+	a bash -c "$send" - "$B4" "$B6" 2>/dev/null
+	b bash -c "$send" - "$A4" "$A6" 2>/dev/null
 	return 0
 }
 
 # Prints how many segments a host's kernel received and sent, without its resets for unknown connections.
-tcp_segs() { "$1" awk '$1 == "Tcp:" && !n { for (i = 2; i <= NF; i++) col[$i] = i; n = 1; next }
-	$1 == "Tcp:" { print $col["InSegs"] + $col["OutSegs"] }' /proc/net/snmp; }
+tcp_segs() { "$BIN/counters" Tcp InSegs+OutSegs "/run/netns/$NS$1"; }
+# The same of both hosts, by one process: "A B".
+both_segs() { "$BIN/counters" Tcp InSegs+OutSegs "/run/netns/${NS}a" "/run/netns/${NS}b"; }
 
 # Assert that between segs_begin and segs_end the kernel of a host whose program is preloaded saw at most
 # PERCENT of the segments that it sees in mode kernel.
 declare -A SEGS_OF
 FAR_N=0
-segs_begin() { SEGS_A=$(tcp_segs a) SEGS_B=$(tcp_segs b); }
+segs_begin() { read -r SEGS_A SEGS_B <<<"$(both_segs)"; }
 segs_end() { # name percent
-	local in_a in_b
-	in_a=$(($(tcp_segs a) - SEGS_A)) in_b=$(($(tcp_segs b) - SEGS_B))
+	local in_a in_b WHO
+	read -r in_a in_b <<<"$(both_segs)"
+	in_a=$((in_a - SEGS_A)) in_b=$((in_b - SEGS_B))
 	if [ "$MODE" = kernel ]; then
 		SEGS_OF[$1.a]=$in_a SEGS_OF[$1.b]=$in_b
 		return
 	fi
-	[ "$(by_mode pb)" = sb ] && ok "$1: b's kernel saw $in_b segments, alone ${SEGS_OF[$1.b]}" \
+	pick pb
+	[ "$WHO" = sb ] && ok "$1: b's kernel saw $in_b segments, alone ${SEGS_OF[$1.b]}" \
 		test $((in_b * 100)) -le $((${SEGS_OF[$1.b]} * $2))
-	[ "$(by_mode pa)" = sa ] && ok "$1: a's kernel saw $in_a segments, alone ${SEGS_OF[$1.a]}" \
+	pick pa
+	[ "$WHO" = sa ] && ok "$1: a's kernel saw $in_a segments, alone ${SEGS_OF[$1.a]}" \
 		test $((in_a * 100)) -le $((${SEGS_OF[$1.a]} * $2))
 	return 0
 }
 
 # Prints one of a host's TCP counters.
-tcp_stat() { "$1" awk -v col="$2" '$1 == "Tcp:" && !n { for (i = 2; i <= NF; i++) if ($i == col) n = i; next }
-	$1 == "Tcp:" { print $n }' /proc/net/snmp; }
+tcp_stat() { "$BIN/counters" Tcp "$2" "/run/netns/$NS$1"; }
 
 # Waits until the subject has ended, at most SECONDS, and then its peer. Their output is in $TMP/b and $TMP/a.
 both_end() { # WHAT SUBJECT PEER SECONDS

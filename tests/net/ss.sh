@@ -115,6 +115,8 @@ alike() { [ "$(cat "$TMP/kernel.$1")" = "$(ask sluice_ss "${ASKED[$1]}" $PORT)" 
 file_says() { "${@:2}" | grep -q -e "$1"; } # what, command...
 
 for LEASED in '' 1; do
+	# (Filters and options are the tool's, whichever broker a program has: the second one shows who has which socket.)
+	[ -z "$LEASED" ] || ASKED=("-tuan" "-ltn" "-tuanp" "-tan state established" "-tan sport = :PORT")
 	net_up
 	SL_ENV=("SLUICE_STATS_SHMEM_DIR=$TMP")
 	run

@@ -27,7 +27,7 @@ dies() { # cause, own address, peer's
 one_run() { # host command of the subject
 	local cause fam own peer
 	for cause in $CAUSES; do
-		for fam in 4 6; do
+		for fam in ${FAMILIES:-4 6}; do
 			own=B$fam peer=A$fam
 			TCP_DEATH_PORT=$((TCP_DEATH_PORT + 2))
 			(in_ns "$1" python3 "$TESTS/net/tcp_death.py" subject "${!own}" "${!peer}" "$cause") 2>/dev/null &

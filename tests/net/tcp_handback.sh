@@ -5,6 +5,7 @@
 . "$(dirname "$0")/lib_tcp.sh"
 net_up
 need "$BIN/tcp_handback"
+ROUNDS=${ROUNDS:-${SHORT:+20}}
 ROUNDS=${ROUNDS:-60}
 case " $MODES " in *" one "*) MODE=one ;; *" both "*) MODE=both ;; *) skip "nothing is preloaded" ;; esac
 

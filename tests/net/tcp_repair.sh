@@ -7,6 +7,7 @@
 MODES=kernel
 net_up -w
 need "$BIN/tcp_repair"
+MOVES=${MOVES:-${SHORT:+20}}
 MOVES=${MOVES:-60} # in each of the runs; the issue's thousand: MOVES=250
 # A segment lost while the connection has no socket is sent again after the retransmission timeout: a short
 # one saves the test minutes.
@@ -17,12 +18,9 @@ for h in a b; do
 	done
 done
 
-tcp_stat() { "$1" cat /proc/net/snmp | awk -v col="$2" '
-	$1 == "Tcp:" && !n { for (i = 2; i <= NF; i++) if ($i == col) n = i; next }
-	$1 == "Tcp:" { print $n }'; }
 # Counts the resets of living connections. On the bad wire a segment may come again after the last end has closed; the
 # reset that answers it harms nobody. A reset at any other time is an error of a program.
-resets() { tcp_stat a EstabResets; }
+resets() { "$BIN/counters" Tcp EstabResets "/run/netns/${NS}a"; }
 
 # subject's role, who ends first (the subject: mine), address family, seed
 run() {

@@ -4,7 +4,8 @@
 # once. (A NIC makes up for nothing: when the library is kept from running there are gaps.)
 . "$(dirname "$0")/lib_pace.sh"
 . "$TESTS/net/lib_pace.sh"
-PACE_TRIES=3
+PACE_TRIES=${SHORT:+2}
+PACE_TRIES=${PACE_TRIES:-3}
 
 by_nic() {
 	paced "$@"
