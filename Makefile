@@ -211,7 +211,7 @@ help:
 		'  clean        remove build and build-*' \
 		'' \
 		'  check        all that a change must pass: layers, suite, suite with sanitizers, fuzzers' \
-		'  check-long   the long tests that check leaves out (tests/long.txt)' \
+		'  check-long   the long tests that check leaves out (tests/long.txt), fuzz-short' \
 		'  tests        build the tests' \
 		'  run-tests    the whole suite; T="net unit tests/net/wire.sh" chooses' \
 		'  apps         servers of others (tests/zoo), each beside the kernel; T=tests/zoo/NAME.sh chooses' \

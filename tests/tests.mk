@@ -106,6 +106,7 @@ check-long: tests asan-build
 		tests/run.sh $(filter tests/net/% tests/sim/% build-asan/%,$(call LONG_TESTS,both|sanitized,build-asan))
 	build-asan/tests/tcp/test_tcp_stream 1 2500
 	build-asan/tests/tcp/test_tcp_many 100000
+	$(MAKE) fuzz-short
 layers: all
 	BUILD=$(BUILD) tests/layers.sh
 run-tests: tests
@@ -114,7 +115,7 @@ run-tests: tests
 # the kernel's mode where the kernel is the oracle. (No -Werror: gcc's flow analysis gives false warnings in
 # instrumented code. -g1 has the lines for a report; types and variables would be a quarter of the compiler's time.)
 asan-build:
-	$(MAKE) BUILD=build-asan SAN=address,undefined CFLAGS="-O1 -g1 -Wno-error" tests
+	$(MAKE) BUILD=build-asan SAN=address,undefined CFLAGS="-O1 -g1 -Wno-error" tests blind
 asan: asan-build
 	BUILD=build-asan MODES="oracle both" tests/run.sh $(or $(T),preload net sim bpf tcp unit)
 # ThreadSanitizer: the unit tests, and a C program whose threads meet in TCP. Its runtime crashes in programs built
@@ -183,11 +184,13 @@ FUZZ_LIB_OBJ := $(LIB_SRC:%.c=$(FUZZ_BUILD)/%.o)
 FUZZ_DAEMON_OBJ := $(patsubst $(BUILD)/%,$(FUZZ_BUILD)/%,$(filter-out %/main.o,$(DAEMON_OBJ)))
 # (With the parts of the tools that they read.)
 FUZZ_TOOL_BIN := $(addprefix $(FUZZ_BUILD)/,fuzz_capture fuzz_pace fuzz_qos fuzz_ss)
-$(FUZZ_BUILD)/fuzz_capture: $(patsubst %,$(FUZZ_BUILD)/tools/%.o,capture_ring capture_flow capture_pcap capture_pcapng capture_extcap capture_fix stat_file)
+FUZZ_PARTS_capture := $(addprefix tools/,capture_ring capture_flow capture_pcap capture_pcapng capture_extcap capture_fix stat_file)
+FUZZ_PARTS_pace := tools/pace_set
+FUZZ_PARTS_qos := $(addprefix tools/,qos_dcb qos_list qos_print qos_skprio)
+FUZZ_PARTS_ss := $(addprefix tools/,ss_filter ss_kernel ss_print ss_users)
+FUZZ_PARTS_tcp := $(addprefix tests/tcp/,sim sim_ops sim_wire sim_check)
+$(foreach t,capture pace qos ss tcp,$(eval $(FUZZ_BUILD)/fuzz_$(t): $(FUZZ_PARTS_$(t):%=$(FUZZ_BUILD)/%.o)))
 $(FUZZ_BUILD)/fuzz_capture: LDFLAGS_FUZZ := -Wl,--export-dynamic-symbol=getaddrinfo
-$(FUZZ_BUILD)/fuzz_pace: $(FUZZ_BUILD)/tools/pace_set.o
-$(FUZZ_BUILD)/fuzz_qos: $(patsubst %,$(FUZZ_BUILD)/tools/%.o,qos_dcb qos_list qos_print qos_skprio)
-$(FUZZ_BUILD)/fuzz_ss: $(patsubst %,$(FUZZ_BUILD)/tools/%.o,ss_filter ss_kernel ss_print ss_users)
 $(FUZZ_BUILD)/%.o: %.c | $(SKEL)
 	@mkdir -p $(@D)
 	$(CLANG) $(FUZZ_CFLAGS) $(FUZZ_SAN) -c $< -o $@
@@ -199,8 +202,19 @@ $(FUZZ_TOOL_BIN): $(FUZZ_BUILD)/%: $(FUZZ_BUILD)/tests/fuzz/%.o $(FUZZ_BUILD)/te
 	$(CLANG) -fsanitize=fuzzer,address,undefined -Wl,--wrap=getaddrinfo $(LDFLAGS_FUZZ) -o $@ $^ $(FUZZ_BUILD)/libsluice.a $(LIBS) -lpcap
 $(filter-out $(FUZZ_DAEMON_BIN) $(FUZZ_TOOL_BIN),$(FUZZ_BIN)): $(FUZZ_BUILD)/%: $(FUZZ_BUILD)/tests/fuzz/%.o $(FUZZ_BUILD)/libsluice.a
 	$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(FUZZ_BUILD)/libsluice.a $(LIBS)
-$(FUZZ_BUILD)/fuzz_tcp: $(patsubst %,$(FUZZ_BUILD)/tests/tcp/%.o,sim sim_ops sim_wire sim_check)
-.PHONY: fuzz fuzz-short fuzzers
+# The same targets without libFuzzer, of the objects of this build: with SAN= that is all that `make check` compiles.
+BLIND_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
+BLIND_DAEMON_BIN := $(FUZZ_DAEMON_BIN:$(FUZZ_BUILD)/%=$(BUILD)/tests/fuzz/%)
+BLIND_TOOL_BIN := $(FUZZ_TOOL_BIN:$(FUZZ_BUILD)/%=$(BUILD)/tests/fuzz/%)
+$(foreach t,capture pace qos ss tcp,$(eval $(BUILD)/tests/fuzz/fuzz_$(t): $(FUZZ_PARTS_$(t):%=$(BUILD)/%.o)))
+$(BLIND_DAEMON_BIN): $(filter-out %/main.o,$(DAEMON_OBJ))
+$(BLIND_TOOL_BIN): $(BUILD)/tests/fuzz/answers.o
+$(BLIND_TOOL_BIN): BLIND_LIBS := -Wl,--wrap=getaddrinfo -lpcap
+$(BUILD)/tests/fuzz/%.o: ALL_CFLAGS += -I. -Wno-unused-function -Wno-missing-prototypes
+$(BLIND_BIN): $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/blind.o $(BUILD)/libsluice.a
+	$(CC) -o $@ $^ $(BUILD)/libsluice.a $(ALL_LDFLAGS) $(LIBS) $(DAEMON_LIBS) $(BLIND_LIBS)
+.PHONY: fuzz fuzz-short fuzzers blind
+blind: $(BLIND_BIN)
 fuzzers: $(FUZZ_BIN)
 fuzz: fuzzers
 	tests/fuzz/run.sh $(FUZZ_BUILD) $(FUZZ_SECONDS)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Prints a counter of the kernel's protocols in each namespace (of IPv4 and IPv6 together), in one line. lib.sh asks for
- * some before and after each run of a program.
+/* Prints a counter of the kernel's protocols in each namespace (of IPv4 and IPv6 together), in one
+ * line. lib.sh asks for some before and after each run of a program.
  *
  *   counters Tcp|Udp|Ip.. NAME[+NAME] NETNS... */
 #include <err.h>
@@ -13,11 +13,13 @@
 
 static char lines[2][4096];
 
-/* The value under the name in a protocol's two lines, the names and the values; 0 without that name. */
+/* The value under the name in a protocol's two lines, the names and the values; 0 without that
+ * name. */
 static unsigned long long under(const char *name)
 {
 	char *in_names, *in_values;
-	const char *n = strtok_r(lines[0], " \n", &in_names), *v = strtok_r(lines[1], " \n", &in_values);
+	const char *n = strtok_r(lines[0], " \n", &in_names),
+		   *v = strtok_r(lines[1], " \n", &in_values);
 
 	for (; n && v; n = strtok_r(NULL, " \n", &in_names), v = strtok_r(NULL, " \n", &in_values))
 		if (!strcmp(n, name))
@@ -62,7 +64,8 @@ int main(int argc, char **argv)
 		if (ns < 0 || setns(ns, CLONE_NEWNET) < 0)
 			err(1, "%s", argv[i]);
 		close(ns);
-		printf("%s%llu", i > 3 ? " " : "", counted(argv[1], argv[2]) + (other ? counted(argv[1], other) : 0));
+		printf("%s%llu", i > 3 ? " " : "",
+		       counted(argv[1], argv[2]) + (other ? counted(argv[1], other) : 0));
 	}
 	puts("");
 	return 0;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes what every test of lib.sh has, in one process (each program that a test starts takes 20 ms of a core):
+/* Makes what every test of lib.sh has, in one process (each program that a test starts takes 20 ms
+ * of a core):
  *
  *   hosts DIRECTORY NETNS...
  *
- * a scratch directory, whose path is printed, with a FIFO that nobody writes to (nap) and a place for the counters of
- * programs of any user (stats); and in each namespace addresses that can be used at once, and ICMP without a limit. */
+ * a scratch directory, whose path is printed, with a FIFO that nobody writes to (nap) and a place
+ * for the counters of programs of any user (stats); and in each namespace addresses that can be
+ * used at once, and ICMP without a limit. */
 #include <err.h>
 #include <fcntl.h>
 #include <sched.h>
