@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Rules for clients that name local ports apply to unbound sockets, too: these have a port number as soon as they
 # connect.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_tcp.sh"
 net_up
 need python3
 [ -e "$PRELOAD" ] || skip "the library is not built"
 MODE=one
 bg a python3 "$TESTS/net/rules_client.py" listen "$A4" 7001
 wait_tcp a 7001
+meet
 mkfifo "$TMP/end"
 b sysctl -qw net.ipv4.ip_local_port_range="32768 60999"
 
