@@ -7,11 +7,11 @@ net_up
 ask() { # name SOCKETS TIMES
 	differ "$1" pb timeout 100 python3 "$TESTS/net/lanes.py" ask "$to" 7000 "$2" "$3"
 }
+peer_is_kernels
 for to in "$A4" "$A6"; do
 	bg a python3 "$TESTS/net/lanes.py" serve "$to" 7000
 	wait_udp a 7000
 	for MODE in $MODES; do
-		[ "$MODE" != both ] || continue
 		SL_ENV=(SLUICE_RING_ALLOCATION_LOGIC_RX=10)
 		ask "80 lanes $to" 80 40
 		SL_ENV=(SLUICE_RING_ALLOCATION_LOGIC_RX=10 SLUICE_RX_WRE=64)

@@ -26,10 +26,10 @@ one_run() { # tcp or udp, when
 	differ "$1-$2-IPv$fam" pb python3 "$TESTS/net/reuse_prog.py" "$1" "$2" "$OWN" $((PORT - 1)) "$TMP/ready"
 	wait $!
 }
+peer_is_kernels
 for fam in ${FAMILIES:-4 6}; do
 	OWN=B$fam OWN=${!OWN}
 	for MODE in $MODES; do
-		[ "$MODE" != both ] || continue
 		PORT=$((${PORT:-7500} + 20)) # (no port that has TIME_WAIT)
 		meet
 		for proto in tcp udp; do

@@ -8,7 +8,8 @@ need python3 setpriv
 net_up
 [ -e "$PRELOAD" ] || skip "the library is not built"
 PORT=7800
-for MODE in ${MODES/ both/}; do
+peer_is_kernels
+for MODE in $MODES; do
 	meet
 	for fam in ${FAMILIES:-4 6}; do
 		own=B$fam

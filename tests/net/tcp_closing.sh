@@ -19,7 +19,8 @@ closing() { # workers|parent [PATH]
 	differ "$1$fam" a timeout 60 python3 "$TESTS/net/tcp_closing.py" "$1" "$DEV_A" "${!ghost}" $GHOST_MAC \
 		"${!own}" "$MAC_B" $PORT "${@:2}"
 }
-for MODE in ${MODES/ both/}; do
+peer_is_kernels
+for MODE in $MODES; do
 	meet
 	for fam in ${FAMILIES:-4 6}; do
 		own=B$fam

@@ -5,11 +5,12 @@
 . "$(dirname "$0")/lib_tcp.sh"
 need python3
 net_up
+peer_is_kernels
 for to in "$A4" "$A6"; do
 	bg a python3 "$TESTS/net/tcp_fork_ended.py" serve "$to" 7000
 	wait_tcp a 7000
 	for MODE in $MODES; do
-		[ "$MODE" = both ] || differ "$to" pb timeout 30 python3 "$TESTS/net/tcp_fork_ended.py" "$to" 7000
+		differ "$to" pb timeout 30 python3 "$TESTS/net/tcp_fork_ended.py" "$to" 7000
 	done
 	if [ "$to" = "$A4" ] && kernel_is 5.14 && [[ $MODES == *kernel* ]]; then
 		MODE=one LEASED=1

@@ -9,7 +9,8 @@ net_up
 [ -e "$PRELOAD" ] || skip "the library is not built"
 PORT=7700
 mkdir -m 777 "$TMP/s"
-for MODE in ${MODES/ both/}; do
+peer_is_kernels
+for MODE in $MODES; do
 	meet
 	for fam in ${FAMILIES:-4 6}; do
 		own=B$fam

@@ -4,6 +4,6 @@
 . "$(dirname "$0")/lib_tcp.sh"
 net_up
 SL_ENV+=(SLUICE_HW_TS_CONVERSION=disable) # a veth has no hardware, but its NIC with VERBS=1: tests/sim/stamps.sh
-MODES=${MODES/ both/} # the peer has no part in it
+peer_is_kernels
 tcp_differ txstamp ""
 done_testing
