@@ -170,7 +170,8 @@ static void test_many_owners(void **state)
 	}
 	for (uint32_t i = 0; i < N; i++)
 		look_until_closed(1000 + i, 10000);
-	/* (An owner that had no entry of its own is no longer known to have something open once an entry is free.) */
+	/* (An owner that had no entry of its own is no longer known to have something open once an
+	 * entry is free.) */
 	for (int i = 0; i < 500 && sl_closer_look(); i++)
 		usleep(SL_CLOSER_LOOK_MS * 1000);
 	for (uint32_t i = 0; i < N; i++) {
