@@ -3,7 +3,6 @@
  */
 #include "ctl/claim/claim.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "ctl/device/lock.h"
 #include "ctl/device/opts.h"
 #include "ctl/device/part.h"
+#include "ctl/kern/map.h"
 #include "ctl/kern/say.h"
 #include "ctl/steer/guard.h"
 #include "ctl/steer/maps.h"
@@ -68,7 +68,7 @@ static int entry_init(struct entry *e, const struct sl_claim_req *req)
 
 static int entry_get(const struct entry *e, struct sl_claim *c)
 {
-	return bpf_map_lookup_elem(e->map_fd, &e->flow, c) ? -errno : 0;
+	return sl_map_get(e->map_fd, &e->flow, c);
 }
 
 static void change_word(const struct entry *e, uint64_t set, uint64_t clear)
@@ -78,7 +78,7 @@ static void change_word(const struct entry *e, uint64_t set, uint64_t clear)
 
 static int entry_put(const struct entry *e, const struct sl_claim *c)
 {
-	int err = bpf_map_update_elem(e->map_fd, &e->flow, c, BPF_ANY) ? -errno : 0;
+	int err = sl_map_put(e->map_fd, &e->flow, c, BPF_ANY);
 
 	change_word(e, 0, 0);
 	return err;
@@ -110,10 +110,11 @@ static bool has_flows_alone(const struct entry *e)
  * overrides. -EEXIST: there is one. */
 static int entry_add(const struct entry *e, const struct sl_claim *c)
 {
+	int err = sl_map_put(e->map_fd, &e->flow, c, BPF_NOEXIST);
 	uint16_t *uses;
 
-	if (bpf_map_update_elem(e->map_fd, &e->flow, c, BPF_NOEXIST))
-		return -errno;
+	if (err)
+		return err;
 	uses = entry_uses(e);
 	if (e->bit != SL_L4_PORT_FLOW || !has_flows_alone(e))
 		change_word(e, e->bit, 0);
@@ -127,8 +128,7 @@ static void entry_del(const struct entry *e)
 	uint16_t *uses = entry_uses(e);
 
 	/* The entry may have been removed by hand; then the count stays, which is harmless. */
-	bool last =
-		!bpf_map_delete_elem(e->map_fd, &e->flow) && *uses != UINT16_MAX && --*uses == 0;
+	bool last = !sl_map_delete(e->map_fd, &e->flow) && *uses != UINT16_MAX && --*uses == 0;
 
 	change_word(e, 0, last ? e->bit : 0);
 }

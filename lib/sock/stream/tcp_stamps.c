@@ -30,8 +30,13 @@
 #define MEASURES   3
 
 static struct sl_fd_once asker[2]; /* IPv4, IPv6 */
-static struct sl_lock asker_lock;  /* for what asker's ports are; a leaf */
-static bool never;                 /* this kernel cannot be asked; atomic */
+static struct sl_lock asker_lock;  /* for what asker's names are; a leaf */
+static struct asker_name {
+	struct sl_addr addr; /* which it keeps when it disconnects */
+	uint32_t oif;
+	int fd; /* 0: it has no address */
+} names[2];
+static bool never; /* this kernel cannot be asked; atomic */
 
 static int new_socket(int family)
 {
@@ -76,18 +81,50 @@ static bool measure(int fd, uint32_t *offset)
 	return false;
 }
 
-/* Connects fd, from the key's address and port, without a packet. */
-static bool connect_silently(int fd, const struct sl_tcp_key *key, uint16_t port, uint32_t oif)
+static int family_of(const struct sl_tcp_key *key)
 {
-	int family = sl_addr_is_v4(&key->remote) ? AF_INET : AF_INET6, err;
-	struct sockaddr_storage from = {0}, to = {0};
-	socklen_t flen = sizeof(from), tlen = sizeof(to);
+	return sl_addr_is_v4(&key->remote) ? AF_INET : AF_INET6;
+}
 
-	sl_addr_to_sockaddr(&key->local, port, oif, family, (struct sockaddr *)&from, &flen);
-	sl_addr_to_sockaddr(&key->remote, key->rport, oif, family, (struct sockaddr *)&to, &tlen);
-	if (sl_sys_bind(fd, &from, flen))
-		return false;
-	err = sl_sys_connect(fd, &to, tlen);
+/* Binds fd to the key's address. */
+static bool bind_to(int fd, const struct sl_tcp_key *key, uint16_t port, uint32_t oif)
+{
+	struct sockaddr_storage from = {0};
+	socklen_t len = sizeof(from);
+
+	sl_addr_to_sockaddr(&key->local, port, oif, family_of(key), (struct sockaddr *)&from, &len);
+	return !sl_sys_bind(fd, &from, len);
+}
+
+/* The asker, bound to the key's address: most connections come from the same. */
+static int asker_at(const struct sl_tcp_key *key, uint32_t oif)
+{
+	bool ipv6 = !sl_addr_is_v4(&key->remote);
+	struct asker_name *is = &names[ipv6];
+	int fd;
+
+	if (is->fd && is->oif == oif && sl_addr_eq(&is->addr, &key->local))
+		return is->fd;
+	is->fd = 0;
+	fd = sl_fd_once(&asker[ipv6], open_asker, ipv6 ? "6" : NULL);
+	if (fd == -EOPNOTSUPP)
+		sl_store(&never, true);
+	if (fd < 0 || !bind_to(fd, key, 0, oif))
+		return -EADDRNOTAVAIL;
+	*is = (struct asker_name){key->local, oif, fd};
+	return fd;
+}
+
+/* Connects fd, which is bound, without a packet. */
+static bool connect_silently(int fd, const struct sl_tcp_key *key, uint32_t oif)
+{
+	struct sockaddr_storage to = {0};
+	socklen_t len = sizeof(to);
+	int err;
+
+	sl_addr_to_sockaddr(&key->remote, key->rport, oif, family_of(key), (struct sockaddr *)&to,
+			    &len);
+	err = sl_sys_connect(fd, &to, len);
 	if (sl_unlikely(err == -EINPROGRESS)) /* a SYN has left: that is worse than another clock */
 		sl_store(&never, true);
 	return err == 0;
@@ -95,32 +132,33 @@ static bool connect_silently(int fd, const struct sl_tcp_key *key, uint16_t port
 
 static bool ask_by_range(const struct sl_tcp_key *key, uint32_t oif, uint32_t *offset)
 {
-	bool ipv6 = !sl_addr_is_v4(&key->remote), got;
-	struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
 	int range = (int)((uint32_t)key->lport << 16 | key->lport), fd;
+	struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
+	bool got;
 
 	if (!sl_lock(&asker_lock))
 		return false;
-	fd = sl_fd_once(&asker[ipv6], open_asker, ipv6 ? "6" : NULL);
-	if (fd == -EOPNOTSUPP)
-		sl_store(&never, true);
+	fd = asker_at(key, oif);
 	got = fd >= 0 && sl_sys_set_int(fd, IPPROTO_IP, IP_LOCAL_PORT_RANGE, range) == 0 &&
-	      connect_silently(fd, key, 0, oif) && measure(fd, offset);
+	      connect_silently(fd, key, oif) && measure(fd, offset);
 	if (fd >= 0)
 		(void)sl_sys_connect(fd, &nowhere, sizeof(nowhere)); /* the port is free again */
+	if (!got)
+		names[!sl_addr_is_v4(&key->remote)].fd = 0; /* its address may have gone */
 	sl_unlock(&asker_lock);
 	return got;
 }
 
 static bool ask_by_sharing(const struct sl_tcp_key *key, uint32_t oif, uint32_t *offset)
 {
-	int fd = new_socket(sl_addr_is_v4(&key->remote) ? AF_INET : AF_INET6);
+	int fd = new_socket(family_of(key));
 	bool got;
 
 	if (fd < 0)
 		return false;
 	got = sl_sys_set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1) == 0 &&
-	      connect_silently(fd, key, key->lport, oif) && measure(fd, offset);
+	      bind_to(fd, key, key->lport, oif) && connect_silently(fd, key, oif) &&
+	      measure(fd, offset);
 	sl_sys_close(fd);
 	return got;
 }
@@ -153,4 +191,5 @@ uint32_t sl_tcp_stamps_offset(struct sl_sock *sk, const struct sl_tcp_key *key, 
 void sl_tcp_stamps_child(void)
 {
 	memset(&asker_lock, 0, sizeof(asker_lock));
+	memset(names, 0, sizeof(names));
 }
