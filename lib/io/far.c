@@ -6,23 +6,26 @@
  * megabytes of the pool are registered (SL_UMEM_NEAR_BYTES), so a process that has little to do is
  * small. The pool hands out the other frames only when these are all in use. A packet in such a
  * frame is sent by a packet socket, one call a packet; the call returns when the kernel is done
- * with the bytes. */
+ * with the bytes. A process that the daemon serves may have no such socket: it copies the packet
+ * into registered frames that the group keeps for that. */
 #include "io/far.h"
 
 #include <errno.h>
 #include <linux/if_packet.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "base/fds.h"
 #include "base/heap.h"
+#include "base/share/share_bounce.h"
 #include "base/sys.h"
 
 #define HELD 64u /* frames that were sent, until they are released */
 
 struct sl_far {
 	struct sl_tx tx; /* sl_far_tx_init() */
-	int fd;
+	int fd;          /* -1: it bounces */
 	uint32_t n;
 	struct sl_frames *frames;
 	uint32_t held[HELD];
@@ -55,6 +58,61 @@ struct sl_far *sl_far_open(uint32_t ifindex, struct sl_frames *frames)
 	return f;
 }
 
+struct sl_far *sl_far_open_bounce(struct sl_frames *frames)
+{
+	struct sl_far *f = sl_calloc(1, sizeof(*f));
+
+	if (!f) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	f->fd = -1;
+	f->frames = frames;
+	return f;
+}
+
+bool sl_far_bounces(const struct sl_far *f)
+{
+	return f->fd < 0;
+}
+
+struct sl_frames *sl_far_frames(const struct sl_far *f)
+{
+	return f->frames;
+}
+
+/* Remembers frames that are sent. */
+static void hold(struct sl_far *f, const struct sl_tx_desc *descs, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		f->held[f->n++] = descs[i].frame;
+}
+
+bool sl_far_bounce(struct sl_far *f, const struct sl_tx_desc *descs, struct sl_tx_desc *copy,
+		   unsigned n)
+{
+	struct sl_share *g = &sl_pool.share;
+	unsigned got = 0;
+
+	if (f->n + n > HELD)
+		sl_far_release(f);
+	for (; got < n; got++) {
+		copy[got] = descs[got];
+		copy[got].frame = sl_share_bounce_get(g, sl_pool.me);
+		if (copy[got].frame == SL_NO_FRAME)
+			break;
+		memcpy(sl_frame_ptr(copy[got].frame) + copy[got].off,
+		       sl_frame_ptr(descs[got].frame) + descs[got].off, descs[got].len);
+	}
+	if (got == n) {
+		hold(f, descs, n);
+		return true;
+	}
+	while (got--)
+		sl_share_bounce_put(g, copy[got].frame);
+	return false;
+}
+
 bool sl_far_send(struct sl_far *f, const struct sl_tx_desc *descs, unsigned n)
 {
 	struct iovec iov[SL_TX_BUFS];
@@ -71,8 +129,7 @@ bool sl_far_send(struct sl_far *f, const struct sl_tx_desc *descs, unsigned n)
 	err = sl_sys_sendmsg(f->fd, &m, MSG_DONTWAIT);
 	if (err == -EAGAIN || err == -ENOBUFS)
 		return false;
-	for (unsigned i = 0; i < n; i++)
-		f->held[f->n++] = descs[i].frame;
+	hold(f, descs, n);
 	return true;
 }
 
@@ -89,7 +146,8 @@ unsigned sl_far_release(struct sl_far *f)
 void sl_far_close(struct sl_far *f)
 {
 	sl_far_release(f);
-	sl_sys_close(f->fd);
+	if (f->fd >= 0)
+		sl_sys_close(f->fd);
 	sl_free(f);
 }
 
@@ -138,5 +196,6 @@ void sl_far_tx_init(struct sl_far *f, struct sl_tx **tx)
 
 void sl_far_child(const struct sl_far *f)
 {
-	sl_sys_close(f->fd);
+	if (f->fd >= 0)
+		sl_sys_close(f->fd);
 }

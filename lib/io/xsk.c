@@ -15,6 +15,7 @@
 #include <linux/if_xdp.h>
 #include <sys/mman.h>
 
+#include "base/share/share_bounce.h"
 #include "base/sys.h"
 
 #define REFILL_BATCH 64
@@ -441,12 +442,30 @@ static inline unsigned post_near(struct sl_xsk *x, const struct sl_tx_desc *desc
 	return n;
 }
 
+static unsigned reap_ring(struct sl_xsk *x, struct sl_frames *cache);
+
+/* Posts copies of the packet's frames, if there is room on the ring. (What comes back here has been
+ * kicked, so its sender has noted all about it.) */
+static bool bounce(struct sl_xsk *x, const struct sl_tx_desc *descs, unsigned n)
+{
+	struct sl_tx_desc copy[SL_TX_BUFS];
+
+	if (xsk_prod_nb_free(&x->tx_ring, n) < n)
+		return false;
+	if (!sl_far_bounce(x->far, descs, copy, n) &&
+	    (!reap_ring(x, sl_far_frames(x->far)) || !sl_far_bounce(x->far, descs, copy, n)))
+		return false;
+	return post_near(x, copy, n) == n;
+}
+
 /* Posts the first packet, of n frames. The ring is empty before the packet socket is used, so no
  * packet overtakes another. */
 static bool post_packet(struct sl_xsk *x, const struct sl_tx_desc *descs, unsigned n)
 {
 	if (!has_far(x, descs, n))
 		return xsk_prod_nb_free(&x->tx_ring, n) >= n && post_near(x, descs, n) == n;
+	if (sl_far_bounces(x->far))
+		return bounce(x, descs, n);
 	if (!sl_xsk_tx_empties(x) || !sl_far_send(x->far, descs, n))
 		return false;
 	x->tx.unreaped += n;
@@ -527,6 +546,15 @@ void sl_xsk_set_far(struct sl_xsk *x, struct sl_far *far, uint32_t near)
 	x->near = near;
 }
 
+/* The device is done with a frame of ours. */
+static inline void frame_back(struct sl_frames *cache, uint32_t frame)
+{
+	if (sl_unlikely(sl_share_is_bounce(&sl_pool.share, frame)))
+		sl_share_bounce_put(&sl_pool.share, frame);
+	else
+		sl_frame_sent(cache, frame);
+}
+
 /* Takes a frame that the device is done with. For our own frame comp_to is raised before its
  * reference is dropped, so that no lane of ours posts it again while its entry is in doubt. */
 static void reap_one(struct sl_xsk_queue *q, struct sl_frames *cache, uint32_t frame, uint32_t next)
@@ -538,7 +566,7 @@ static void reap_one(struct sl_xsk_queue *q, struct sl_frames *cache, uint32_t f
 		sl_share_step();
 		sl_store(&q->shared->comp_to, next);
 		sl_share_step();
-		sl_frame_sent(cache, frame);
+		frame_back(cache, frame);
 		return;
 	}
 	if (sl_share_return(&sl_pool.share, q->shared, sl_pool.me, frame)) {
@@ -558,20 +586,19 @@ static unsigned take_returned(struct sl_xsk_queue *q, struct sl_frames *cache)
 	for (; (frame = sl_share_returned(&sl_pool.share, q->shared, sl_pool.me)) != SL_NO_FRAME;
 	     n++) {
 		frame_taken(frame);
-		sl_frame_sent(cache, frame);
+		frame_back(cache, frame);
 	}
 	return n;
 }
 
-static unsigned xsk_reap(struct sl_tx *tx, struct sl_frames *cache)
+static unsigned reap_ring(struct sl_xsk *x, struct sl_frames *cache)
 {
-	struct sl_xsk *x = sl_container_of(tx, struct sl_xsk, tx);
 	struct sl_xsk_queue *q = x->q;
-	uint32_t at, n, far = x->far ? sl_far_release(x->far) : 0;
+	uint32_t at, n;
 
 	if (!sl_rtrylock(&q->shared->lock, sl_pool.me))
-		return far;
-	tx->unreaped = 0;
+		return 0;
+	x->tx.unreaped = 0;
 	at = sl_load(q->comp.consumer);
 	n = sl_min(sl_load_acquire(q->comp.producer) - at, (uint32_t)SL_FRAME_CACHE / 2);
 	for (uint32_t i = 0; i < n; i++, at++) {
@@ -586,7 +613,15 @@ static unsigned xsk_reap(struct sl_tx *tx, struct sl_frames *cache)
 	if (sl_unlikely(q->shared->back[sl_pool.me]))
 		n += take_returned(q, cache);
 	sl_runlock(&q->shared->lock);
-	return n + far;
+	return n;
+}
+
+static unsigned xsk_reap(struct sl_tx *tx, struct sl_frames *cache)
+{
+	struct sl_xsk *x = sl_container_of(tx, struct sl_xsk, tx);
+	uint32_t far = x->far ? sl_far_release(x->far) : 0;
+
+	return far + reap_ring(x, cache);
 }
 
 static uint32_t xsk_room(struct sl_tx *tx)

@@ -89,7 +89,8 @@ static int open_far(struct sl_leg *leg, const struct sl_xsk_lease *l)
 
 	if (!l->near)
 		return 0;
-	far = sl_far_open(leg->port->info.ifindex, &leg->lane->frames);
+	far = sl_pool.share.told->bounce ? sl_far_open_bounce(&leg->lane->frames)
+					 : sl_far_open(leg->port->info.ifindex, &leg->lane->frames);
 	if (far) {
 		sl_xsk_set_far(&leg->xsk[0], far, l->near);
 		return 0;

@@ -4,6 +4,11 @@
 . "$(dirname "$0")/lib.sh"
 net_up
 need python3
+if [ -n "${POLICY:-}" ]; then
+	MODES=${MODES/both/}
+	daemon_up b "$POLICY"
+	LEASED=1
+fi
 for MODE in $MODES; do
 	for fam in ${FAMILIES:-4 6}; do
 		peer=A$fam own=B$fam

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/share/share_bounce.h"
 #include "base/share/share_watch.h"
 
 /* A geometry that came from elsewhere is believed when it is what its counts make. */
@@ -115,6 +116,59 @@ static void test_lock_of_the_living(void **state)
 	assert_int_equal(sl_share_bury(&w.g, &GRAVE(w), &left), 0);
 	count(&w);
 	finish(&w);
+}
+
+/* Bounce frames are no member's but that of their number, and in no pool: neither when another
+ * member finds them completed, nor when their member dies. */
+static void test_bounce(void **state)
+{
+	const uint32_t all = 2048, some = SL_SHARE_MEMBERS * SL_SHARE_BOUNCE;
+	struct sl_share_grave grave = {.member = 1};
+	uint32_t f, bounce[SL_SHARE_BOUNCE];
+	struct sl_share_geometry l;
+	struct sl_share_left left;
+	struct sl_share g;
+	char *mem, *told;
+
+	sl_share_geometry_make(&l, all, SHIFT, 4, 16);
+	mem = aligned_alloc(64, (l.bytes + 63) & ~63ul);
+	told = aligned_alloc(64, (l.told_bytes + 63) & ~63ul);
+	memset(mem, 0, l.bytes);
+	memset(told, 0, l.told_bytes);
+	sl_share_init(&g, mem, told, &l);
+	sl_share_set_bounce(&g);
+	assert_int_equal(sl_share_left(&g), all - some);
+	assert_int_equal(sl_share_join(&g, 100, 0), 1);
+	assert_int_equal(sl_share_join(&g, 100, 0), 2);
+	assert_int_equal(sl_share_fetch(&g, 1, &f, 1), 1);
+	assert_false(sl_share_is_bounce(&g, f));
+	for (unsigned i = 0; i < SL_SHARE_BOUNCE; i++) {
+		bounce[i] = sl_share_bounce_get(&g, 1);
+		assert_true(sl_share_is_bounce(&g, bounce[i]));
+		assert_true(i == 0 || bounce[i] != bounce[i - 1]);
+	}
+	assert_int_equal(sl_share_bounce_get(&g, 1), SL_NO_FRAME);
+	f = sl_share_bounce_get(&g, 2);
+	assert_true(sl_share_is_bounce(&g, f));
+	sl_share_bounce_put(&g, f);
+	g.word[bounce[3]].flight = SL_FLIGHT_XSK;
+	assert_false(sl_share_return(&g, &g.queue[0], 2, bounce[3]));
+	assert_int_equal(sl_share_returned(&g, &g.queue[0], 1), bounce[3]);
+	sl_share_bounce_put(&g, bounce[3]);
+	assert_int_equal(sl_share_bounce_get(&g, 1), bounce[3]);
+	g.word[bounce[5]].flight = SL_FLIGHT_XSK;
+	assert_int_equal(sl_share_bury(&g, &grave, &left), 0);
+	assert_int_equal(left.in_flight, 1);
+	assert_int_equal(left.frames, 1);
+	assert_int_equal(sl_share_left(&g), all - some);
+	assert_int_equal(sl_share_join(&g, 100, 0), 1);
+	for (unsigned i = 0; i < SL_SHARE_BOUNCE - 1; i++)
+		assert_int_not_equal(sl_share_bounce_get(&g, 1), SL_NO_FRAME);
+	assert_int_equal(sl_share_bounce_get(&g, 1), SL_NO_FRAME);
+	assert_false(sl_share_return(&g, &g.queue[0], 2, bounce[5]));
+	assert_int_equal(sl_share_bounce_get(&g, 1), bounce[5]);
+	free(told);
+	free(mem);
 }
 
 /* The link is down: what was posted and not taken is not in flight. */
@@ -302,6 +356,7 @@ int main(void)
 		cmocka_unit_test(test_layout),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_lock_of_the_living),
+		cmocka_unit_test(test_bounce),
 		cmocka_unit_test(test_stuck),
 		cmocka_unit_test(test_queue_pair),
 		cmocka_unit_test(test_rubbish_is_survived),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The memory of a group: its layout, and the pool of frames. */
 #include "base/share/share.h"
+#include "base/share/share_bounce.h"
 
 #include <errno.h>
 #include <string.h>
@@ -153,6 +154,10 @@ bool sl_share_return(struct sl_share *g, struct sl_share_queue *q, uint8_t me, u
 
 	if (!w.flight)
 		return false; /* no member has sent it */
+	if (owner == 0 && sl_share_is_bounce(g, frame)) {
+		sl_share_bounce_put(g, frame);
+		return false;
+	}
 	if (owner == 0) {
 		sl_store(&g->word[frame].all, ((union sl_frame_word){.owner = me}).all);
 		return true;

@@ -19,6 +19,9 @@
  *  - owner 0, flight 1: an orphan: posted by a member that is dead. The member that finds it in the
  *    completion ring becomes its owner
  *
+ * Bounce frames (share_bounce.h) are in no pool and in no cache; their words are 0 while they are
+ * free.
+ *
  * The owner alone writes a word, with two exceptions: a member that takes a frame without owner
  * (the pool's lock, the queue's lock or its own receive ring give the right), and the broker that
  * buries the owner. So only `refs` needs atomic operations, for several lanes of one process.
@@ -74,7 +77,7 @@
 #include "base/share/rlock.h"
 #include "base/share/share_geometry.h"
 
-#define SL_SHARE_VERSION 4
+#define SL_SHARE_VERSION 5
 #define SL_SHARE_BROKER  127 /* the broker's member number: it has no XSKs */
 #define SL_NO_FRAME      UINT32_MAX
 

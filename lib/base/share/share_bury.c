@@ -13,6 +13,7 @@
  * see that. */
 #include "base/share/share.h"
 #include "base/share/share_bury.h"
+#include "base/share/share_bounce.h"
 
 #include <errno.h>
 
@@ -220,7 +221,8 @@ static int give(struct sl_share *g, const uint32_t *frames, uint32_t n)
 	return 0;
 }
 
-/* Gives the dead member's frames to the pool; those in flight lose their owner. */
+/* Gives the dead member's frames to the pool, its bounce frames to the next member of its number;
+ * those in flight lose their owner. */
 static int walk(struct sl_share *g, uint8_t dead, struct sl_share_left *left)
 {
 	uint32_t chunk[CHUNK], n = 0, born = sl_min(sl_load(&g->head->born), g->nframes);
@@ -235,6 +237,10 @@ static int walk(struct sl_share *g, uint8_t dead, struct sl_share_left *left)
 			sl_store(&g->word[f].all,
 				 ((union sl_frame_word){.flight = SL_FLIGHT_XSK}).all);
 			left->in_flight++;
+			continue;
+		}
+		if (sl_share_is_bounce(g, f)) {
+			sl_share_bounce_put(g, f);
 			continue;
 		}
 		chunk[n++] = f;

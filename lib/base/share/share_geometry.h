@@ -27,8 +27,8 @@ _Static_assert(sizeof(struct sl_share_geometry) == 112, "no holes: it is compare
 /* Told by the group's owner: memory that the owner alone can write. Members map it read-only, from
  * a descriptor that was opened for reading. */
 struct sl_share_told {
-	uint32_t open; /* queues that are open */
-	uint32_t reserved;
+	uint32_t open;   /* queues that are open */
+	uint32_t bounce; /* frames below this number are bounce frames (share_bounce.h) */
 	struct {
 		uint32_t state; /* enum sl_member_state */
 		uint32_t quota; /* the most frames that it may hold */

@@ -108,7 +108,7 @@ static int lease_open(struct sl_part *part, uint32_t q, uint32_t xsk, struct sl_
 		.fill_map = queue->fill_map,
 		.comp_map = queue->comp_map,
 		.zerocopy = part->zerocopy,
-		.near = part->near,
+		.near = sl_queues_near(part),
 		.unbound = true,
 		.share_queue = queue->share_queue,
 	};

@@ -100,7 +100,6 @@ struct sl_part {
 	uint32_t users;       /* uses by the group that has this part */
 	uint32_t umem_id;     /* the group's packet memory */
 	struct sl_umem *umem; /* that memory, once the queues are bound */
-	uint32_t near;        /* frames below are registered; 0: all */
 	bool bound, zerocopy;
 };
 

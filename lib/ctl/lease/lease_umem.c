@@ -45,6 +45,22 @@ static int share_take(int fd, int told_fd, struct sl_umem_info *u)
 	return 0;
 }
 
+/* No frame is taken yet: we are the first member, and the daemon has not registered the memory. */
+static bool is_fresh(const struct sl_share *g)
+{
+	return sl_share_left(g) == g->nframes - g->told->bounce;
+}
+
+/* Puts the memory that the daemon will register on huge pages. The process has no use for most of
+ * it: what it touches is mapped again. */
+static void make_pages(const struct sl_umem_info *u, size_t bytes)
+{
+	if (sl_umem_is_near(u))
+		bytes = SL_UMEM_LENT_NEAR_BYTES;
+	sl_pages_want_huge(u->base, bytes, sl_settings.mem_alloc_type == SL_MEM_HUGE);
+	(void)sl_sys(SYS_madvise, u->base, bytes, MADV_DONTNEED);
+}
+
 static int umem_take(const struct sl_lease_umem_ok *u, const int fd[3], const char **why)
 {
 	size_t bytes = (size_t)u->nframes * u->frame_size;
@@ -67,11 +83,8 @@ static int umem_take(const struct sl_lease_umem_ok *u, const int fd[3], const ch
 		sl_why(why, "the packet memory cannot be mapped: %s", sl_strerror(err));
 		return err;
 	}
-	/* No frame is taken yet: we are the first member, and the daemon has not registered the
-	 * memory. */
-	if (!u->huge && sl_settings.mem_alloc_type != SL_MEM_ANON &&
-	    sl_share_left(&info.share) == u->nframes)
-		sl_pages_want_huge(info.base, bytes, sl_settings.mem_alloc_type == SL_MEM_HUGE);
+	if (!u->huge && sl_settings.mem_alloc_type != SL_MEM_ANON && is_fresh(&info.share))
+		make_pages(&info, bytes);
 	info.memfd = sl_fd_keep(fd[0]);
 	info.share_fd = sl_fd_keep(fd[1]);
 	info.told_fd = sl_fd_keep(fd[2]);

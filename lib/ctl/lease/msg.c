@@ -210,6 +210,7 @@ struct sl_lease_queue sl_lease_described(const struct sl_xsk_lease *l)
 		.zerocopy = l->zerocopy,
 		.share_queue = l->share_queue,
 		.share_xsk = l->share_xsk,
+		.near = l->near,
 	};
 }
 
@@ -225,5 +226,6 @@ struct sl_xsk_lease sl_lease_of(const struct sl_lease_queue *q, int fd)
 		.zerocopy = q->zerocopy,
 		.share_queue = q->share_queue,
 		.share_xsk = q->share_xsk,
+		.near = q->near,
 	};
 }

@@ -18,7 +18,7 @@
 #include "steer.h"
 
 #define SL_LEASE_MAGIC   0x4c534c53 /* "SLSL" */
-#define SL_LEASE_VERSION 15
+#define SL_LEASE_VERSION 16
 #define SL_LEASE_PATH    "/run/sluice/sluiced.sock"
 
 /* The view of a device's policy that PORT_OPEN gives: copies of the maps `rules` and `paces`. */
@@ -109,6 +109,7 @@ struct sl_lease_strays_ok {
 struct sl_lease_queue {
 	uint32_t queue, rx_size, tx_size, fill_size, comp_size, zerocopy;
 	uint32_t share_queue, share_xsk;
+	uint32_t near, reserved; /* as in struct sl_xsk_lease */
 };
 /* Before Linux 6.4 a bound XSK's rings cannot be mapped (umem/ring.c). There the lane comes
  * unbound: the process maps the XSKs' receive and transmit rings, asks for LANE_BIND, and has the

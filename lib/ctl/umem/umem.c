@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/pages.h"
 #include "base/reserve.h"
+#include "base/share/share_bounce.h"
 #include "base/sys.h"
 #include "ctl/device/dev.h"
 #include "ctl/device/lock.h"
@@ -229,6 +230,17 @@ static void share_unmap(struct sl_umem *u)
 	sl_free(u->watch);
 }
 
+/* True: the frames that are always registered are few of them. */
+static bool is_large(const struct sl_umem_info *u)
+{
+	return (size_t)u->nframes * u->frame_size >= 4 * (size_t)SL_UMEM_LENT_NEAR_BYTES;
+}
+
+bool sl_umem_is_near(const struct sl_umem_info *u)
+{
+	return sl_load(&u->share.told->bounce);
+}
+
 /* Makes the group's shared memory. A daemon is its broker, any other process its only member. Where
  * the kernel promises no more memory than it has, all pages are allocated now. */
 static int share_make(struct sl_umem *umem)
@@ -259,6 +271,8 @@ static int share_make(struct sl_umem *umem)
 	umem->share_mem = mem;
 	umem->share_bytes = bytes;
 	if (sl_broker_opts()->serve) {
+		if (is_large(u) && sl_broker_opts()->rx == SL_BROKER_RX_PACKET)
+			sl_share_set_bounce(&u->share);
 		u->member = SL_SHARE_BROKER;
 		return watch_make(umem);
 	}
@@ -442,7 +456,9 @@ uint32_t sl_umem_near(const struct sl_umem *u)
 {
 	uint32_t n = SL_UMEM_NEAR_BYTES / u->info.frame_size;
 
-	return n < u->info.nframes && !sl_broker_opts()->serve ? n : 0;
+	if (sl_broker_opts()->serve)
+		return sl_umem_is_near(&u->info) ? SL_UMEM_LENT_NEAR_BYTES / u->info.frame_size : 0;
+	return n < u->info.nframes ? n : 0;
 }
 
 int sl_umem_register(struct sl_umem *u, int fd, uint32_t near)

@@ -167,10 +167,12 @@ static void queue_close(struct sl_umem *u, struct sl_queue *q, bool unmap)
 	*q = (struct sl_queue){.anchor_fd = -1};
 }
 
-/* True: XSKs only send, on the one queue of the device. (On other queues they have fill rings.) */
-static bool may_be_near(const struct sl_part *part)
+/* XSKs only send, on the one queue of the device. (On other queues they have fill rings.) */
+uint32_t sl_queues_near(const struct sl_part *part)
 {
-	return part->port->info.flags & SL_PORT_PACKET && part->port->info.nqueues == 1;
+	bool sends = part->port->info.flags & SL_PORT_PACKET && part->port->info.nqueues == 1;
+
+	return sends ? sl_umem_near(part->umem) : 0;
 }
 
 /* An anchor, complete but for frames and bind. The first of the part registers the memory. */
@@ -187,8 +189,7 @@ static int anchor_new(struct sl_part *part, uint32_t nr, const char **step)
 	err = sl_xsk_confine(q->anchor_fd, port);
 	if (!err && nr == part->first) {
 		*step = "packet memory";
-		part->near = may_be_near(part) ? sl_umem_near(part->umem) : 0;
-		err = sl_umem_register(part->umem, q->anchor_fd, part->near);
+		err = sl_umem_register(part->umem, q->anchor_fd, sl_queues_near(part));
 	}
 	if (!err) {
 		*step = "fill ring";

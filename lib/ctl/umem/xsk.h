@@ -25,6 +25,8 @@ int sl_xsk_bind(int fd, const struct sl_device *port, uint32_t queue, uint16_t f
 /* Binds anchors on all queues of a part. Where rings are lent once this is only a trial, and the
  * anchors are closed again. */
 int sl_queues_bind(struct sl_part *part, const char **why);
+/* Frames below this number are registered with the queues' XSKs; 0: all. */
+uint32_t sl_queues_near(const struct sl_part *part);
 /* Bytes of the longest packet that these queues deliver. Needs the attachment and the packet
  * memory. */
 uint32_t sl_queues_room(const struct sl_part *part);
