@@ -14,9 +14,9 @@ struct sl_far *sl_far_open(uint32_t ifindex, struct sl_frames *frames);
 struct sl_far *sl_far_open_bounce(struct sl_frames *frames);
 bool sl_far_bounces(const struct sl_far *f);
 struct sl_frames *sl_far_frames(const struct sl_far *f);
-/* Copies the n frames of a packet into bounce frames (base/share/share_bounce.h), and describes these in
- * copy[], for the ring. False: too few are free, send it again later. The frames are held as by
- * sl_far_send(). Lane held. */
+/* Copies the n frames of a packet into bounce frames (base/share/share_bounce.h), and describes
+ * these in copy[], for the ring. False: too few are free, send it again later. The frames are held
+ * as by sl_far_send(). Lane held. */
 bool sl_far_bounce(struct sl_far *f, const struct sl_tx_desc *descs, struct sl_tx_desc *copy,
 		   unsigned n);
 /* Sends a packet of n frames, at most SL_TX_BUFS. False: the socket's buffer is full, send it again

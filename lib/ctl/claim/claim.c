@@ -446,11 +446,17 @@ int sl_embedded_claim_away(const struct sl_claim_req *req, bool away)
 	return err;
 }
 
-void sl_embedded_unclaim(const struct sl_claim_req *req)
+void sl_embedded_unclaim_all(const struct sl_claim_req *reqs, unsigned n)
 {
 	struct sl_broker_guard g;
 
 	sl_broker_enter(&g);
-	unclaim(req);
+	for (unsigned i = 0; i < n; i++)
+		unclaim(&reqs[i]);
 	sl_broker_leave(&g);
+}
+
+void sl_embedded_unclaim(const struct sl_claim_req *req)
+{
+	sl_embedded_unclaim_all(req, 1);
 }

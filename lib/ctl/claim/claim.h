@@ -13,5 +13,6 @@ int sl_embedded_claim_update(const struct sl_claim_req *req);
  * the other members, or to the kernel when all are away. -ENOENT: it is not shared. */
 int sl_embedded_claim_away(const struct sl_claim_req *req, bool away);
 void sl_embedded_unclaim(const struct sl_claim_req *req);
+void sl_embedded_unclaim_all(const struct sl_claim_req *reqs, unsigned n);
 
 #endif

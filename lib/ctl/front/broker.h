@@ -55,6 +55,7 @@ int sl_broker_claim(const struct sl_claim_req *req, const char **why);
 int sl_broker_claim_update(const struct sl_claim_req *req);
 /* Gives up the claim of that slot; harmless when there is none. */
 void sl_broker_unclaim(const struct sl_claim_req *req);
+void sl_broker_unclaim_all(const struct sl_claim_req *reqs, unsigned n);
 
 /* Add or remove one of the host's own addresses, as the mirror sees them (for wildcard endpoints),
  * on all ports, also on those opened later. Adding an address twice is adding it once. */

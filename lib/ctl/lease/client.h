@@ -49,6 +49,7 @@ unsigned sl_lease_port_strays(uint32_t ifindex, unsigned skip, struct sl_stray_t
 			      unsigned max);
 int sl_lease_claim(const struct sl_claim_req *req, bool update, const char **why);
 void sl_lease_unclaim(const struct sl_claim_req *req);
+void sl_lease_unclaim_all(const struct sl_claim_req *reqs, unsigned n);
 int sl_lease_drop_packets(int fd, bool on);
 int sl_lease_holders(int fd);
 int sl_lease_buffer(int fd, int opt, uint32_t bytes);

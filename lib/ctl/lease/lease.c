@@ -210,6 +210,12 @@ void sl_lease_unclaim(const struct sl_claim_req *req)
 	(void)sl_lease_request(&m, SL_LEASE_UNCLAIM, NULL);
 }
 
+void sl_lease_unclaim_all(const struct sl_claim_req *reqs, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		sl_lease_unclaim(&reqs[i]);
+}
+
 int sl_lease_drop_packets(int fd, bool on)
 {
 	struct sl_lease_msg m = {.nfds = 1, .fd = {fd}};

@@ -90,5 +90,5 @@ void sl_tcp_sock_close(struct sl_sock *sk, int fd)
 		sl_tlisten_closing(sk);
 		sl_tlisten_stop(sk);
 	}
-	sl_tconn_reap();
+	sl_tconn_reap_many();
 }

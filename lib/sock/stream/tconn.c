@@ -45,7 +45,9 @@ _Static_assert(sizeof(struct sl_tconn) + sizeof(struct sl_sock) + sizeof(struct 
  * connection that went to the kernel stays known as long, at most GONE_MAX of them. */
 #define GRACE_NS  3000000000ull
 #define GRACE_MAX 256
-#define GONE_MAX  65536
+/* The dead are freed so many at a time, since each entry of the broker costs two system calls. */
+#define REAP     8
+#define GONE_MAX 65536
 
 struct sl_lock sl_tconn_ctl;
 
@@ -57,6 +59,7 @@ static uint32_t slab_used;
 static uint32_t nlive;                          /* made, and not freed */
 static struct sl_tconn *free_first, *free_last; /* first in, first out: delays reuse */
 static struct sl_tconn *dead_first, *dead_last;
+static uint32_t ndead;
 static struct sl_tconn *grace_first, *grace_last; /* dead later */
 static uint32_t ngrace[2];                        /* [gone] */
 
@@ -76,6 +79,12 @@ static void push(struct sl_tconn **first, struct sl_tconn **last, struct sl_tcon
 	else
 		sl_store(first, c);
 	*last = c;
+}
+
+static void push_dead(struct sl_tconn *c)
+{
+	push(&dead_first, &dead_last, c);
+	sl_store(&ndead, ndead + 1);
 }
 
 static struct sl_tconn *pop(struct sl_tconn **first)
@@ -126,7 +135,7 @@ void sl_tconn_free(struct sl_tconn *c, bool linger)
 	if (simple) {
 		push(&free_first, &free_last, c);
 	} else if (!linger || ngrace[c->gone] == (c->gone ? GONE_MAX : GRACE_MAX)) {
-		push(&dead_first, &dead_last, c);
+		push_dead(c);
 	} else {
 		c->tcp.free_at_ns = sl_now_ns() + GRACE_NS;
 		push(&grace_first, &grace_last, c);
@@ -135,20 +144,25 @@ void sl_tconn_free(struct sl_tconn *c, bool linger)
 	sl_unlock(&slab_lock);
 }
 
-/* A dead connection that may be freed now. */
-static struct sl_tconn *take_dead(uint64_t now)
+/* Takes dead connections that may be freed now, REAP at most; how many. */
+static unsigned take_dead(struct sl_tconn **dead, uint64_t now)
 {
 	struct sl_tconn *c;
+	unsigned n = 0;
 
 	if (!sl_lock(&slab_lock))
-		return NULL;
-	c = pop(&dead_first);
-	if (!c && grace_first && grace_first->tcp.free_at_ns <= now) {
+		return 0;
+	while (n < REAP && (c = pop(&dead_first))) {
+		sl_store(&ndead, ndead - 1);
+		dead[n++] = c;
+	}
+	while (n < REAP && grace_first && grace_first->tcp.free_at_ns <= now) {
 		c = pop(&grace_first);
 		ngrace[c->gone]--;
+		dead[n++] = c;
 	}
 	sl_unlock(&slab_lock);
-	return c;
+	return n;
 }
 
 /* Ends a connection that was handed back and is still in the host's table. */
@@ -163,24 +177,39 @@ static void end_frozen(struct sl_tconn *c)
 	sl_lane_unlock(lane);
 }
 
+static void free_dead(struct sl_tconn *c)
+{
+	end_frozen(c);
+	if (c->guard >= 0)
+		sl_sys_close(c->guard);
+	sl_lock(&slab_lock);
+	push(&free_first, &free_last, c);
+	sl_unlock(&slab_lock);
+}
+
+static void unclaim_all(struct sl_tconn **dead, unsigned n);
+
 bool sl_tconn_reap(void)
 {
-	struct sl_tconn *c;
+	struct sl_tconn *dead[REAP];
 	uint64_t now;
+	unsigned n;
 
 	if (sl_likely(!sl_load(&dead_first) && !sl_load(&grace_first)))
 		return false;
 	now = sl_now_ns();
-	while ((c = take_dead(now))) {
-		sl_tconn_unclaim(c);
-		end_frozen(c);
-		if (c->guard >= 0)
-			sl_sys_close(c->guard);
-		sl_lock(&slab_lock);
-		push(&free_first, &free_last, c);
-		sl_unlock(&slab_lock);
+	while ((n = take_dead(dead, now))) {
+		unclaim_all(dead, n);
+		for (unsigned i = 0; i < n; i++)
+			free_dead(dead[i]);
 	}
 	return sl_load(&grace_first) != NULL;
+}
+
+void sl_tconn_reap_many(void)
+{
+	if (sl_unlikely(sl_load(&ndead) >= REAP))
+		sl_tconn_reap();
 }
 
 /* Connections that went to the kernel hold no port number. */
@@ -191,12 +220,12 @@ bool sl_tconn_hurry(void)
 
 	if (!sl_lock(&slab_lock))
 		return false;
-	any = ngrace[false] != 0;
+	any = ngrace[false] || ndead;
 	while ((c = pop(&grace_first)))
 		if (c->gone)
 			push(&first, &last, c);
 		else
-			push(&dead_first, &dead_last, c);
+			push_dead(c);
 	sl_store(&grace_first, first);
 	grace_last = last;
 	ngrace[false] = 0;
@@ -221,7 +250,7 @@ bool sl_tconn_end_grace(const struct sl_tcp_key *key)
 		if (grace_last == c)
 			grace_last = before;
 		ngrace[c->gone]--;
-		push(&dead_first, &dead_last, c);
+		push_dead(c);
 	}
 	sl_unlock(&slab_lock);
 	return c != NULL;
@@ -263,7 +292,7 @@ void sl_tconn_child(void)
 	sl_treq_child();
 	free_first = dead_first = grace_first = NULL;
 	memset(ngrace, 0, sizeof(ngrace));
-	slab_used = nlive = 0;
+	slab_used = nlive = ndead = 0;
 	if (!sl_reserve_hole(&room))
 		slab = NULL;
 	if (slab_fd >= 0)
@@ -367,24 +396,34 @@ static void close_slot(struct sl_tconn *c)
 		sl_lane_unlock(lane);
 }
 
-/* sl_tconn_ctl held. */
-static void unclaim(struct sl_tconn *c)
+/* Gives up the claims of n connections, REAP at most. sl_tconn_ctl held. */
+static void unclaim(struct sl_tconn **conns, unsigned n)
 {
-	struct sl_claim_req req;
+	struct sl_claim_req reqs[REAP];
+	unsigned k = 0;
 
-	if (c->claimed) {
-		req = sl_tconn_flow_req(c->claimed, &c->tcp.node.key, -1, c->slot);
-		sl_broker_unclaim(&req);
-		c->claimed = NULL;
+	for (unsigned i = 0; i < n; i++)
+		if (conns[i]->claimed)
+			reqs[k++] = sl_tconn_flow_req(conns[i]->claimed, &conns[i]->tcp.node.key,
+						      -1, conns[i]->slot);
+	if (k)
+		sl_broker_unclaim_all(reqs, k);
+	for (unsigned i = 0; i < n; i++) {
+		conns[i]->claimed = NULL;
+		if (conns[i]->slot != SL_NO_SLOT)
+			close_slot(conns[i]);
 	}
-	if (c->slot != SL_NO_SLOT)
-		close_slot(c);
 }
 
 void sl_tconn_unclaim(struct sl_tconn *c)
 {
+	unclaim_all(&c, 1);
+}
+
+static void unclaim_all(struct sl_tconn **dead, unsigned n)
+{
 	sl_lock(&sl_tconn_ctl);
-	unclaim(c);
+	unclaim(dead, n);
 	sl_unlock(&sl_tconn_ctl);
 }
 
@@ -433,8 +472,11 @@ bool sl_tconn_end_over(const struct sl_tcp_key *key)
 	sl_lock(&sl_tconn_ctl);
 	for (uint32_t i = 0; i < n && !any; i++) {
 		any = is_over(&slab[i], key);
-		if (any)
-			unclaim(&slab[i]);
+		if (any) {
+			struct sl_tconn *over = &slab[i];
+
+			unclaim(&over, 1);
+		}
 	}
 	sl_unlock(&sl_tconn_ctl);
 	return any;

@@ -472,7 +472,7 @@ int sl_tcp_sock_fastopen(struct sl_sock *sk, const struct msghdr *msg)
 	socklen_t len = addr ? msg->msg_namelen : 0;
 	int err = -EREMOTE;
 
-	sl_tconn_reap();
+	sl_tconn_reap_many();
 	if (sl_load(&sk->state) == SL_STATE_KERNEL)
 		return -EREMOTE;
 	if (!sl_tcp_fastopen_is_on() ||
@@ -516,7 +516,7 @@ int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr,
 	enum sl_reason reason = SL_REASON_NONE;
 	int err = -EREMOTE;
 
-	sl_tconn_reap();
+	sl_tconn_reap_many();
 	if (sl_load(&sk->state) == SL_STATE_KERNEL) {
 		if (sl_unlikely(sk->named)) {
 			sl_lock(&sk->slow);
