@@ -45,9 +45,11 @@ _Static_assert(sizeof(struct sl_tconn) + sizeof(struct sl_sock) + sizeof(struct 
  * connection that went to the kernel stays known as long, at most GONE_MAX of them. */
 #define GRACE_NS  3000000000ull
 #define GRACE_MAX 256
-/* The dead are freed so many at a time, since each entry of the broker costs two system calls. */
-#define REAP     8
-#define GONE_MAX 65536
+#define GONE_MAX  65536
+/* While connections end one after the other they are freed REAP at a time, since each entry of the
+ * broker costs two system calls. */
+#define REAP      8
+#define IN_ROW_NS 10000000
 
 struct sl_lock sl_tconn_ctl;
 
@@ -60,6 +62,7 @@ static uint32_t nlive;                          /* made, and not freed */
 static struct sl_tconn *free_first, *free_last; /* first in, first out: delays reuse */
 static struct sl_tconn *dead_first, *dead_last;
 static uint32_t ndead;
+static uint64_t reaped_ns; /* when dead connections were looked for; atomic */
 static struct sl_tconn *grace_first, *grace_last; /* dead later */
 static uint32_t ngrace[2];                        /* [gone] */
 
@@ -198,6 +201,7 @@ bool sl_tconn_reap(void)
 	if (sl_likely(!sl_load(&dead_first) && !sl_load(&grace_first)))
 		return false;
 	now = sl_now_ns();
+	sl_store(&reaped_ns, now);
 	while ((n = take_dead(dead, now))) {
 		unclaim_all(dead, n);
 		for (unsigned i = 0; i < n; i++)
@@ -208,7 +212,9 @@ bool sl_tconn_reap(void)
 
 void sl_tconn_reap_many(void)
 {
-	if (sl_unlikely(sl_load(&ndead) >= REAP))
+	uint32_t n = sl_load(&ndead);
+
+	if (n >= REAP || (n && sl_now_ns() - sl_load(&reaped_ns) > IN_ROW_NS))
 		sl_tconn_reap();
 }
 

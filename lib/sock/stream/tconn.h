@@ -139,7 +139,7 @@ void sl_tconn_free(struct sl_tconn *c, bool linger);
 /* Frees dead connections, with their claims and ports. True: some must be kept a while yet. No lane
  * held, any thread; cheap when there is none. */
 bool sl_tconn_reap(void);
-/* sl_tconn_reap() once there are some, for calls that a program makes often. */
+/* sl_tconn_reap(), but while connections end one after the other only when there are some. */
 void sl_tconn_reap_many(void);
 /* Frees even the dead connections that linger, at once. True: there were any. */
 bool sl_tconn_hurry(void);
