@@ -23,6 +23,17 @@ void sl_stat_json(FILE *to, const struct sl_stats *s, const struct sl_stat_show 
 void sl_stat_prometheus(FILE *to, struct sl_stats *const *s, unsigned n,
 			const struct sl_stat_show *show);
 
+/* stat_times.c: a socket's histograms. Lines of view 3; nothing of one that is empty. */
+void sl_stat_times(FILE *to, const struct sl_sock_stats *k);
+/* Members of the socket's JSON object, from a comma on. */
+void sl_stat_times_json(FILE *to, const struct sl_sock_stats *k);
+/* For Prometheus: what comes once before the samples; then a socket's. labels writes the process
+ * and the socket, from "{" on. */
+typedef void sl_stat_labels_fn(FILE *to, const struct sl_stats *s, const struct sl_sock_stats *k);
+void sl_stat_times_head(FILE *to, enum sl_time what);
+void sl_stat_times_samples(FILE *to, enum sl_time what, const struct sl_stats *s,
+			   const struct sl_sock_stats *k, sl_stat_labels_fn *labels);
+
 /* stat_kernel.c: adds the kernel's sockets of a program that says that it lists none of them. Takes
  * s, which is from malloc(3), and returns it or a larger one in its place. */
 struct sl_stats *sl_stat_add_kernels(struct sl_stats *s, int pid);

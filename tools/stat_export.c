@@ -91,13 +91,8 @@ static void json_sock(FILE *to, const struct sl_sock_stats *k, const struct sl_s
 		quoted(to, k->congestion);
 	}
 	json_counters(to, SL_BLOCK_sock, k, show);
-	fputs(",\"rx_wait\":[", to);
-	for (unsigned i = 0, n = 0; i < SL_STATS_TIMES; i++)
-		if (k->rx_wait[i])
-			fprintf(to, "%s{\"below_ns\":%llu,\"reads\":%llu}", n++ ? "," : "",
-				i < SL_STATS_TIMES - 1 ? (ull)sl_stats_time_ns(i) : UINT64_MAX,
-				(ull)k->rx_wait[i]);
-	fputs("]}", to);
+	sl_stat_times_json(to, k);
+	fputc('}', to);
 }
 
 static void json_port(FILE *to, const struct sl_port_stats *p, const struct sl_stat_show *show)
@@ -232,49 +227,24 @@ static void samples_wait(FILE *to, const struct sl_stat_desc *d, const struct sl
 	}
 }
 
-#define RX_WAIT "sluice_socket_rx_wait_seconds"
-
-static void wait_head(FILE *to, const char *what, const struct sl_stats *s,
-		      const struct sl_sock_stats *k)
+static void histogram_labels(FILE *to, const struct sl_stats *s, const struct sl_sock_stats *k)
 {
-	fprintf(to, RX_WAIT "%s{pid=\"%u\",program=", what, s->pid);
+	fprintf(to, "{pid=\"%u\",program=", s->pid);
 	quoted(to, s->program);
 	sock_labels(to, k);
 }
 
-/* A socket's histogram of how long data waited; nothing without SLUICE_LATENCY_STATS. */
-static void histogram_sock(FILE *to, const struct sl_stats *s, const struct sl_sock_stats *k)
-{
-	uint64_t all = 0, below = 0;
-
-	for (unsigned i = 0; i < SL_STATS_TIMES; i++)
-		all += k->rx_wait[i];
-	if (!all)
-		return;
-	for (unsigned i = 0; i < SL_STATS_TIMES - 1; i++) {
-		below += k->rx_wait[i];
-		wait_head(to, "_bucket", s, k);
-		fprintf(to, ",le=\"%.9g\"} %llu\n", (double)sl_stats_time_ns(i) / 1e9, (ull)below);
-	}
-	wait_head(to, "_bucket", s, k);
-	fprintf(to, ",le=\"+Inf\"} %llu\n", (ull)all);
-	wait_head(to, "_sum", s, k);
-	fprintf(to, "} %.9f\n", (double)k->rx_wait_ns / 1e9);
-	wait_head(to, "_count", s, k);
-	fprintf(to, "} %llu\n", (ull)all);
-}
-
-static void histograms(FILE *to, struct sl_stats *const *s, unsigned n,
+/* Nothing of a socket without SLUICE_LATENCY_STATS. */
+static void histograms(FILE *to, enum sl_time what, struct sl_stats *const *s, unsigned n,
 		       const struct sl_stat_show *show)
 {
-	fputs("# HELP " RX_WAIT " how long data waited before it was read (SLUICE_LATENCY_STATS)\n"
-	      "# TYPE " RX_WAIT " histogram\n",
-	      to);
+	sl_stat_times_head(to, what);
 	for (unsigned p = 0; p < n; p++)
 		for (uint32_t i = 0; i < s[p]->max_socks; i++)
 			if (s[p]->sock[i].used == 1 &&
 			    sl_stat_fd_wanted(show->sockets, s[p]->sock[i].fd))
-				histogram_sock(to, s[p], &s[p]->sock[i]);
+				sl_stat_times_samples(to, what, s[p], &s[p]->sock[i],
+						      histogram_labels);
 }
 
 /* Prometheus wants all samples of a metric together, of whatever process. */
@@ -310,5 +280,6 @@ void sl_stat_prometheus(FILE *to, struct sl_stats *const *s, unsigned n,
 			}
 		}
 	}
-	histograms(to, s, n, show);
+	for (int t = 0; t < SL_TIMES; t++)
+		histograms(to, (enum sl_time)t, s, n, show);
 }

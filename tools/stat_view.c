@@ -285,36 +285,6 @@ static void traffic_line(FILE *to, const struct sl_stat_show *show, const char *
 			rate(show, n[3]), show->seconds > 0 ? "/s" : "");
 }
 
-/* The least power of two that so many of the reads waited less than; the last place has no such. */
-static const char *wait_below(const struct sl_sock_stats *k, double part, char text[32])
-{
-	uint64_t all = 0, seen = 0;
-	unsigned i = 0;
-
-	for (unsigned t = 0; t < SL_STATS_TIMES; t++)
-		all += k->rx_wait[t];
-	while (i < SL_STATS_TIMES - 1 && (double)(seen += k->rx_wait[i]) < part * (double)all)
-		i++;
-	if (i == SL_STATS_TIMES - 1)
-		snprintf(text, 32, ">= %.3g ms", (double)sl_stats_time_ns(i - 1) / 1e6);
-	else
-		snprintf(text, 32, "< %.4g us", (double)sl_stats_time_ns(i) / 1e3);
-	return text;
-}
-
-static void block_wait(FILE *to, const struct sl_sock_stats *k)
-{
-	char half[32], most[32], all[32];
-
-	for (unsigned t = 0; t < SL_STATS_TIMES; t++) {
-		if (!k->rx_wait[t])
-			continue;
-		fprintf(to, "Rx wait: 50%% %s / 99%% %s / 100%% %s\n", wait_below(k, 0.5, half),
-			wait_below(k, 0.99, most), wait_below(k, 1, all));
-		return;
-	}
-}
-
 static void block_sock(FILE *to, const struct sl_sock_stats *k, const struct sl_stat_show *show)
 {
 	const char *u = show->seconds > 0 ? "/s" : "";
@@ -355,7 +325,7 @@ static void block_sock(FILE *to, const struct sl_sock_stats *k, const struct sl_
 	if (k->rx_poll_hit | k->rx_poll_miss)
 		fprintf(to, "Rx poll: %llu / %llu (%.2f%%) [miss/hit]\n", (ull)k->rx_poll_miss,
 			(ull)k->rx_poll_hit, percent(k->rx_poll_hit, k->rx_poll_miss));
-	block_wait(to, k);
+	sl_stat_times(to, k);
 }
 
 /* Prints all counters of a block, one a line, with their meanings. */

@@ -501,8 +501,7 @@ static void zero_all(void)
 		if (!sl_stats->sock[i].used)
 			continue;
 		zero_sock(&sl_stats->sock[i]);
-		for (unsigned t = 0; t < SL_STATS_TIMES; t++)
-			sl_store(&sl_stats->sock[i].rx_wait[t], 0);
+		memset(sl_stats->sock[i].time, 0, sizeof(sl_stats->sock[i].time));
 	}
 }
 

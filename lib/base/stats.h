@@ -11,14 +11,14 @@
 #include "base/addr.h"
 #include "base/base.h"
 #include "base/log.h"
+#include "base/times.h"
 
 #define SL_STATS_MAGIC   0x534c53544154u /* "SLSTAT" */
-#define SL_STATS_VERSION 6
+#define SL_STATS_VERSION 7
 #define SL_STATS_LANES   128
 #define SL_STATS_PORTS   32
 #define SL_STATS_TAPS    4
 #define SL_STATS_WAITS   64
-#define SL_STATS_TIMES   24
 
 #define SL_STAT(block, name, unit, help) SL_STAT_##block##_(name)
 #define SL_STAT_sock_(name)              uint64_t name;
@@ -46,8 +46,9 @@ struct sl_sock_stats {
 	char congestion[16]; /* TCP: the algorithm's name */
 	/* `sluice flow` writes both: enum sl_stat_move, for the socket with that inode. 0: done. */
 	uint32_t move_want, move_inode;
-	uint64_t since_ns;                /* CLOCK_MONOTONIC: when the socket was made */
-	uint64_t rx_wait[SL_STATS_TIMES]; /* reads by how long their data waited (below) */
+	uint64_t since_ns;    /* CLOCK_MONOTONIC: when the socket was made */
+	uint64_t answered_us; /* TCP: the send whose answer was counted last */
+	struct sl_times time[SL_TIMES];
 #include "base/stats.def"
 };
 #undef SL_STAT_sock_
@@ -185,19 +186,6 @@ struct sl_sock_stats *sl_stats_sock_none(void); /* counters that are not shown *
 void sl_stats_sock_free(struct sl_sock_stats *s);
 /* Writes the socket's counters to the log, in the layout of the report at its close. */
 void sl_stats_log_sock(const struct sl_sock_stats *s, enum sl_log_level level);
-/* With SLUICE_LATENCY_STATS. Place i counts times of less than sl_stats_time_ns(i) that the place
- * before does not; the last one the rest. */
-static inline uint64_t sl_stats_time_ns(unsigned i)
-{
-	return 256ull << i;
-}
-static inline void sl_stats_rx_wait(struct sl_sock_stats *s, uint64_t ns)
-{
-	unsigned i = ns >> 8 ? 64u - (unsigned)__builtin_clzll(ns >> 8) : 0;
-
-	s->rx_wait[sl_min(i, SL_STATS_TIMES - 1u)]++;
-	s->rx_wait_ns += ns;
-}
 /* Count a call that the kernel served: n is what it returned, bytes or -errno. peek: the bytes stay
  * where they are, and the call that takes them counts them. */
 static inline void sl_stats_rx_os(struct sl_sock_stats *s, ssize_t n, bool peek)

@@ -89,9 +89,14 @@ static void sub(enum sl_stat_block block, void *after, const void *before)
 void sl_stats_sub_sock(struct sl_sock_stats *after, const struct sl_sock_stats *before)
 {
 	sub(SL_BLOCK_sock, after, before);
-	for (unsigned i = 0; i < SL_STATS_TIMES; i++)
-		if (after->rx_wait[i] >= before->rx_wait[i])
-			after->rx_wait[i] -= before->rx_wait[i];
+	for (unsigned t = 0; t < SL_TIMES; t++) {
+		struct sl_times *a = &after->time[t];
+		const struct sl_times *b = &before->time[t];
+
+		a->ns -= a->ns >= b->ns ? b->ns : 0;
+		for (unsigned i = 0; i < SL_TIME_PLACES; i++)
+			a->place[i] -= a->place[i] >= b->place[i] ? b->place[i] : 0;
+	}
 }
 
 void sl_stats_sub_lane(struct sl_lane_stats *after, const struct sl_lane_stats *before)

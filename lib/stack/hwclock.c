@@ -160,6 +160,14 @@ uint64_t sl_hw_time(uint32_t ifindex, uint64_t phc_ns)
 	return phc_ns;
 }
 
+uint64_t sl_hw_came_ns(uint32_t ifindex, uint64_t phc_ns)
+{
+	uint64_t real_ns = to_system(ifindex, phc_ns), now_ns = sl_now_ns();
+	uint64_t ago_ns = sl_mono_to_real_ns(now_ns) - real_ns;
+
+	return real_ns && ago_ns < now_ns ? now_ns - ago_ns : 0;
+}
+
 void sl_hwclock_child(void)
 {
 	memset(&lock, 0, sizeof(lock));

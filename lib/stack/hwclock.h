@@ -13,6 +13,8 @@ enum sl_os_stamps { SL_OS_STAMPS_UNKNOWN, SL_OS_STAMPS_NO, SL_OS_STAMPS_YES };
 /* Converts a receive stamp of the device's clock into the clock that the settings ask
  * for; 0: not known. May make a system call, once a second. Any lane may be held. */
 uint64_t sl_hw_time(uint32_t ifindex, uint64_t phc_ns);
+/* CLOCK_MONOTONIC of such a stamp, whatever the settings ask for; 0: not known. Else as above. */
+uint64_t sl_hw_came_ns(uint32_t ifindex, uint64_t phc_ns);
 /* True: the kernel enables hardware stamps for packets sent by the port. Asks it once. */
 bool sl_port_os_stamps(struct sl_port *port);
 void sl_hwclock_child(void); /* in a child of fork */

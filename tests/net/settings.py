@@ -70,6 +70,7 @@ elif what == "cpu":
     print(int((after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e6))
 elif what == "wait":
     s = udp(own)
+    ask(s, (peer, port))  # the kernel may send this
     ask(s, (peer, port))
     print("ready", flush=True)
     time.sleep(60)

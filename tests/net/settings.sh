@@ -51,14 +51,16 @@ start wait SLUICE_RX_WRE=1000 SLUICE_TX_WRE=512 SLUICE_LATENCY_STATS=1
 same "RX_WRE, rounded up, and twice that to fill; TX_WRE, and twice that completed" \
 	"12288 12288 20480 20480" "$(rings "$PROGRAM")"
 ok "native by default" grep -q 'prog/xdp' <(b ip -d link show "$DEV_B")
-same "LATENCY_STATS: each read's wait is in a place, and their sum" "True True" "$(stat '" ".join(str(x) for k in s["sockets"]
-	if k["rx_poll_hit"] + k["rx_poll_miss"] for x in (sum(w["reads"] for w in k["rx_wait"]) == k["rx_pkts"], k["rx_wait_ns"] > 0))')"
+same "LATENCY_STATS: each read's wait is in a place, and their sum; each send, too" "True True True True" "$(stat '" ".join(str(x) for k in s["sockets"]
+	if k["rx_poll_hit"] + k["rx_poll_miss"] for x in (sum(w["count"] for w in k["rx_wait"]) == k["rx_pkts"], k["rx_wait_ns"] > 0,
+	sum(w["count"] for w in k["tx_call"]) == k["tx_pkts"] > 0, k["tx_call_ns"] > 0))')"
 ok "Prometheus has it as a histogram" eval 'b "$BUILD/sluice" stat --prometheus >"$TMP/prom"
 	grep -q "^# TYPE sluice_socket_rx_wait_seconds histogram$" "$TMP/prom" &&
 	[ "$(grep -c "^sluice_socket_rx_wait_seconds_bucket{.*le=\"" "$TMP/prom")" = 24 ] &&
-	grep -Eq "^sluice_socket_rx_wait_seconds_bucket\{.*,le=\"\+Inf\"\} 1$" "$TMP/prom" &&
-	grep -Eq "^sluice_socket_rx_wait_seconds_count\{.*\} 1$" "$TMP/prom"'
-ok "view 3 has it in words" grep -Eq '^Rx wait: 50% (<|>=) [0-9.]+ [mu]s / 99% .* / 100% ' <(b "$BUILD/sluice" stat -c 1 -v 3)
+	grep -Eq "^sluice_socket_rx_wait_seconds_bucket\{.*,le=\"\+Inf\"\} 2$" "$TMP/prom" &&
+	grep -Eq "^sluice_socket_rx_wait_seconds_count\{.*\} 2$" "$TMP/prom"'
+ok "view 3 has them in words" test "$(b "$BUILD/sluice" stat -c 1 -v 3 |
+	grep -Ec '^(Rx wait|Tx call): 50% (<|>=) [0-9.]+ [mu]s / 99% .* / 100% ')" = 2
 same "the port is alive" True "$(stat 's["ports"][0]["attached"]')"
 ok "turns are counted" test "$(stat 'total("turns")')" -ge 1
 ok "idle ones are some of them" test "$(stat 'total("turns") >= total("idle_turns")')" = True

@@ -266,25 +266,31 @@ static void test_times_in_powers_of_two(void **state)
 		     {256ull << 22, 23},
 		     {UINT64_MAX / 2, 23}};
 	struct sl_sock_stats before, *k = sl_stats_sock_new();
+	struct sl_times *t = &k->time[SL_TIME_ANSWER];
 
 	for (unsigned i = 0; i < sl_array_len(times); i++) {
 		before = *k;
-		sl_stats_rx_wait(k, times[i].ns);
-		assert_int_equal(k->rx_wait[times[i].place], before.rx_wait[times[i].place] + 1);
-		assert_int_equal(k->rx_wait_ns, before.rx_wait_ns + times[i].ns);
-		if (times[i].place < SL_STATS_TIMES - 1)
-			assert_true(times[i].ns < sl_stats_time_ns(times[i].place));
+		sl_times_note(t, 1000, 1000 + times[i].ns);
+		assert_int_equal(t->place[times[i].place],
+				 before.time[SL_TIME_ANSWER].place[times[i].place] + 1);
+		assert_int_equal(t->ns, before.time[SL_TIME_ANSWER].ns + times[i].ns);
+		if (times[i].place < SL_TIME_PLACES - 1)
+			assert_true(times[i].ns < sl_times_below_ns(times[i].place));
 		if (times[i].place)
-			assert_true(times[i].ns >= sl_stats_time_ns(times[i].place - 1));
+			assert_true(times[i].ns >= sl_times_below_ns(times[i].place - 1));
 	}
 	before = *k;
-	sl_stats_rx_wait(k, 300);
+	sl_times_note(t, 1000, 1300);
 	sl_stats_sub_sock(k, &before);
-	assert_int_equal(k->rx_wait[1], 1);
-	assert_int_equal(k->rx_wait[0], 0);
+	assert_int_equal(t->place[1], 1);
+	assert_int_equal(t->place[0], 0);
+	assert_int_equal(t->ns, 300);
+	sl_times_note(t, 1300, 1000); /* clocks of two cores */
+	assert_int_equal(t->place[0], 1);
+	assert_int_equal(t->ns, 300);
 	sl_stats->zero_want++;
 	sl_stats_serve();
-	assert_int_equal(k->rx_wait[1], 0);
+	assert_int_equal(t->place[1], 0);
 	sl_stats_sock_free(k);
 }
 

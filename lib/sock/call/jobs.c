@@ -156,7 +156,8 @@ static const struct sl_mail_ops letters = {
 
 static int stream_start(struct sl_sock *sk)
 {
-	if (sl_settings.latency_stats)
+	/* (A socket with an error queue is one that send calls look at closely.) */
+	if (sl_settings.latency_stats && sl_errq_make(sk))
 		sk->want |= SL_WANT_TIMES;
 	return 0;
 }

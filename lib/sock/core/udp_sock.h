@@ -45,7 +45,7 @@ struct sl_udp_sock {
 					*/
 			bool filtered; /* has or had a callback: extra->accepted is read first */
 			bool drains;   /* SLUICE_RX_CQ_DRAIN_RATE_NSEC is set */
-			bool timed;    /* SLUICE_LATENCY_STATS is set */
+			bool rx_timed; /* SLUICE_LATENCY_STATS is set */
 		};
 		uint32_t rx_odd; /* nearly always 0 */
 	};
@@ -64,7 +64,8 @@ struct sl_udp_sock {
 	union {
 		struct {
 			uint16_t gso_size; /* UDP_SEGMENT, 0: off */
-			bool no_csum, no_csum6;
+			bool no_csum : 1, no_csum6 : 1;
+			bool tx_timed; /* SLUICE_LATENCY_STATS is set */
 			bool tx_shut;
 			bool cork;      /* UDP_CORK: the kernel collects, until that ends */
 			bool more;      /* the last had MSG_MORE: the kernel has its beginning */

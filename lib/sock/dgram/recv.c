@@ -23,6 +23,7 @@
 #include "sock/core/spin.h"
 #include "sock/core/udp_sock.h"
 #include "sock/dgram/recv.h"
+#include "stack/hwclock.h"
 
 #define OS_HOT 100000 /* empty polls for which the kernel is looked at after it had data */
 
@@ -167,13 +168,31 @@ take(struct sl_sock *sk, struct sl_udp *u, struct sl_lane *lane, const struct sl
 	return (ssize_t)(sl_unlikely(r->flags & MSG_TRUNC) ? full : copied);
 }
 
+struct sl_dgram_came sl_dgram_came(const struct sl_dgram *d)
+{
+	struct sl_dgram_came came = {.ns = d->stamp_ns};
+
+	if (d->stamp & SL_META_HW)
+		came.hw_ns = sl_hw_came_ns(d->ifindex, sl_hw_stamp(d->frame, d->off));
+	return came;
+}
+
+void sl_dgram_note_read(struct sl_sock *sk, const struct sl_dgram_came *came)
+{
+	uint64_t now_ns = sl_now_ns();
+
+	sl_times_note(&sk->stats->time[SL_TIME_RX_WAIT], came->ns, now_ns);
+	if (came->hw_ns)
+		sl_times_note(&sk->stats->time[SL_TIME_RX_WIRE], came->hw_ns, now_ns);
+}
+
 /* Receives from our queue. -EAGAIN: it is empty. -EDEADLK: this signal handler has interrupted its
  * thread's own turn of the lane. timed: counts how long the datagram has waited. */
 static inline __attribute__((always_inline)) ssize_t
 from_queue_by(struct sl_sock *sk, const struct sl_rx_req *r, bool timed)
 {
 	struct sl_udp *u = &sl_udp_sk(sk)->udp;
-	uint64_t came_ns = 0, now_ns = 0;
+	struct sl_dgram_came came = {0};
 	struct sl_lane *lane;
 	ssize_t n = -EAGAIN;
 
@@ -182,13 +201,11 @@ from_queue_by(struct sl_sock *sk, const struct sl_rx_req *r, bool timed)
 	if (sl_udp_queued(u) == 0)
 		sl_lane_turn_locked(lane);
 	if (sl_udp_queued(u)) {
-		if (timed) {
-			came_ns = sl_udp_peek(u)->stamp_ns;
-			now_ns = sl_now_ns();
-		}
+		if (timed)
+			came = sl_dgram_came(sl_udp_peek(u));
 		n = take(sk, u, lane, r);
 		if (timed && n >= 0 && !(r->flags & MSG_PEEK))
-			sl_stats_rx_wait(sk->stats, now_ns > came_ns ? now_ns - came_ns : 0);
+			sl_dgram_note_read(sk, &came);
 	}
 	sl_lane_unlock(lane);
 	return n;
@@ -296,7 +313,7 @@ static SL_APART ssize_t try_odd(struct sl_sock *sk, int fd, const struct sl_rx_r
 	}
 	if (us->drains)
 		drain(sk);
-	if (!us->filtered && !us->timed)
+	if (!us->filtered && !us->rx_timed)
 		return -EREMOTE;
 	if (*os && (us->os_turn ^= 1)) {
 		n = from_kernel(sk, fd, r);

@@ -59,6 +59,16 @@ static bool has_no_csum(const struct sl_sock *sk, const struct sl_path *p)
 	return p->hdr.v6 ? sl_udp_sk_const(sk)->no_csum6 : sl_udp_sk_const(sk)->no_csum;
 }
 
+/* Calls that began at since_ns have put so many datagrams on the ring. (What is paced waits in a
+ * queue of its own.) */
+static SL_COLD void note_sent(struct sl_sock *sk, uint64_t since_ns, unsigned n)
+{
+	uint64_t now_ns = sl_now_ns();
+
+	while (n-- && !sl_load(&sl_udp_sk(sk)->pacer))
+		sl_times_note(&sk->stats->time[SL_TIME_TX_CALL], since_ns, now_ns);
+}
+
 /* Sends by the path p, with the settings of ctl. The socket's lane is held. */
 static ssize_t send_by(struct sl_sock *sk, const struct sl_tx_req *r, uint64_t now,
 		       struct sl_path *p, const struct sl_tx_ctl *ctl, struct sl_leg **leg_out)
@@ -281,6 +291,7 @@ static SL_COLD ssize_t warm(struct sl_sock *sk, const struct sl_tx_req *given)
 static ssize_t try_once(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
 			struct sl_lane **lane_out)
 {
+	uint64_t since_ns = sl_udp_sk(sk)->tx_timed ? sl_now_ns() : 0;
 	struct sl_leg *leg = NULL;
 	struct sl_lane *lane;
 	ssize_t n;
@@ -300,6 +311,8 @@ static ssize_t try_once(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
 	n = send_locked(sk, lane, r, sl_now_ns(), &leg);
 	if (sl_likely(leg != NULL) && sl_leg_kick(leg) == -ENODEV)
 		n = SL_SEND_BY_OS;
+	if (sl_unlikely(since_ns) && n >= 0)
+		note_sent(sk, since_ns, 1);
 	if (sl_unlikely(n == SL_SEND_BY_OS) && has_to_wait(sk, lane, r))
 		n = -EAGAIN;
 	sl_lane_unlock(lane);
@@ -420,6 +433,8 @@ unsigned sl_dgram_send_many(struct sl_sock *sk, struct mmsghdr *msgs, unsigned n
 	}
 	if (last && last->tx->posted)
 		sl_leg_kick(last);
+	if (sl_unlikely(sl_udp_sk(sk)->tx_timed))
+		note_sent(sk, now, done);
 	sl_lane_unlock(lane);
 	return done;
 }

@@ -91,14 +91,24 @@ static bool passes_mark(const struct rx *x, const struct sl_tcp *t)
 	       !(x->flags & MSG_PEEK) && sl_tcp_at_mark(t);
 }
 
-static void note_wait(const struct rx *x)
+/* With SLUICE_LATENCY_STATS: bytes are read. The first that came after bytes of ours had left are
+ * the answer to those. */
+static void note_read(const struct rx *x, const struct sl_tcp *t)
 {
-	uint64_t now_ns;
+	struct sl_sock_stats *k = x->sk->stats;
+	uint64_t now_ns, hw_ns;
 
 	if (!(x->sk->want & SL_WANT_TIMES) || x->flags & MSG_PEEK)
 		return;
+	hw_ns = x->hw_ns ? sl_hw_came_ns(x->hw_ifindex, x->hw_ns) : 0;
 	now_ns = sl_now_ns();
-	sl_stats_rx_wait(x->sk->stats, now_ns > x->stamp_ns ? now_ns - x->stamp_ns : 0);
+	sl_times_note(&k->time[SL_TIME_RX_WAIT], x->stamp_ns, now_ns);
+	if (hw_ns)
+		sl_times_note(&k->time[SL_TIME_RX_WIRE], hw_ns, now_ns);
+	if (k->answered_us == t->last_sent_us || t->last_rcv_us < t->last_sent_us)
+		return;
+	k->answered_us = t->last_sent_us;
+	sl_times_note(&k->time[SL_TIME_ANSWER], t->last_sent_us * 1000, now_ns);
 }
 
 /* Reads from our queue. 0: the call is over, with x->done bytes. fresh: a turn has just set the
@@ -134,10 +144,10 @@ static ssize_t read_locked(struct rx *x, struct sl_lane *lane, bool fresh)
 		x->inq = t->rx_bytes + t->fin_rcvd; /* tcp_inq_hint() */
 		if (sl_unlikely(x->sk->want)) {
 			x->stamp_ns = t->last_rcv_us * 1000;
-			if (n > 0)
-				note_wait(x);
 			x->hw_ns = x->sk->errq ? x->sk->errq->hw_ns : 0;
 			x->hw_ifindex = x->hw_ns ? x->sk->errq->hw_ifindex : 0;
+			if (n > 0)
+				note_read(x, t);
 		}
 		if (sl_likely(x->done >= x->target) || !x->len || (n && sl_tcp_at_mark(t)))
 			return 0;

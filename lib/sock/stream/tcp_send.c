@@ -260,12 +260,63 @@ static ssize_t begin(struct tx *x, int fd, const struct msghdr *msg)
 	return sl_unlikely(r == -EINPROGRESS) ? open_and_go_on(x, fd) : r;
 }
 
+/* The call as sl_tcp_sock_send() has it, of a socket that is ours. */
+static inline __attribute__((always_inline)) ssize_t send_ours(struct tx *x, int fd,
+							       const struct sl_tx_req *q)
+{
+	struct sl_sock *sk = x->sk;
+	const struct msghdr *msg = q->msg;
+	uint64_t deadline;
+	ssize_t r;
+
+	x->plain = q->niov == 1 && !x->stamps && !(x->flags & (MSG_MORE | MSG_OOB | MSG_EOR));
+	r = begin(x, fd, msg);
+	if (sl_likely(r == 0))
+		return taken(x);
+	if (r == -EAGAIN && !sk->nonblock && !(x->flags & MSG_DONTWAIT)) {
+		deadline = sk->sndtimeo_ns ? sl_now_ns() + sk->sndtimeo_ns : 0;
+		x->waits = true;
+		r = sl_sock_block(sk, fd, deadline, attempt, x);
+	} else if (r == -EAGAIN && x->moving && !x->done && sl_sock_wait_moved(sk)) {
+		r = attempt(x);
+	}
+	if (r == 0)
+		return taken(x);
+	if (sl_unlikely(r == -EREMOTE)) {
+		r = send_kernel(sk, fd, x, msg);
+		return r == -EREMOTE ? sl_tcp_sock_send(sk, fd, q) : r;
+	}
+	if (x->done)
+		return taken(x);
+	if (!x->broken && (r == -ETIMEDOUT || r == -EAGAIN || r == -EDEADLK)) {
+		sk->stats->tx_eagain++;
+		return -EAGAIN;
+	}
+	return r == -EBADF || r == -EINTR ? r : failed(x, r);
+}
+
+/* With SLUICE_LATENCY_STATS. Bytes for which the window has no room yet are not counted. */
+static SL_APART ssize_t send_timed(struct tx *x, int fd, const struct sl_tx_req *q)
+{
+	uint64_t since_ns = sl_now_ns();
+	ssize_t n = send_ours(x, fd, q);
+	const struct sl_tconn *c;
+	struct sl_lane *lane;
+
+	if (n <= 0 || (size_t)n != q->len || !sl_sock_lock(x->sk, &lane))
+		return n;
+	c = x->sk->conn;
+	if (c && c->tcp.tx_nxt == c->tcp.tx_tail)
+		sl_times_note(&x->sk->stats->time[SL_TIME_TX_CALL], since_ns, sl_now_ns());
+	sl_lane_unlock(lane);
+	return n;
+}
+
 ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct sl_tx_req *q)
 {
 	struct tx x = {.sk = sk, .iov = q->iov, .niov = q->niov, .len = q->len, .flags = q->flags};
 	const struct msghdr *msg = q->msg;
 	const int flags = q->flags;
-	uint64_t deadline;
 	ssize_t r;
 
 	sl_sock_part(sk);
@@ -282,29 +333,8 @@ ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct sl_tx_req *q)
 		if (asks < 0)
 			return wrong_control(&x, asks);
 		x.stamps = (uint32_t)asks;
+		if (sk->want & SL_WANT_TIMES)
+			return send_timed(&x, fd, q);
 	}
-	x.plain = q->niov == 1 && !x.stamps && !(flags & (MSG_MORE | MSG_OOB | MSG_EOR));
-	r = begin(&x, fd, msg);
-	if (sl_likely(r == 0))
-		return taken(&x);
-	if (r == -EAGAIN && !sk->nonblock && !(flags & MSG_DONTWAIT)) {
-		deadline = sk->sndtimeo_ns ? sl_now_ns() + sk->sndtimeo_ns : 0;
-		x.waits = true;
-		r = sl_sock_block(sk, fd, deadline, attempt, &x);
-	} else if (r == -EAGAIN && x.moving && !x.done && sl_sock_wait_moved(sk)) {
-		r = attempt(&x);
-	}
-	if (r == 0)
-		return taken(&x);
-	if (sl_unlikely(r == -EREMOTE)) {
-		r = send_kernel(sk, fd, &x, msg);
-		return r == -EREMOTE ? sl_tcp_sock_send(sk, fd, q) : r;
-	}
-	if (x.done)
-		return taken(&x);
-	if (!x.broken && (r == -ETIMEDOUT || r == -EAGAIN || r == -EDEADLK)) {
-		sk->stats->tx_eagain++;
-		return -EAGAIN;
-	}
-	return r == -EBADF || r == -EINTR ? r : failed(&x, r);
+	return send_ours(&x, fd, q);
 }
