@@ -30,18 +30,32 @@ static int register_recv_callback(int s, vma_recv_callback_t callback, void *con
 	return (int)done(ours(s) ? lib.recv_callback(s, (sl_recv_fn *)callback, context) : -EINVAL);
 }
 
+/* True: a call of the library may be made, which says itself whether the socket is ours. */
+static inline bool may_ask(int s)
+{
+	if (sl_unlikely(sl_load(&sl_given_left)))
+		sl_given_use(s);
+	return sl_likely(lib_is_there() && !sl_in_vfork);
+}
+
+static int __attribute__((noinline)) received_nothing(long err)
+{
+	pthread_testcancel(); /* here no packet is lost */
+	return (int)done(err);
+}
+
 static int recvfrom_zcopy(int s, void *buf, size_t len, int *flags, struct sockaddr *from,
 			  socklen_t *fromlen)
 {
-	if (!ours_point(s))
-		return (int)done(-EINVAL);
-	return (int)done(lib.recv_zcopy(s, buf, len, flags, from, fromlen));
+	long n = may_ask(s) ? lib.recv_zcopy(s, buf, len, flags, from, fromlen) : -EINVAL;
+
+	return sl_likely(n >= 0) ? (int)n : received_nothing(n);
 }
 
 static int free_packets(int s, struct vma_packet_t *pkts, size_t count)
 {
-	return (int)done(ours(s) ? lib.free_packets(s, (const struct sl_packet *)pkts, count)
-				 : -EINVAL);
+	return (int)done(may_ask(s) ? lib.free_packets(s, (const struct sl_packet *)pkts, count)
+				    : -EINVAL);
 }
 
 static int add_conf_rule(char *line)

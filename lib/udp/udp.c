@@ -182,27 +182,6 @@ void sl_udp_pop(struct sl_udp *u, struct sl_frames *cache)
 	sl_store_release(&u->head, u->head + 1);
 }
 
-void sl_udp_detach(struct sl_udp *u)
-{
-	const struct sl_dgram *d = &u->ring[u->head & (u->size - 1)];
-
-	u->stats->rx_queue_pkts--;
-	u->stats->rx_queue_bytes -= d->len;
-	u->more++;
-	sl_store_release(&u->head, u->head + 1);
-}
-
-void sl_udp_release(struct sl_udp *u, struct sl_frames *cache, uint32_t frame, uint8_t nmore,
-		    uint32_t truesize)
-{
-	u->charged -= truesize;
-	u->more -= 1u + nmore;
-	if (sl_unlikely(nmore))
-		sl_frames_put_more(cache, frame, nmore);
-	else
-		sl_frame_put(cache, frame);
-}
-
 bool sl_udp_append(struct sl_udp *u, const struct sl_dgram *d)
 {
 	if (sl_unlikely(u->tail - u->head == u->size) && !grow_queue(u))

@@ -69,12 +69,26 @@ static inline struct sl_dgram *sl_udp_peek_at(const struct sl_udp *u, uint32_t n
 }
 /* Removes the oldest datagram, which must exist, and drops the reference to its frames. */
 void sl_udp_pop(struct sl_udp *u, struct sl_frames *cache);
-/* Removes the oldest datagram, which must exist, and leaves the reference to its frames to the
- * caller. They stay charged to this queue until sl_udp_release(). */
-void sl_udp_detach(struct sl_udp *u);
+/* Removes the oldest datagram, which is d, and leaves the reference to its frames to the caller.
+ * They stay charged to this queue until sl_udp_release(). */
+static inline void sl_udp_detach(struct sl_udp *u, const struct sl_dgram *d)
+{
+	u->stats->rx_queue_pkts--;
+	u->stats->rx_queue_bytes -= d->len;
+	u->more++;
+	sl_store_release(&u->head, u->head + 1);
+}
 /* Gives back what sl_udp_detach() left: frame, nmore and truesize of that datagram. */
-void sl_udp_release(struct sl_udp *u, struct sl_frames *cache, uint32_t frame, uint8_t nmore,
-		    uint32_t truesize);
+static inline void sl_udp_release(struct sl_udp *u, struct sl_frames *cache, uint32_t frame,
+				  uint8_t nmore, uint32_t truesize)
+{
+	u->charged -= truesize;
+	u->more -= 1u + nmore;
+	if (sl_unlikely(nmore))
+		sl_frames_put_more(cache, frame, nmore);
+	else
+		sl_frame_put(cache, frame);
+}
 /* Puts a detached datagram into another queue of the same socket; charges that, too. False: no
  * memory; it is still the caller's. */
 bool sl_udp_append(struct sl_udp *u, const struct sl_dgram *d);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cost udp|tcp ADDRESS PORT send|sendmmsg|recv|pingpong COUNT: calls with datagrams, or messages,
- * of 64 bytes, made in measured() alone, where callgrind counts them. What is received has come
- * already, so that nothing is counted that depends on when it comes. The far end sends back what it
- * gets (with send and sendmmsg it need not). */
+/* cost udp|tcp ADDRESS PORT send|sendmmsg|recv|zcopy|pingpong COUNT: calls with datagrams, or
+ * messages, of 64 bytes, made in measured() alone, where callgrind counts them. What is received
+ * has come already, so that nothing is counted that depends on when it comes. The far end sends
+ * back what it gets (with send and sendmmsg it need not). zcopy: by recvfrom_zcopy() and
+ * free_packets(), of UDP. */
 #include <arpa/inet.h>
 #include <err.h>
 #include <linux/sockios.h>
@@ -16,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../lib/compat/vma_extra.h"
+
 #define SIZE      64
 #define BATCH     32
 #define SEGMENT   20
@@ -23,7 +26,9 @@
 #define WARM      4600
 #define ECHO_PORT 7000 /* of UDP */
 
-enum what { SEND, SENDMMSG, RECV };
+enum what { SEND, SENDMMSG, RECV, ZCOPY };
+
+static struct vma_api_t *api;
 
 static void rest(unsigned us)
 {
@@ -57,6 +62,22 @@ static void receive(int fd, char *data)
 	}
 }
 
+static void receive_zcopy(int fd)
+{
+	char list[100];
+	int flags = MSG_DONTWAIT;
+	ssize_t n = api->recvfrom_zcopy(fd, list, sizeof(list), &flags, NULL, NULL);
+
+	for (int tries = 0; n < 0 && tries < 50; tries++) {
+		rest(20000);
+		flags = MSG_DONTWAIT;
+		n = api->recvfrom_zcopy(fd, list, sizeof(list), &flags, NULL, NULL);
+	}
+	if (n != SIZE || flags != MSG_VMA_ZCOPY ||
+	    api->free_packets(fd, ((struct vma_packets_t *)list)->pkts, 1))
+		err(1, "recvfrom_zcopy");
+}
+
 void measured(int fd, enum what what, int n);
 
 /* So many calls. */
@@ -71,6 +92,8 @@ __attribute__((noinline)) void measured(int fd, enum what what, int n)
 			err(1, "send");
 		else if (what == RECV)
 			receive(fd, data);
+		else if (what == ZCOPY)
+			receive_zcopy(fd);
 	}
 }
 
@@ -125,7 +148,8 @@ static void ask(int fd, int n, bool stream)
 
 static void run(int fd, const char *how, int count, bool stream)
 {
-	int each = !strcmp(how, "pingpong") ? 1 : !strcmp(how, "recv") ? SEGMENT : BATCH;
+	bool zcopy = !strcmp(how, "zcopy"), recv = zcopy || !strcmp(how, "recv");
+	int each = !strcmp(how, "pingpong") ? 1 : recv ? SEGMENT : BATCH;
 
 	if (each == 1)
 		count /= PAUSES;
@@ -136,10 +160,10 @@ static void run(int fd, const char *how, int count, bool stream)
 			measured(fd, SEND, each);
 		} else if (!strcmp(how, "sendmmsg")) {
 			measured(fd, SENDMMSG, 1);
-		} else if (!strcmp(how, "recv")) {
+		} else if (recv) {
 			ask(fd, each, stream);
 			rest(30000);
-			measured(fd, RECV, each);
+			measured(fd, zcopy ? ZCOPY : RECV, each);
 		} else {
 			measured(fd, SEND, 1);
 			rest(10000);
@@ -178,7 +202,7 @@ int main(int argc, char **argv)
 	bool stream;
 
 	if (argc != 6)
-		errx(2, "usage: cost udp|tcp ADDRESS PORT send|sendmmsg|recv|pingpong COUNT");
+		errx(2, "usage: cost udp|tcp ADDRESS PORT send|sendmmsg|recv|zcopy|pingpong COUNT");
 	inet_pton(AF_INET, argv[2], &to.sin_addr);
 	to.sin_port = htons((uint16_t)atoi(argv[3]));
 	count = atoi(argv[5]);
@@ -190,6 +214,9 @@ int main(int argc, char **argv)
 		err(1, "send");
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)); /* (of a stream) */
 	warm_up(to, ECHO_PORT);
+	api = vma_get_api();
+	if (!strcmp(argv[4], "zcopy") && !api)
+		errx(1, "no vma_get_api()");
 	run(fd, argv[4], BATCH, stream); /* paths, caches, pages */
 	printf("ready\n");
 	run(fd, argv[4], count, stream);

@@ -17,7 +17,6 @@
 #include "sock/core/ready.h"
 #include "sock/extra/kept.h"
 #include "stack/hwclock.h"
-#include "stack/lane.h"
 
 struct item {
 	struct sl_dgram d;
@@ -103,7 +102,7 @@ static int collect(struct sl_sock *sk, struct sl_extra *x, struct item *item,
 		}
 		item[n].d = *d;
 		item[n++].verdict = SL_PACKET_RECV;
-		sl_udp_detach(u);
+		sl_udp_detach(u, d);
 	}
 	as->callback = x->callback;
 	as->arg = x->arg;
@@ -198,7 +197,7 @@ static void sort(struct sl_sock *sk, struct sl_extra *x, const struct item *item
 			continue;
 		x->accepted.stats = sk->stats;
 		if (item[i].verdict == SL_PACKET_DROP || !sl_udp_append(&x->accepted, &item[i].d)) {
-			sl_kept_put(sk, lane, h);
+			sl_kept_put(sk, x, lane, h);
 			continue;
 		}
 		sl_kept_del(x, h);

@@ -206,7 +206,7 @@ static void sort(struct batch *b)
 		if (t)
 			judge(b, t, it, h);
 		if (h && it->verdict != SL_PACKET_HOLD)
-			sl_kept_put(b->sk, lane, h);
+			sl_kept_put(b->sk, b->x, lane, h);
 	}
 	if (t) {
 		tell(b, t);

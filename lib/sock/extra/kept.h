@@ -4,9 +4,13 @@
 #define SL_KEPT_H
 
 #include "sock/core/extra.h"
+#include "stack/lane.h"
 
-/* Bits of a packet's name below the number of its table. */
-#define SL_HELD_BITS 44
+/* Bits of a packet's name: its place in the table, the count of uses, and above them the number of
+ * the table. */
+#define SL_KEPT_PLACE_BITS 20
+#define SL_KEPT_COUNT_BITS 24
+#define SL_HELD_BITS       (SL_KEPT_PLACE_BITS + SL_KEPT_COUNT_BITS)
 
 /* struct sl_packets (sluice_extra.h) with one packet. */
 struct sl_list_of_one {
@@ -20,15 +24,57 @@ struct sl_list_of_one {
 /* extra.c: the socket's part, made at first use. NULL: no memory, or a signal handler in the midst
  * of a call. No lane held. */
 struct sl_extra *sl_extra_get(struct sl_sock *sk);
+/* Makes room for more packets. False: no memory, or too many. Lane held. */
+bool sl_kept_grow(struct sl_extra *x);
 /* Enters a packet; the table owns its frames from now on. Its name; 0: no memory, or too many. Lane
  * held. */
-uint64_t sl_kept_add(struct sl_extra *x, uint32_t frame, uint8_t nmore, uint32_t charge);
+static inline uint64_t sl_kept_add(struct sl_extra *x, uint32_t frame, uint8_t nmore,
+				   uint32_t charge)
+{
+	uint32_t i = x->free;
+	struct sl_kept *h;
+
+	if (sl_unlikely(i == x->size) && !sl_kept_grow(x))
+		return 0;
+	h = &x->held[i];
+	x->free = h->frame;
+	x->count = (x->count + 1) & ((1u << SL_KEPT_COUNT_BITS) - 1);
+	h->id = x->base | (uint64_t)x->count << SL_KEPT_PLACE_BITS | i;
+	h->frame = frame;
+	h->charge = charge;
+	h->nmore = nmore;
+	sl_store(&x->nheld, x->nheld + 1);
+	return h->id;
+}
 /* The packet of that name, or NULL. Any id is safe. Lane held. */
-struct sl_kept *sl_kept_find(struct sl_extra *x, uint64_t id);
+static inline struct sl_kept *sl_kept_find(struct sl_extra *x, uint64_t id)
+{
+	uint32_t i = (uint32_t)id & ((1u << SL_KEPT_PLACE_BITS) - 1);
+
+	return sl_likely(i < x->size && id && x->held[i].id == id) ? &x->held[i] : NULL;
+}
 /* Removes an entry; its frames are the caller's. Lane held. */
-void sl_kept_del(struct sl_extra *x, struct sl_kept *h);
+static inline void sl_kept_del(struct sl_extra *x, struct sl_kept *h)
+{
+	uint32_t i = (uint32_t)h->id & ((1u << SL_KEPT_PLACE_BITS) - 1);
+
+	h->id = 0;
+	h->frame = x->free;
+	x->free = i;
+	sl_store(&x->nheld, x->nheld - 1);
+}
 /* Removes an entry and gives its frames and its charge back. Lane held. */
-void sl_kept_put(struct sl_sock *sk, struct sl_lane *lane, struct sl_kept *h);
+static inline void sl_kept_put(struct sl_sock *sk, struct sl_extra *x, struct sl_lane *lane,
+			       struct sl_kept *h)
+{
+	if (sl_likely(sl_sock_is_udp(sk))) {
+		sl_udp_release(&sl_udp_sk(sk)->udp, &lane->frames, h->frame, h->nmore, h->charge);
+	} else {
+		x->charged -= h->charge;
+		sl_frame_put(&lane->frames, h->frame);
+	}
+	sl_kept_del(x, h);
+}
 /* Gives all back: the socket ends. Lane held. */
 void sl_kept_end(struct sl_sock *sk, struct sl_lane *lane);
 /* zcopy_stream.c: sl_recv_zcopy() of a stream. Bytes, and buf has a list; 0: the stream has ended;

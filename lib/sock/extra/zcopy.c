@@ -13,7 +13,6 @@
 #include "sock/dgram/recv.h"
 #include "sock/extra/kept.h"
 #include "stack/hwclock.h"
-#include "stack/lane.h"
 
 struct zcopy {
 	struct sl_sock *sk;
@@ -58,7 +57,7 @@ static SL_APART void list_pieces(const struct sl_dgram *d, struct sl_list_of_one
 }
 
 /* Gives the program the oldest datagram of the queue, which is not empty. Lane held. */
-static ssize_t take(struct zcopy *z, struct sl_udp *u)
+static inline __attribute__((always_inline)) ssize_t take(struct zcopy *z, struct sl_udp *u)
 {
 	const struct sl_dgram *d = sl_udp_peek(u);
 	ssize_t n = d->len;
@@ -86,29 +85,49 @@ static ssize_t take(struct zcopy *z, struct sl_udp *u)
 	}
 	if (sl_unlikely(d->stamp & SL_META_HW))
 		sl_zcopy_hw_ns = sl_hw_time(d->ifindex, sl_hw_stamp(d->frame, d->off));
-	sl_udp_detach(u);
+	sl_udp_detach(u, d);
 	z->zcopy = true;
 	return n;
 }
 
-static ssize_t take_ours(struct zcopy *z)
+/* The oldest datagram of our own queue. */
+static inline __attribute__((always_inline)) ssize_t take_ours(struct zcopy *z)
 {
-	struct sl_udp_sock *us = sl_udp_sk(z->sk);
-	struct sl_udp *u = &us->udp;
+	struct sl_udp *u = &sl_udp_sk(z->sk)->udp;
 	struct sl_lane *lane;
 	ssize_t n = -EAGAIN;
 
-	if (sl_unlikely(us->filtered)) {
-		u = &z->x->accepted;
-		if (!sl_udp_queued(u))
-			sl_filter_run(z->sk);
-	}
 	if (sl_unlikely(!sl_sock_lock(z->sk, &lane)))
 		return -EDEADLK;
-	if (!sl_udp_queued(u) && u == &us->udp)
+	if (!sl_udp_queued(u))
 		sl_lane_turn_locked(lane);
 	if (sl_udp_queued(u))
 		n = take(z, u);
+	sl_lane_unlock(lane);
+	return n;
+}
+
+/* The same of a socket that has a callback (what it let pass), or is timed. */
+static SL_APART ssize_t take_odd(struct zcopy *z)
+{
+	struct sl_udp_sock *us = sl_udp_sk(z->sk);
+	struct sl_udp *u = us->filtered ? &z->x->accepted : &us->udp;
+	struct sl_dgram_came came;
+	struct sl_lane *lane;
+	ssize_t n = -EAGAIN;
+
+	if (us->filtered && !sl_udp_queued(u))
+		sl_filter_run(z->sk);
+	if (!sl_sock_lock(z->sk, &lane))
+		return -EDEADLK;
+	if (!us->filtered && !sl_udp_queued(u))
+		sl_lane_turn_locked(lane);
+	if (sl_udp_queued(u)) {
+		came = us->rx_timed ? sl_dgram_came(sl_udp_peek(u)) : (struct sl_dgram_came){0};
+		n = take(z, u);
+		if (us->rx_timed && n >= 0)
+			sl_dgram_note_read(z->sk, &came);
+	}
 	sl_lane_unlock(lane);
 	return n;
 }
@@ -136,9 +155,8 @@ static bool kernel_has(const struct zcopy *z)
 	       sl_sys_recvfrom(z->fd, NULL, 0, MSG_PEEK | MSG_DONTWAIT, NULL, NULL) >= 0;
 }
 
-static ssize_t attempt(void *arg)
+static inline __attribute__((always_inline)) ssize_t attempt_now(struct zcopy *z)
 {
-	struct zcopy *z = arg;
 	struct sl_udp_sock *us = sl_udp_sk(z->sk);
 	bool kernel_first = us->os_first || (sl_load(&z->sk->os) && (us->os_turn ^= 1));
 	ssize_t n;
@@ -148,7 +166,7 @@ static ssize_t attempt(void *arg)
 		if (n != -EAGAIN)
 			return n;
 	}
-	n = take_ours(z);
+	n = sl_likely(!us->rx_odd) ? take_ours(z) : take_odd(z);
 	if (sl_likely(n != -EAGAIN))
 		return n;
 	n = z->force ? (kernel_has(z) ? -EIO : -EAGAIN) : copy_kernels(z);
@@ -160,10 +178,15 @@ static ssize_t attempt(void *arg)
 										   : -EAGAIN;
 }
 
-static ssize_t receive(struct zcopy *z)
+static SL_APART ssize_t attempt(void *arg)
+{
+	return attempt_now(arg);
+}
+
+/* No datagram was there. */
+static SL_APART ssize_t wait_for(struct zcopy *z, ssize_t n)
 {
 	uint64_t wait_ns = z->sk->rcvtimeo_ns;
-	ssize_t n = attempt(z);
 
 	if (n == -EAGAIN && !z->sk->nonblock && !(z->flags & MSG_DONTWAIT))
 		n = sl_sock_block(z->sk, z->fd, wait_ns ? sl_now_ns() + wait_ns : 0, attempt, z);
@@ -171,6 +194,13 @@ static ssize_t receive(struct zcopy *z)
 		n = z->force ? -EIO
 			     : sl_recvfrom(z->fd, z->buf, z->len, z->flags, z->from, z->fromlen);
 	return n == -ETIMEDOUT || n == -EDEADLK ? -EAGAIN : n;
+}
+
+static inline ssize_t receive(struct zcopy *z)
+{
+	ssize_t n = attempt_now(z);
+
+	return sl_likely(n >= 0) ? n : wait_for(z, n);
 }
 
 /* Like recv(2) of a stream, it tells no name. */
@@ -209,7 +239,8 @@ ssize_t sl_recv_zcopy(int fd, void *buf, size_t len, int *flags, struct sockaddr
 		return -EINVAL;
 	if (flags)
 		*flags = 0;
-	if ((z.flags & ~OUR_FLAGS) || !(z.x = sl_extra_get(sk)))
+	z.x = sl_extra_of(sk);
+	if (sl_unlikely(z.flags & ~OUR_FLAGS) || (sl_unlikely(!z.x) && !(z.x = sl_extra_get(sk))))
 		return z.force ? -EOPNOTSUPP : sl_recvfrom(fd, buf, len, z.flags, from, fromlen);
 	sl_sock_part(sk);
 	n = sl_likely(sl_sock_is_udp(sk)) ? receive(&z) : receive_stream(&z);
@@ -242,7 +273,7 @@ int sl_free_packets(int fd, const struct sl_packet *packets, size_t n)
 		struct sl_kept *h = sl_kept_find(x, (uint64_t)(uintptr_t)packets[i].id);
 
 		if (sl_likely(h != NULL))
-			sl_kept_put(sk, lane, h);
+			sl_kept_put(sk, x, lane, h);
 		else
 			err = -ENOENT;
 	}
