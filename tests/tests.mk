@@ -37,6 +37,8 @@ $(TCP_TEST_BIN): %: %.o $(SIM_OBJ) $(BUILD)/libsluice.a
 $(BUILD)/tests/net/mirror_probe $(BUILD)/tests/net/route_spans $(BUILD)/tests/net/txfull $(BUILD)/tests/net/tcp_repair $(BUILD)/tests/net/share \
 	$(BUILD)/tests/net/frames $(BUILD)/tests/net/txroom $(BUILD)/tests/net/late_frames $(BUILD)/tests/net/hostile: %: %.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) $(LIBS)
+$(BUILD)/tests/bench/segments: %: %.o $(BUILD)/libsluice.a
+	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
 # The simulated NIC, preloaded under the unmodified rdma-core, and the programs that drive it by bare verbs. Built
 # only where rdma-core's headers are (elsewhere the tests say so and skip).
 ifneq ($(wildcard /usr/include/infiniband/mlx5dv.h),)

@@ -4,9 +4,12 @@
  *
  * Theory of operation: the headers are in the first frame, which is handled like any other (in.c).
  * UDP keeps the frames of a datagram together: the first frame lists the others at its start, and
- * holding it holds them all. TCP's queues hold bytes, not packets, so TCP gets a segment for each
- * frame, as if the peer had sent it like that. */
+ * holding it holds them all. TCP's queues hold bytes, not packets: it gets the frames as a run
+ * (run.c). */
 #include "net/bufs.h"
+
+#include "net/gro.h"
+#include "net/run.h"
 
 #define HEADERS 60u /* TCP's longest header */
 
@@ -71,71 +74,11 @@ void sl_frames_put_more(struct sl_frames *cache, uint32_t frame, uint8_t nmore)
 	sl_frame_put(cache, frame);
 }
 
-/* TCP ------------------------------------------------------------------------------------------ */
-
-/* Makes a segment of the `len` bytes of `whole` that start at offset `at`. */
-static void cut_segment(struct sl_tcp_seg *out, const struct sl_tcp_seg *whole, uint32_t at,
-			uint32_t len)
-{
-	*out = *whole;
-	out->len = (uint16_t)len;
-	out->seq += at;
-	if (at + len < whole->len)
-		out->flags &= (uint8_t) ~(SL_TCP_FIN | SL_TCP_PSH);
-	if (!at)
-		return;
-	if (whole->flags & SL_TCP_SYN)
-		out->seq++;
-	out->flags &= (uint8_t) ~(SL_TCP_SYN | SL_TCP_CWR);
-	out->opts &= SL_TCPO_TS; /* the first part carried the other options */
-	out->nsack = 0;
-	if (whole->urg > at)
-		out->urg = (uint16_t)(whole->urg - at);
-	else
-		out->flags &= (uint8_t)~SL_TCP_URG;
-}
-
-/* False: the slot's object has ended; any part of the packet may end it. */
-static bool is_still(const struct sl_slot *s, uint32_t gen)
-{
-	return sl_load_acquire(&s->gen) == gen && sl_load(&s->kind) != SL_SLOT_FREE;
-}
-
-static bool tcp_packet(const struct sl_slot *s, struct sl_in *in, struct sl_bufs *b)
-{
-	const struct sl_tcp_seg whole = in->seg;
-	const uint32_t head = in->frame, gen = sl_load(&s->gen);
-	uint32_t at, len = in->pkt.len - in->pkt.tail_len - in->pkt.payload;
-	bool kept;
-
-	sl_frame_ref_single(head); /* headers are read until all parts are delivered */
-	len = sl_min(len, (uint32_t)whole.len);
-	cut_segment(&in->seg, &whole, 0, len);
-	in->pkt.payload_len = in->seg.len;
-	kept = sl_in_dispatch(s, in);
-	in->stamp &= (uint8_t)~SL_META_HW; /* the stamp was read with the first part, and is not in
-					      front of the others */
-	at = len;
-	for (unsigned i = 0; i < b->n; i++, at += len) {
-		const struct sl_rx_desc *d = &b->rest[i];
-		bool more = at < whole.len && !(whole.flags & SL_TCP_RST) && is_still(s, gen);
-
-		len = sl_min((uint32_t)d->len, whole.len - at);
-		cut_segment(&in->seg, &whole, at, len);
-		in->pkt.payload_len = in->seg.len;
-		in->frame = d->frame;
-		in->off = (uint16_t)(d->off - in->pkt.payload); /* so the payload is at d->off */
-		if (!more || !sl_in_dispatch(s, in))
-			sl_frame_spent(in->cache, d->frame);
-	}
-	b->taken = true;
-	sl_frame_put(in->cache, head);
-	return kept;
-}
-
 bool sl_bufs_dispatch(const struct sl_slot *s, struct sl_in *in)
 {
-	return in->proto == IPPROTO_TCP ? tcp_packet(s, in, in->bufs) : udp_packet(s, in, in->bufs);
+	if (in->proto != IPPROTO_TCP)
+		return udp_packet(s, in, in->bufs);
+	return in->gro ? sl_gro_input(s, in) : sl_run_packet(s, in);
 }
 
 /* Receiving ------------------------------------------------------------------------------------ */

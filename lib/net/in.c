@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Receiving: passes a frame to its socket's protocol handler. */
 #include "net/bufs.h"
+#include "net/gro.h"
 #include "net/icmp.h"
 #include "net/net.h"
 
@@ -75,11 +76,12 @@ static enum sl_parse_result parse_packet(struct sl_in *in, const struct sl_rx_de
 
 static bool dispatch(const struct sl_slot *s, struct sl_in *in, uint8_t proto)
 {
-	if (sl_unlikely(proto != IPPROTO_UDP && proto != IPPROTO_TCP)) {
-		sl_icmp_input(s, in);
-		return false;
-	}
-	return sl_in_dispatch(s, in);
+	if (sl_likely(proto == IPPROTO_UDP))
+		return sl_in_dispatch(s, in);
+	if (sl_likely(proto == IPPROTO_TCP))
+		return sl_unlikely(in->gro) ? sl_gro_input(s, in) : sl_in_dispatch(s, in);
+	sl_icmp_input(s, in);
+	return false;
 }
 
 /* TCP ignores frames sent to a group (RFC 9293 3.9.2.3), and so does ICMP error handling. The

@@ -21,6 +21,8 @@ struct sl_in {
 	uint32_t ifindex;
 	bool partial_ok;            /* the device may leave checksums unfinished */
 	struct sl_bufs *bufs;       /* NULL: the packet is in one frame */
+	struct sl_gro *gro;         /* NULL: segments are not aggregated */
+	struct sl_run *run;         /* TCP: what follows the current segment; NULL: nothing */
 	struct sl_sources *sources; /* the lane's; NULL: routing is not asked about sources */
 	uint64_t ends; /* IPv4: addresses of the last packet with a good source; 0: none */
 	/* fields of the current packet */

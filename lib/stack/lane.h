@@ -85,6 +85,7 @@ struct sl_lane {
 	struct sl_cross *cross;
 	struct sl_dst_cache *dst;
 	struct sl_sources *sources;
+	struct sl_gro *gro; /* NULL until there is TCP, and when segments are not aggregated */
 	struct sl_frames frames;
 } SL_ALIGNED;
 

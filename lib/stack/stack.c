@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "net/bufs.h"
+#include "net/gro.h"
 #include "net/rtnl.h"
 #include "stack/due.h"
 #include "stack/lane_tcp.h"
@@ -64,13 +65,38 @@ static SL_APART void prefetch_next(const struct sl_xsk *x)
 		prefetch(next, sl_min(room, (size_t)sl_settings.rx_prefetch_bytes_before_poll));
 }
 
+/* Passes up several frames. TCP's segments among them are aggregated. */
+static void take_batch(struct sl_in *in, struct sl_rx *rx, const struct sl_rx_desc *descs,
+		       unsigned n, struct sl_gro *gro)
+{
+	struct sl_bufs bufs;
+	unsigned k = 1;
+
+	in->gro = gro;
+	for (unsigned i = 0; i < n; i += k) {
+		if (i + 1 < n)
+			__builtin_prefetch(sl_frame_ptr(descs[i + 1].frame) + descs[i + 1].off);
+		else if (gro && !sl_gro_is_holding(gro))
+			in->gro = NULL; /* nothing can follow the last one */
+		if (sl_unlikely(rx->several)) {
+			k = sl_bufs_begin(in, &bufs, &descs[i], n - i, &rx->cut);
+			if (bufs.none)
+				continue;
+		}
+		sl_net_input(in, &descs[i]);
+		if (sl_unlikely(in->bufs))
+			sl_bufs_end(in);
+	}
+	if (gro)
+		sl_gro_end(gro);
+}
+
 static int receive(struct sl_leg *leg, struct sl_xsk *x)
 {
 	struct sl_lane *lane = leg->lane;
 	struct sl_rx_desc descs[MAX_BATCH + SL_RX_BUFS];
-	struct sl_bufs bufs;
 	struct sl_in in;
-	unsigned n = sl_min((unsigned)sl_settings.cq_poll_batch_max, (unsigned)MAX_BATCH), k = 1;
+	unsigned n = sl_min((unsigned)sl_settings.cq_poll_batch_max, (unsigned)MAX_BATCH);
 
 	n = x->rx.ops->burst(&x->rx, descs, n);
 
@@ -89,24 +115,18 @@ static int receive(struct sl_leg *leg, struct sl_xsk *x)
 	in.stats = lane->stats;
 	in.lane = lane;
 	in.bufs = NULL;
+	in.gro = NULL;
+	in.run = NULL;
 	in.nmore = 0;
 	in.stamp_ns = sl_unlikely(sl_settings.latency_stats) ? sl_now_ns() : 0;
 	in.ifindex = leg->port->info.ifindex;
 	in.sources = lane->sources;
 	in.ends = sl_sources_begin(lane->sources, in.ifindex);
 	in.partial_ok = leg->port->info.flags & SL_PORT_PARTIAL_CSUM;
-	for (unsigned i = 0; i < n; i += k) {
-		if (i + 1 < n)
-			__builtin_prefetch(sl_frame_ptr(descs[i + 1].frame) + descs[i + 1].off);
-		if (sl_unlikely(x->rx.several)) {
-			k = sl_bufs_begin(&in, &bufs, &descs[i], n - i, &x->rx.cut);
-			if (bufs.none)
-				continue;
-		}
-		sl_net_input(&in, &descs[i]);
-		if (sl_unlikely(in.bufs))
-			sl_bufs_end(&in);
-	}
+	if (n == 1 && !x->rx.several)
+		sl_net_input(&in, descs);
+	else
+		take_batch(&in, &x->rx, descs, n, lane->gro);
 	refill(lane, &x->rx);
 	return (int)n;
 }

@@ -11,9 +11,11 @@
 
 #include "base/clock.h"
 #include "base/heap.h"
+#include "base/settings.h"
 #include "base/stats_dir.h"
 #include "base/sys.h"
 #include "base/trust.h"
+#include "net/gro.h"
 #include "stack/due.h"
 #include "stack/lane_tcp.h"
 #include "stack/leg.h"
@@ -114,6 +116,8 @@ struct sl_tcp_host *sl_lane_tcp(struct sl_lane *lane)
 	if (sl_lane_lock(lane)) {
 		if (!lane->tcp) {
 			sl_store(&lane->tcp_next_us, UINT64_MAX);
+			if (!lane->gro)
+				lane->gro = sl_gro_new((unsigned)sl_settings.gro_streams_max);
 			sl_store_release(&lane->tcp, h);
 			h = NULL;
 		}

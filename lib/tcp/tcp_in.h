@@ -13,8 +13,9 @@ struct sl_tcp_arrival {
 	uint32_t frame;
 	uint16_t off, len; /* the text in the frame */
 	bool fin;
-	bool kept;  /* the receive queue has taken the frame */
-	void *from; /* opaque, for ops->scope */
+	bool kept;          /* the receive queue has taken the frame */
+	struct sl_run *run; /* what follows it (net/run.h); NULL: nothing */
+	void *from;         /* opaque, for ops->scope */
 };
 
 /* off: the payload's in the frame. Inline: the caller makes it once, and it is passed on. */

@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 
+#include "net/run.h"
 #include "tcp/loss/cc.h"
 #include "tcp/tcp.h"
 #include "tcp/tcp_ack.h"
@@ -130,12 +131,46 @@ static bool refuse_text(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 	return true;
 }
 
+/* True: what follows a segment in its run is the next that c waits for. */
+static bool is_run_next(const struct sl_tcp *c, const struct sl_tcp_arrival *a)
+{
+	return !c->noo && !c->fin_rcvd && !c->urg_in && !(a->seg->flags & SL_TCP_URG) &&
+	       c->rcv_nxt == a->seg->seq + a->seg->len;
+}
+
+/* Takes what follows a segment in its run, as far as the window and the queue have room. */
+static void take_run(struct sl_tcp *c, struct sl_run *r)
+{
+	uint32_t end = sl_tcp_window_end(c), first = r->at, n;
+
+	while (r->at < r->n) {
+		const struct sl_run_piece *p = &r->piece[r->at];
+		bool fin = r->flags & SL_TCP_FIN && r->at + 1 == r->n, kept;
+		uint32_t seq = c->rcv_nxt;
+
+		if (sl_seq_gt(seq + p->len, end))
+			break;
+		kept = sl_tcp_rcv_queue(c, seq, p->frame, p->off, p->len, fin);
+		if (c->rcv_nxt == seq)
+			break;
+		if (!kept)
+			sl_frame_spent(c->host->frames, p->frame);
+		r->done += p->len;
+		r->at++;
+	}
+	n = r->at - first;
+	c->segs_in += n;
+	c->data_segs_in += n;
+	c->train = (uint8_t)sl_min(c->train + n, (uint32_t)UINT8_MAX);
+	tcp_count(c->host, SL_TCPC_IN_SEGS, n);
+}
+
 /* The seventh step, the text, and the eighth, the FIN bit, because both go the same way through the
  * queues. */
 static bool process_text(struct sl_tcp *c, struct sl_tcp_arrival *a)
 {
 	uint32_t before = c->rcv_nxt;
-	bool in_order, fin;
+	bool in_order, fin, push = a->seg->flags & SL_TCP_PSH;
 	uint16_t len;
 
 	if (!a->len && !a->fin)
@@ -156,9 +191,13 @@ static bool process_text(struct sl_tcp *c, struct sl_tcp_arrival *a)
 	len = a->len;
 	in_order = a->seq == before && !c->noo;
 	a->kept = sl_tcp_rcv_queue(c, a->seq, a->frame, a->off, len, a->fin);
+	if (sl_unlikely(a->run) && is_run_next(c, a)) {
+		take_run(c, a->run);
+		push = a->run->at == a->run->n && a->run->flags & SL_TCP_PSH;
+	}
 	fin = c->fin_rcvd && c->state == SL_TCP_ESTABLISHED;
 	if (len || fin)
-		sl_tcp_ack_data(c, len, in_order, a->seg->flags & SL_TCP_PSH, fin);
+		sl_tcp_ack_data(c, len, in_order, push, fin);
 	if (c->rcv_nxt == before) {
 		c->ack_now = true; /* RFC 5681 4.2: out of order, or no room */
 		sl_tcp_want_out(c);

@@ -40,6 +40,18 @@ def instructions_receiving(batch, way=0):
     return {"instructions": (long - short) / (many - few)}
 
 
+def instructions_segments(batch):
+    """TCP's share of a bulk stream, without the kernel's part (segments.c)."""
+    def ir(count):
+        out = run("b", ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
+                        "--toggle-collect=receiver_turn", BIN + "segments", str(batch),
+                        str(count)], False, 300)
+        return (int(re.search(r"Collected : (\d+)", out).group(1)),
+                int(re.search(r"^(\d+) segments", out, re.M).group(1)))
+    (long, many), (short, few) = ir(24000), ir(8000)
+    return {"instructions": (long - short) / (many - few)}
+
+
 def instruction_cases():
     if not HAVE_SLUICE:
         return
@@ -50,3 +62,6 @@ def instruction_cases():
         yield g, call, lambda b=batch: instructions_receiving(b)
     for way, call in ((1, "recvfrom_zcopy"), (2, "packet callback")):
         yield g, call, lambda w=way: instructions_receiving(1, w)
+    for batch in (1, 8, 32):
+        yield ("user-space instructions a TCP segment", f"received in batches of {batch}",
+               lambda b=batch: instructions_segments(b))

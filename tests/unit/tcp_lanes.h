@@ -10,6 +10,7 @@
 #include "base/heap.h"
 #include "base/settings.h"
 #include "io/loop.h"
+#include "net/gro.h"
 #include "stack/lane_tcp.h"
 #include "stack/leg.h"
 #include "stack/port.h"
@@ -170,6 +171,7 @@ static bool tcp_input(void *obj, struct sl_in *in)
 	sl_pkt_daddr(&in->pkt, &key.local);
 	sl_pkt_saddr(&in->pkt, &key.remote);
 	a = sl_tcp_arrival(&in->seg, in->frame, (uint16_t)(in->off + in->pkt.payload), in);
+	a.run = in->run;
 	return sl_tcp_input(e->lane->tcp, &key, &e->listener, &a);
 }
 
@@ -234,6 +236,7 @@ static int setup(void **state)
 		assert_null(sl_lane_tcp(&sl_limbo));
 	}
 	sl_settings.cq_poll_batch_max = 16;
+	sl_settings.gro_streams_max = SL_GRO_MAX;
 	sl_settings.ring_allocation_logic_rx = SL_RING_SOCKET;
 	sl_in_register(SL_SLOT_TCP_LISTEN, tcp_input);
 	memset(end, 0, sizeof(end));

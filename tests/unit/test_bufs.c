@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets in several frames, wherever they are cut: whole for UDP, a segment for each frame for
- * TCP. */
+/* Packets in several frames, wherever they are cut: whole for UDP, a run for TCP, which may leave
+ * its parts; and segments that become a run (gro.c). */
 #include "packet.h"
 
 #include "net/bufs.h"
+#include "net/gro.h"
+#include "net/run.h"
 #include "udp/udp.h"
 
 #define HEAD 256 /* of a frame, in front of what is in it */
@@ -22,7 +24,8 @@ static uint8_t image[16384], sent[16384], got[16384];
 static struct sl_tcp_seg segs[SL_RX_BUFS];
 static unsigned nsegs, gone_after;
 static size_t ngot;
-static bool keep;
+static bool keep, takes_runs;
+static uint16_t sport;
 
 static void on_data(struct sl_udp *udp)
 {
@@ -56,6 +59,14 @@ static bool tcp_handler(void *obj, struct sl_in *i)
 	memcpy(got + ngot, sl_frame_ptr(i->frame) + (uint16_t)(i->off + i->pkt.payload),
 	       i->seg.len);
 	ngot += i->seg.len;
+	while (takes_runs && i->run && i->run->at < i->run->n) {
+		const struct sl_run_piece *r = &i->run->piece[i->run->at++];
+
+		memcpy(got + ngot, sl_frame_ptr(r->frame) + r->off, r->len);
+		ngot += r->len;
+		i->run->done += r->len;
+		sl_frame_put(i->cache, r->frame);
+	}
 	if (keep)
 		sl_frame_put(i->cache, i->frame); /* kept, and read at once */
 	if (nsegs == gone_after)
@@ -81,6 +92,8 @@ static int setup(void **state)
 	ngot = 0;
 	cut = false;
 	keep = true;
+	takes_runs = false;
+	sport = 1000;
 	srandom(1);
 	return 0;
 }
@@ -145,7 +158,7 @@ static unsigned datagram(uint16_t len, const uint32_t *lens, unsigned n, struct 
 
 static unsigned segment(struct sl_tcp_seg s, const uint32_t *lens, unsigned n, struct sl_rx_desc *d)
 {
-	struct sl_udp_build b = udp_between("10.0.0.1", 1000, "10.0.0.2", 2000);
+	struct sl_udp_build b = udp_between("10.0.0.1", sport, "10.0.0.2", 2000);
 	uint8_t *payload = new_payload(s.len), *f;
 	struct sl_meta m = meta(IPPROTO_TCP);
 	struct sl_tcp_hdr h;
@@ -388,6 +401,171 @@ static void test_connection_goes(void **state)
 	assert_int_equal(nsegs, 1);
 }
 
+/* Aggregation ---------------------------------------------------------------------------------- */
+
+static struct sl_gro *gro_of(unsigned streams)
+{
+	struct sl_gro *g = sl_gro_new(streams);
+
+	assert_non_null(g);
+	sl_slot_set(slot, SL_SLOT_TCP, &u);
+	in.gro = g;
+	nsegs = 0;
+	ngot = 0;
+	return g;
+}
+
+static void gro_over(struct sl_gro *g)
+{
+	sl_gro_end(g);
+	assert_false(sl_gro_is_holding(g));
+	in.gro = NULL;
+	sl_free(g);
+}
+
+static void give(struct sl_tcp_seg s)
+{
+	struct sl_rx_desc d;
+
+	segment(s, NULL, 1, &d);
+	input(&d, 1);
+}
+
+static struct sl_tcp_seg bulk(uint32_t nr)
+{
+	return (struct sl_tcp_seg){.seq = 5000 + nr * 100,
+				   .ack = 7,
+				   .wnd = 9,
+				   .flags = SL_TCP_ACK,
+				   .len = 100,
+				   .opts = SL_TCPO_TS,
+				   .tsval = 11,
+				   .tsecr = 12};
+}
+
+/* Five in a row are one for TCP, or five if it leaves them. The last may be a packet in several
+ * frames. */
+static void test_run(void **state)
+{
+	const uint32_t lens[] = {128, 20};
+	struct sl_rx_desc d[3];
+	uint8_t all[500];
+
+	for (int i = 0; i < 8; i++) {
+		struct sl_gro *g = gro_of(32);
+
+		takes_runs = i & 1;
+		keep = i & 2;
+		for (uint32_t nr = 0; nr < 4; nr++) {
+			give(bulk(nr));
+			memcpy(all + nr * 100, sent, 100);
+		}
+		assert_int_equal(nsegs, 0);
+		segment(bulk(4), lens, i & 4 ? 3 : 1, d);
+		input(d, i & 4 ? 3 : 1);
+		memcpy(all + 400, sent, 100);
+		gro_over(g);
+		assert_int_equal(nsegs, takes_runs ? 1 : i & 4 ? 7 : 5);
+		assert_int_equal(ngot, 500);
+		assert_memory_equal(got, all, 500);
+		for (unsigned k = 0; k < sl_min(nsegs, 4u); k++)
+			assert_int_equal(segs[k].seq, bulk(k).seq);
+	}
+}
+
+/* What ends a run: before the segment, with it, or with it and at once. */
+static void test_run_ends(void **state)
+{
+	static const struct {
+		struct sl_tcp_seg change; /* added to the second segment */
+		unsigned at_once, in_all; /* calls of TCP then, and with a third one in the end */
+	} cases[] = {
+		{{0}, 0, 1},
+		{{.flags = SL_TCP_PSH}, 1, 2},
+		{{.flags = SL_TCP_FIN}, 1, 2},
+		{{.len = (uint16_t)-1}, 1, 2},
+		{{.len = 1}, 1, 3},
+		{{.seq = 1}, 1, 3},
+		{{.seq = (uint32_t)-1}, 1, 3},
+		{{.ack = 1}, 1, 3},
+		{{.wnd = 1}, 1, 3},
+		{{.tsval = 1}, 1, 3},
+		{{.tsecr = 1}, 1, 3},
+		{{.ce = true}, 1, 3},
+		{{.flags = SL_TCP_ECE}, 1, 3},
+		{{.flags = SL_TCP_CWR}, 2, 3},
+		{{.flags = SL_TCP_URG, .urg = 5}, 2, 3},
+		{{.flags = SL_TCP_RST}, 2, 3},
+		{{.opts = SL_TCPO_SACK, .nsack = 1, .sack = {{1, 2}}}, 2, 3},
+		{{.len = (uint16_t)-100}, 2, 3},
+	};
+
+	takes_runs = true;
+	for (unsigned i = 0; i < sl_array_len(cases); i++) {
+		const struct sl_tcp_seg *ch = &cases[i].change;
+		struct sl_gro *g = gro_of(32);
+		struct sl_tcp_seg s = bulk(1);
+
+		give(bulk(0));
+		s.flags |= ch->flags;
+		s.len += ch->len;
+		s.seq += ch->seq;
+		s.ack += ch->ack;
+		s.wnd += ch->wnd;
+		s.tsval += ch->tsval;
+		s.tsecr += ch->tsecr;
+		s.urg += ch->urg;
+		s.opts |= ch->opts;
+		s.nsack = ch->nsack;
+		s.sack[0] = ch->sack[0];
+		s.ce = ch->ce;
+		give(s);
+		assert_int_equal(nsegs, cases[i].at_once);
+		give(bulk(2));
+		gro_over(g);
+		assert_int_equal(nsegs, cases[i].in_all);
+		assert_int_equal(segs[nsegs - 1].seq, nsegs == 1 ? bulk(0).seq : bulk(2).seq);
+	}
+}
+
+/* Those of several connections at once, as many as the setting says. */
+static void test_streams(void **state)
+{
+	for (unsigned max = 1; max <= 3; max++) {
+		struct sl_gro *g = gro_of(max);
+
+		takes_runs = true;
+		for (uint32_t i = 0; i < 9; i++) {
+			sport = (uint16_t)(1000 + i % 3);
+			give(bulk(i / 3));
+		}
+		gro_over(g);
+		assert_int_equal(nsegs, max + (3 - max) * 3);
+		assert_int_equal(ngot, 900);
+	}
+}
+
+/* The connection is gone when the batch ends, or a segment of the run ends it. */
+static void test_connection_goes_in_a_run(void **state)
+{
+	struct sl_gro *g = gro_of(32);
+
+	give(bulk(0));
+	give(bulk(1));
+	give(bulk(2));
+	gone_after = 1;
+	gro_over(g);
+	assert_int_equal(nsegs, 1);
+	slot = (uint32_t)sl_slot_new();
+	g = gro_of(32);
+	give(bulk(0));
+	give(bulk(1));
+	sl_slot_free(slot);
+	gro_over(g);
+	assert_int_equal(nsegs, 0);
+	assert_int_equal(stats.rx_stale, 2);
+}
+
 /* Frames ----------------------------------------------------------------------------------------
  */
 
@@ -456,7 +634,8 @@ int main(void)
 		T(test_datagram),        T(test_damaged),          T(test_refused),
 		T(test_several_sockets), T(test_memory_is_short),  T(test_segments),
 		T(test_reset),           T(test_connection_goes),  T(test_too_many),
-		T(test_short_first),     T(test_no_room_in_front),
+		T(test_short_first),     T(test_no_room_in_front), T(test_run),
+		T(test_run_ends),        T(test_streams),          T(test_connection_goes_in_a_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

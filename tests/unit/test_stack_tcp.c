@@ -52,6 +52,7 @@ static void test_a_stream(void **state)
 	for (int i = 0; i < 100 && sl_tcp_unacked(&end[0].c); i++)
 		turns();
 	assert_int_equal(sl_tcp_unacked(&end[0].c), 0);
+	assert_true(end[1].lane->stats->rx_gro > 50);
 }
 
 static void test_a_stream_over_a_bad_wire(void **state)

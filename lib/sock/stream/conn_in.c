@@ -71,7 +71,11 @@ static bool is_anew(const struct sl_tconn *c, const struct sl_tcp_key *key,
 
 static inline struct sl_tcp_arrival arrival_of(struct sl_in *in)
 {
-	return sl_tcp_arrival(&in->seg, in->frame, (uint16_t)(in->off + in->pkt.payload), in);
+	struct sl_tcp_arrival a =
+		sl_tcp_arrival(&in->seg, in->frame, (uint16_t)(in->off + in->pkt.payload), in);
+
+	a.run = in->run;
+	return a;
 }
 
 /* Handler of SL_SLOT_TCP. A connection that has become a TIME_WAIT is found by its key. */
