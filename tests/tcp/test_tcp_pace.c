@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A NIC keeps a connection's pace (sl_tcp_ops.paced): segments that wait in the NIC are not under
- * way yet. */
+ * way yet. And which samples of the rate are the program's. */
 #include "scripts.h"
+#include "tcp/loss/tcp_rate.h"
+#include "tcp/tcp_user.h"
 
 static void open_paced(struct t *t, uint32_t nic_us)
 {
@@ -84,7 +86,44 @@ static void early(struct t *t)
 	skip(t);
 }
 
+static void ack_all(struct t *t)
+{
+	char ack[64];
+
+	pass(t, T_RTT);
+	snprintf(ack, sizeof(ack), ". 1:1(0) ack %u win 2000", t->c->tcp.snd_nxt - t->iss);
+	in(t, ack);
+	skip(t);
+}
+
+/* The peer acknowledges each flight at once, so nothing is in flight before the next one. That is
+ * no silence while the program has more to send; when it has not, it is one. */
+static void whole_flights(struct t *t)
+{
+	const struct sl_tcp *c;
+
+	t_open(t);
+	c = &t->c->tcp;
+	check(t, sl_tcp_set_congestion(&t->c->tcp, "bbr") == 0);
+	t_write(t, 20000);
+	check(t, sl_tcp_rate(c)->app_limited == 1);
+	ack_all(t);
+	check(t, c->snd_una - t->iss == 10001 && c->tx_nxt != c->tx_una);
+	check(t, !sl_tcp_rate(c)->app_limited);
+	while (c->tx_una != c->tx_tail)
+		ack_all(t);
+	check(t, sl_tcp_rate(c)->app_limited == c->delivered);
+	t_write(t, 1000);
+	check(t, sl_tcp_rate(c)->app_limited == c->delivered);
+	skip(t);
+}
+
 const struct script scripts[] = {
-	SCRIPT(round_trip), SCRIPT(bound), SCRIPT(tail_loss_probe),
-	SCRIPT(time_out),   SCRIPT(early), {0},
+	SCRIPT(round_trip),
+	SCRIPT(bound),
+	SCRIPT(tail_loss_probe),
+	SCRIPT(time_out),
+	SCRIPT(early),
+	SCRIPT(whole_flights),
+	{0},
 };

@@ -50,7 +50,6 @@
 #define BURST_SHIFT   10   /* a burst is 1/1024 s */
 #define BURST_BYTES   65536u
 #define ONE_BYTES_S   150000u /* below 1.2 Mbit/s a burst is one segment */
-#define MTU_EXTRA     52u     /* headers, as tcp_mss_to_mtu() of Linux counts them */
 
 enum mode { STARTUP, DRAIN, PROBE_BW, PROBE_RTT };
 
@@ -126,7 +125,7 @@ static void take_bw(struct bbr *b, uint32_t bw)
 
 static uint64_t bytes_s(const struct sl_tcp *c, uint64_t bw, uint32_t gain)
 {
-	uint64_t r = bw * (c->mss + MTU_EXTRA) * gain >> 8;
+	uint64_t r = bw * c->mss * gain >> 8; /* of payload, as the pace counts it */
 
 	return (r * 990000) >> BW_SHIFT; /* 1 % less, so that no queue builds up */
 }

@@ -83,8 +83,9 @@ void sl_tcp_rate_on_sent(struct sl_tcp *c, struct sl_txseg *s)
 
 	if (c->tx_una == c->tx_nxt) { /* a new flight: silence is no part of a sample */
 		r->first_us = r->acked_us = now;
-		r->app_limited = sl_max(c->delivered, 1u);
 		r->waited = false;
+		if (!r->sent_us) /* what the program had then is all that there was */
+			r->app_limited = sl_max(c->delivered, 1u);
 	}
 	s->first_us = r->first_us;
 	s->acked_us = (r->acked_us & ~LIMITED) | (r->app_limited ? LIMITED : 0);
