@@ -45,6 +45,11 @@ print(sum(f["remote"] is not None and f["where"] == "sluice" for f in json.load(
 	ok "$WHAT: the kernel has them" has -eq $N
 	ok "$WHAT: taken over" wait_until 20 flow take-over -p "$SUBJECT" --remote "$A4:*"
 	ok "$WHAT: they are back" wait_until 10 has -eq 0
+	# (On a new device the listener, which is claimed first, would reset the connections of other lanes.)
+	same "$WHAT: those of the listener are in its lane" "one" "$(flow list --json -p "$SUBJECT" 2>/dev/null | python3 -c '
+import json, sys
+lanes = {f["lane"] for f in json.load(sys.stdin) if f["local"].endswith(":" + sys.argv[1])}
+print("one" if len(lanes) == 1 else lanes)' $PORT)"
 	local one
 	one=$(flow list --json -p "$SUBJECT" 2>/dev/null | python3 -c '
 import json, sys

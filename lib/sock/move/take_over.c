@@ -128,6 +128,27 @@ int sl_sock_is_sole(const struct sl_sock *sk)
 	return n < 0 ? n : n <= (int)sk->nfds ? 0 : -EBUSY;
 }
 
+static bool is_listener_of(struct sl_sock *sk, void *arg)
+{
+	const struct sl_tcp_key *k = arg;
+
+	return sl_load_acquire(&sk->lsn) && sl_load(&sk->local_port) == k->lport &&
+	       (!sk->bound_addr || sl_addr_eq(&sk->local, &k->local)) &&
+	       sl_load(&sk->lane) != &sl_limbo;
+}
+
+/* A connection that came by a listener enters the listener's lane, as it would have been made
+ * there: until its own claim is on a device that is new, its segments meet the listener, which
+ * resets what its lane does not know. */
+static bool take_lane(struct take *x, uint32_t ifindex)
+{
+	struct sl_sock *sk = x->sk, *lsn = NULL;
+
+	if (sk->server && sl_load(&sk->lane) == &sl_limbo)
+		lsn = sl_sock_find(is_listener_of, &x->key);
+	return lsn ? sl_sock_enter_lane(sk, sl_load(&lsn->lane)) : sl_sock_take_lane(sk, ifindex);
+}
+
 static int find_way(struct take *x, bool given)
 {
 	struct sl_route route;
@@ -153,7 +174,7 @@ static int find_way(struct take *x, bool given)
 		return err;
 	if (!fits_port(x))
 		return -EMSGSIZE;
-	if (!sl_sock_take_lane(x->sk, route.ifindex) || !sl_lane_tcp(x->sk->lane))
+	if (!take_lane(x, route.ifindex) || !sl_lane_tcp(x->sk->lane))
 		return -ENOMEM;
 	x->leg = sl_lane_leg(x->sk->lane, x->port);
 	return x->leg ? 0 : -EREMOTE;
