@@ -17,6 +17,7 @@ import bystanders
 import crowd
 import hosts
 import lease
+import steering
 from conns import many_cases, many_connections, most_connections, rate_of_connections
 from goals import goals
 from hosts import OUT
@@ -56,7 +57,7 @@ def main():
     opt.add_argument("--short", action="store_true", help="64 bytes only, fewer rounds")
     opt.add_argument("--rounds", type=int)
     opt.add_argument("--seconds", type=float)
-    opt.add_argument("--only", help="groups: latency,rate,bystanders,tcp,talk,apps,bulk (all three in tcp),goodput,conns,many,instructions,lease,crowd")
+    opt.add_argument("--only", help="groups: latency,rate,bystanders,tcp,talk,apps,bulk (all three in tcp),goodput,conns,many,instructions,lease,crowd,steering")
     opt.add_argument("--unpinned", action="store_true", help="the scheduler chooses the cores")
     args = opt.parse_args()
     if args.unpinned:
@@ -99,6 +100,8 @@ def main():
             res.add(*case)
     if "conns" in only:
         many_connections(res, most_connections(10000 if args.short else 100000), 1 if args.short else 2)
+    if "steering" in only:
+        steering.put(res)
     for case in once:
         res.add(*case)
     write(res, seconds, rounds)

@@ -8,7 +8,7 @@ import sys
 from hosts import OUT, quiet
 
 
-MAIN = ["p50_us", "pps", "mps", "mbit", "share", "cps", "rps", "own_bytes_b", "open_us", "instructions"]
+MAIN = ["p50_us", "pps", "mps", "mbit", "share", "cps", "rps", "own_bytes_b", "open_us", "instructions", "ns"]
 
 
 class Results:
