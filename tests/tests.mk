@@ -67,10 +67,10 @@ $(VLAN_DIR)/tags.bpf.o: tests/vlan/tags.bpf.c tests/vlan/tags.h
 	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@ && $(LLVM_STRIP) -g $@
 $(VLAN_DIR)/libsluice.so: $(LIB_OBJ) $(VLAN_DIR)/told.o lib/sluice.map
 	$(CC) -shared -o $@ $(LIB_OBJ) $(VLAN_DIR)/told.o $(ALL_LDFLAGS) -Wl,--version-script=lib/sluice.map \
-		-Wl,-soname,libsluice.so.1 -Wl,-z,nodelete -Wl,--wrap=sl_link_on_msg $(LIBS)
+		-Wl,-soname,libsluice.so.1 -Wl,-z,nodelete -Wl,--wrap=sl_link_on_msg -Wl,--wrap=sl_qdisc_on_msg $(LIBS)
 	$(Q)ln -sf libsluice.so $(@D)/libsluice.so.1
 $(VLAN_DIR)/sluiced: $(DAEMON_OBJ) $(VLAN_DIR)/told.o $(BUILD)/libsluice.a
-	$(CC) -o $@ $^ $(ALL_LDFLAGS) -Wl,--wrap=sl_link_on_msg $(LIBS) $(DAEMON_LIBS)
+	$(CC) -o $@ $^ $(ALL_LDFLAGS) -Wl,--wrap=sl_link_on_msg -Wl,--wrap=sl_qdisc_on_msg $(LIBS) $(DAEMON_LIBS)
 $(VLAN_DIR)/libsluice-preload.so $(VLAN_DIR)/sluice: $(VLAN_DIR)/%: | $(BUILD)/%
 	$(Q)ln -sf ../../$* $@
 # The tool with a NIC that knows DCB, where the kernel has none (tests/qos/kernel.c).

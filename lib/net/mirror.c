@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The mirrors of the kernel's tables, in the order in which rtnl.c calls them. */
 #include "base/base.h"
+#include "net/qdisc.h"
 #include "net/rtnl.h"
 #include "net/span.h"
 
@@ -30,6 +31,15 @@ static const struct sl_mirror mirrors[] = {
 		.work = sl_neigh_work,
 		.forget = sl_neigh_forget,
 		.child = sl_neigh_child,
+	},
+	{
+		.new_type = RTM_NEWQDISC,
+		.del_type = RTM_DELQDISC,
+		.on_msg = sl_qdisc_on_msg,
+		.mark = sl_qdisc_mark,
+		.sweep = sl_qdisc_sweep,
+		.forget = sl_qdisc_forget,
+		.child = sl_qdisc_child,
 	},
 	{.child = sl_route_child},
 	{.work = sl_spans_work, .child = sl_spans_child},

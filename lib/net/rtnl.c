@@ -172,7 +172,7 @@ static int events_open(void)
 		RTNLGRP_IPV6_IFADDR,  RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE,
 		RTNLGRP_IPV4_RULE,    RTNLGRP_IPV6_RULE,  RTNLGRP_IPV4_NETCONF,
 		RTNLGRP_IPV6_NETCONF, RTNLGRP_NEXTHOP,    GRP_IPV4_MCADDR,
-		GRP_IPV6_MCADDR,
+		GRP_IPV6_MCADDR,      RTNLGRP_TC,
 	};
 	int size = EVENTS_RCVBUF_BYTES, fd = rtnl_socket(SOCK_NONBLOCK), err;
 
@@ -350,7 +350,7 @@ int sl_rtnl_dump(uint16_t type, int family, sl_rtnl_fn fn, void *arg)
 	} heads[] = {
 		{RTM_GETLINK, sizeof(struct ifinfomsg)}, {RTM_GETADDR, sizeof(struct ifaddrmsg)},
 		{RTM_GETNEIGH, sizeof(struct ndmsg)},    {RTM_GETRULE, sizeof(struct fib_rule_hdr)},
-		{RTM_GETROUTE, sizeof(struct rtmsg)},
+		{RTM_GETROUTE, sizeof(struct rtmsg)},    {RTM_GETQDISC, sizeof(struct tcmsg)},
 	};
 	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8))) = {0};
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
@@ -460,6 +460,8 @@ static int dump_tables(void)
 		err = sl_rtnl_dump(RTM_GETNEIGH, AF_INET, dumped, NULL);
 	if (!err)
 		err = sl_rtnl_dump(RTM_GETNEIGH, AF_INET6, dumped, NULL);
+	if (!err)
+		err = sl_rtnl_dump(RTM_GETQDISC, AF_UNSPEC, dumped, NULL);
 	/* A kernel without policy routing has no rules to tell of. */
 	for (unsigned i = 0; !err && i < 2; i++) {
 		err = sl_rtnl_dump(RTM_GETRULE, i ? AF_INET6 : AF_INET, dumped, NULL);

@@ -25,7 +25,7 @@ static void push(struct sl_lane *lane, void *arg)
 	for (uint32_t i = 0; i < lane->nlegs; i++) {
 		struct sl_leg *leg = lane->leg[i];
 
-		if (!leg || leg->dead || !leg->nqueues ||
+		if (!leg || leg->dead || !(leg->nqueues || leg->is_class) ||
 		    !(leg->port->info.flags & SL_PORT_ZEROCOPY))
 			continue;
 		leg->tx->ops->kick(leg->tx);

@@ -18,6 +18,7 @@ struct sl_leg {
 	struct sl_lane *lane;
 	struct sl_tx *tx;
 	struct sl_leg *below; /* the leg that carries a VLAN device's packets; else NULL */
+	bool is_class;        /* below it is the leg of its port: sends by another queue alone */
 	struct sl_far *far;  /* a VXLAN device's: its packets leave by it, as the kernel wraps them;
 				else NULL */
 	struct sl_tx *verbs; /* the NIC's own send queue, used by tx now or before; NULL: none, or
@@ -60,6 +61,10 @@ static inline bool sl_leg_has_stamps(const struct sl_leg *leg)
 {
 	return leg->tx->caps & SL_TX_STAMP;
 }
+
+/* leg_open.c: the leg for packets of that priority: leg, or one that sends by the queue that mqprio
+ * or taprio give them on the device. Lane held. */
+struct sl_leg *sl_leg_by_prio(struct sl_leg *leg, uint32_t prio);
 
 /* Number of descriptors that can be posted now. */
 static inline uint32_t sl_leg_room(const struct sl_leg *leg)

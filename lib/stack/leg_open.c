@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A lane's legs: opened at first use of a port, closed when the port retires. */
+#include "net/qdisc.h"
 #include "stack/leg_open.h"
 
 #include <errno.h>
@@ -26,7 +27,7 @@ static struct sl_leg *find_leg(const struct sl_lane *lane, const struct sl_port 
 	uint32_t n = sl_load_acquire(&lane->nlegs);
 
 	for (uint32_t i = 0; i < n; i++)
-		if (lane->leg[i]->port == port)
+		if (lane->leg[i]->port == port && !lane->leg[i]->is_class)
 			return lane->leg[i];
 	return NULL;
 }
@@ -197,7 +198,7 @@ static void add_leg(struct sl_lane *lane, struct sl_leg *leg)
 {
 	uint32_t place = free_place(lane);
 
-	if (leg->below)
+	if (leg->below && !leg->is_class)
 		leg->tx = leg->below->tx; /* below may have left a failed queue meanwhile */
 	lane->frames.floor = SL_FRAME_FLOOR;
 	for (uint32_t q = 0; q < leg->nqueues; q++)
@@ -253,11 +254,24 @@ static void mark_closed(struct sl_leg *leg)
 	sl_store_release(&leg->port, &sl_port_nowhere);
 }
 
+/* Closes those that send by a queue of this leg. Lane held. */
+static void close_classes(struct sl_lane *lane, const struct sl_leg *leg)
+{
+	for (uint32_t i = 0; i < lane->nlegs; i++) {
+		struct sl_leg *c = lane->leg[i];
+
+		if (c->is_class && !sl_leg_is_closed(c) &&
+		    (c->below == leg || c->below->below == leg))
+			mark_closed(c);
+	}
+}
+
 /* Lane held. */
 static void close_leg(struct sl_lane *lane, struct sl_leg *leg)
 {
 	uint32_t nqueues = leg->nqueues;
 
+	close_classes(lane, leg);
 	sl_leg_untap(leg);
 	if (leg->verbs)
 		leg->verbs->ops->close(leg->verbs, &lane->frames);
@@ -328,6 +342,57 @@ static struct sl_leg *make_leg(struct sl_lane *lane, struct sl_port *port)
 	sl_unlock(&sl_lanes_lock);
 	errno = saved;
 	return leg;
+}
+
+/* Classes (mqprio) ------------------------------------------------------------------------------
+ */
+
+#define PLACES_LEFT 8 /* that legs of classes leave to devices */
+
+static struct sl_leg *find_class(const struct sl_leg *leg, const struct sl_tx *tx)
+{
+	const struct sl_lane *lane = leg->lane;
+
+	for (uint32_t i = 0; i < lane->nlegs; i++)
+		if (lane->leg[i]->below == leg && lane->leg[i]->is_class && lane->leg[i]->tx == tx)
+			return lane->leg[i];
+	return NULL;
+}
+
+static struct sl_leg *make_class(struct sl_leg *leg, struct sl_tx *tx)
+{
+	struct sl_leg *c;
+
+	if (free_place(leg->lane) + PLACES_LEFT >= SL_STATS_PORTS ||
+	    !(c = sl_calloc(1, sizeof(*c))))
+		return NULL;
+	c->port = leg->port;
+	c->lane = leg->lane;
+	c->first = leg->first;
+	c->below = leg;
+	c->is_class = true;
+	c->tx = tx;
+	add_leg(leg->lane, c);
+	return c;
+}
+
+struct sl_leg *sl_leg_by_prio(struct sl_leg *leg, uint32_t prio)
+{
+	struct sl_leg *own = leg, *c;
+	struct sl_class class;
+	uint32_t queue;
+
+	while (own->below)
+		own = own->below;
+	class = sl_qdisc_class(own->port->info.ifindex, prio);
+	if (sl_likely(!class.n) || own->far || own->verbs)
+		return leg;
+	queue = class.first + leg->lane->id % class.n;
+	if (queue == own->tx_queue || queue >= own->nqueues)
+		return leg;
+	own->xsk[queue].tx.caps |= own->tx->caps & SL_TX_SG;
+	c = find_class(leg, &own->xsk[queue].tx);
+	return c ?: make_class(leg, &own->xsk[queue].tx) ?: leg;
 }
 
 struct sl_leg *sl_lane_leg(struct sl_lane *lane, struct sl_port *port)

@@ -135,7 +135,7 @@ static int receive(struct sl_leg *leg, struct sl_xsk *x)
 static void make_send_room(struct sl_lane *lane)
 {
 	for (uint32_t i = 0; i < lane->nlegs; i++)
-		if (lane->leg[i]->nqueues)
+		if (lane->leg[i]->nqueues || lane->leg[i]->is_class)
 			sl_leg_kick(lane->leg[i]);
 	sl_lane_reap(lane);
 	sl_list_for_each_safe (it, &lane->blocked) {
@@ -246,7 +246,7 @@ static void find_leg(void *arg, struct sl_dst *dst)
 		struct sl_leg *leg = lane->leg[i];
 
 		if (sl_load(&leg->port->info.ifindex) != dst->route.ifindex || leg->dead ||
-		    sl_load(&leg->port->left))
+		    leg->is_class || sl_load(&leg->port->left))
 			continue;
 		dst->leg = leg;
 		dst->vlan = sl_port_tags(leg->port);

@@ -21,7 +21,7 @@ static void tap_leg(const struct sl_lane *lane, struct sl_leg *leg)
 {
 	struct sl_tap_at at = place_of(lane, leg);
 
-	if (leg->below || sl_leg_is_closed(leg))
+	if ((leg->below && !leg->is_class) || sl_leg_is_closed(leg))
 		return;
 	for (uint32_t q = 0; q < leg->nqueues; q++)
 		sl_tap_rx(&leg->xsk[q].rx, &at);

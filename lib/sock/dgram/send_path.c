@@ -78,12 +78,17 @@ static struct sl_addr source(const struct sl_sock *sk, const struct sl_path *p,
 	return p->d->route.src;
 }
 
+static uint32_t prio_of(const struct sl_sock *sk, const struct sl_tx_ctl *ctl)
+{
+	return ctl && ctl->has_prio ? ctl->prio : sk->prio;
+}
+
 static void make_headers(struct sl_sock *sk, struct sl_path *p, const struct sl_tx_ctl *ctl)
 {
 	const struct sl_dst *d = p->d;
 	struct sl_udp_build b = {
 		.vlan = d->vlan,
-		.pcp = sl_port_pcp(p->leg->port, ctl && ctl->has_prio ? ctl->prio : sk->prio),
+		.pcp = sl_port_pcp(p->leg->port, prio_of(sk, ctl)),
 		.src = source(sk, p, ctl),
 		.dst = p->dst,
 		.sport = sk->local_port,
@@ -138,8 +143,10 @@ void sl_send_make_path(struct sl_sock *sk, struct sl_lane *lane, struct sl_path 
 	p->leg = d->leg && d->mac_ok ? d->leg : NULL;
 	if (p->leg && (p->leg->dead || rule_says_os(sk, p)))
 		p->leg = NULL;
-	if (p->leg)
+	if (p->leg) {
 		make_headers(sk, p, ctl);
+		p->leg = sl_leg_by_prio(p->leg, prio_of(sk, ctl));
+	}
 	if (p->leg && sl_unlikely(us->pacer || sl_load(&sl_paces_used)))
 		p->leg = sl_sock_pace_leg(sk, p);
 	else if (sl_unlikely(sl_load(&sl_paces_used)))

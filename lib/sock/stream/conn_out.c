@@ -198,6 +198,7 @@ bool sl_conn_reply(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
 		look.ttl = sl_sock_ttl(sk, &key->remote);
 	}
 	sl_tconn_make_headers(&hdr, d, key, &look);
+	leg = sl_leg_by_prio(leg, look.prio);
 	post(lane, leg, seg, f, sl_build_tcp(&hdr, seg, payload_of(f), 0, sum_for(leg, 0)), NULL);
 	return true;
 }

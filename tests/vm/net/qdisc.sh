@@ -39,7 +39,10 @@ while read -r name options; do
 	traffic "$name" 0
 	case $name in
 	fq) timed fq CLOCK_MONOTONIC ;;
-	mqprio) timed etf CLOCK_TAI ;;
+	mqprio)
+		says "has 2 traffic classes"
+		timed etf CLOCK_TAI
+		;;
 	esac
 	b tc qdisc del dev "$DEV_B" root
 	traffic "$name taken off" 0
