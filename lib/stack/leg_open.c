@@ -254,14 +254,20 @@ static void mark_closed(struct sl_leg *leg)
 	sl_store_release(&leg->port, &sl_port_nowhere);
 }
 
-/* Closes those that send by a queue of this leg. Lane held. */
+static bool is_above(const struct sl_leg *leg, const struct sl_leg *low)
+{
+	while (leg && leg != low)
+		leg = leg->below;
+	return leg;
+}
+
+/* Closes the classes of this leg, and of those above it. Lane held. */
 static void close_classes(struct sl_lane *lane, const struct sl_leg *leg)
 {
 	for (uint32_t i = 0; i < lane->nlegs; i++) {
 		struct sl_leg *c = lane->leg[i];
 
-		if (c->is_class && !sl_leg_is_closed(c) &&
-		    (c->below == leg || c->below->below == leg))
+		if (c->is_class && !sl_leg_is_closed(c) && is_above(c, leg))
 			mark_closed(c);
 	}
 }

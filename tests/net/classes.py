@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""classes.py send PEER DIR: sends datagrams of priorities 0, 2 and 5 and a stream of priority 5, and again when a line comes. answer ADDR: the peer."""
+"""classes.py send PEER: for each line that comes, datagrams of priorities 0, 2 and 5 and a stream of priority 5.
+answer ADDR: the peer."""
 import threading
 
 from netlib import *
