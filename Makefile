@@ -223,6 +223,7 @@ help:
 		'  fuzz-short   each fuzzer for 5 seconds' \
 		'  fuzzers      only build them, into build-fuzz' \
 		'  soak         rounds of kills, removals and load for SOAK_SECONDS (3600)' \
+		'  plugs        a device goes and comes PLUGS (100) times, by packet and by XDP' \
 		'  soak-faults  faults of the simulated NIC, FAULT_ROUNDS (50) rounds' \
 		'  style        check the C files with clang-format' \
 		'  analyze      clang-tidy, cppcheck and gcc -fanalyzer' \

@@ -166,6 +166,13 @@ soak: tests
 		BUILD=$(BUILD) ATTACK_SECONDS=2 SOCKPERF_SECONDS=3 \
 			tests/run.sh -t 600 net preload apps || exit 1; done
 
+# A device that goes and comes PLUGS times under checked traffic, by packet and by XDP.
+PLUGS ?= 100
+.PHONY: plugs
+plugs: tests
+	for rx in packet xdp; do RX=$$rx ROUNDS=$(PLUGS) EVENTS=remade WITHIN=2 BUILD=$(BUILD) \
+		tests/run.sh -t 1800 tests/net/comes_back.sh || exit; done
+
 # Every fault on the simulated NIC, many times in a row, on two cores and on one: six minutes a round.
 FAULT_ROUNDS ?= 50
 FAULT_TESTS := faults verbs offload devmem settle pace_tcp_moves pace_sock
