@@ -11,11 +11,14 @@
  *   idle N    N connections that say nothing: how many are closed after 4 s
  *   slow      a connection that sends HELLO after 3 s
  *   fuse      a file of a file system that never answers
+ *   dying N   N leases that end at once, each with 65,536 connections
+ *   honest D  a lease, and a claim on device D: how many ms that took; 0 if 2,000 at most
  * Says what became of it; 0 if that was as it has to be. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <net/if.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -24,12 +27,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ctl/lease/client.h"
@@ -111,8 +116,8 @@ static long request(int conn, enum sl_lease_op op, const void *body, size_t byte
 	return pass(conn, &m, sizeof(m.hdr) + bytes, fd, n, 0);
 }
 
-/* 1: hung up on; -errno: a refusal; 0: a good answer. */
-static int answer(int conn)
+/* 1: hung up on; -errno: a refusal; 0: a good answer. lane: the first number of its body. */
+static int answer_lane(int conn, uint32_t *lane)
 {
 	static char buf[65536];
 	const struct sl_lease_hdr *h = (const struct sl_lease_hdr *)buf;
@@ -120,7 +125,16 @@ static int answer(int conn)
 
 	if (n < 0 && errno == EAGAIN)
 		die("no answer");
+	if (n >= (long)(sizeof(*h) + sizeof(*lane)))
+		memcpy(lane, h + 1, sizeof(*lane));
 	return n < (long)sizeof(*h) ? 1 : h->err;
+}
+
+static int answer(int conn)
+{
+	uint32_t lane;
+
+	return answer_lane(conn, &lane);
 }
 
 static int greet(int conn)
@@ -322,6 +336,89 @@ static int slow(void)
 	return ret != 1;
 }
 
+/* Many leases of one user
+ * --------------------------------------------------------------------------
+ */
+
+/* Entries of 64 bytes, each a connection; all leases have the same file. */
+static int conns_file(struct sl_conns_layout *l)
+{
+	uint8_t e[64];
+	int fd = memfd_create("conns", MFD_CLOEXEC);
+	static char text[1 << 20];
+
+	*l = (struct sl_conns_layout){
+		.stride = sizeof(e), .max = 1 << 16, .dead = 63, .local = 8, .remote = 24};
+	memset(e, 1, sizeof(e));
+	e[63] = 0;
+	for (size_t at = 0; at < sizeof(text); at += sizeof(e))
+		memcpy(text + at, e, sizeof(e));
+	for (unsigned i = 0; i < 4; i++)
+		if (write(fd, text, sizeof(text)) != (long)sizeof(text))
+			die("write");
+	return fd;
+}
+
+static void dying(unsigned n)
+{
+	struct sl_conns_layout layout;
+	int *conn = calloc(n, sizeof(*conn)), file = conns_file(&layout), fd;
+
+	for (unsigned i = 0; i < n; i++) {
+		conn[i] = dial();
+		fd = dup(file);
+		if (greet(conn[i]))
+			die("greet");
+		request(conn[i], SL_LEASE_CONNS, &layout, sizeof(layout), &fd, 1);
+		if (answer(conn[i]))
+			die("conns");
+	}
+	puts("ready");
+}
+
+static unsigned ms_since(const struct timespec *t)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (unsigned)((now.tv_sec - t->tv_sec) * 1000 + (now.tv_nsec - t->tv_nsec) / 1000000);
+}
+
+/* What the library asks for the first socket of a program. */
+static int honest(const char *device)
+{
+	struct sl_lease_port port = {.ifindex = if_nametoindex(device)};
+	struct sl_lease_claim claim = {.ifindex = port.ifindex};
+	struct sockaddr_in sin = {.sin_family = AF_INET};
+	socklen_t len = sizeof(sin);
+	struct timespec start;
+	unsigned greeted;
+	int conn, fd = socket(AF_INET, SOCK_DGRAM, 0), err;
+
+	bind(fd, (struct sockaddr *)&sin, sizeof(sin));
+	getsockname(fd, (struct sockaddr *)&sin, &len);
+	claim.key.local[10] = claim.key.local[11] = 0xff;
+	claim.key.local_port = ntohs(sin.sin_port);
+	claim.key.proto = IPPROTO_UDP;
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	conn = dial();
+	err = greet(conn);
+	greeted = ms_since(&start);
+	for (enum sl_lease_op op = SL_LEASE_UMEM; !err && op <= SL_LEASE_LANE_OPEN; op++) {
+		if (op != SL_LEASE_UMEM && op != SL_LEASE_PORT_OPEN && op != SL_LEASE_PORT_ALIVE &&
+		    op != SL_LEASE_PORT_TAGS && op != SL_LEASE_LANE_OPEN)
+			continue;
+		request(conn, op, &port, op == SL_LEASE_UMEM ? 0 : sizeof(port), NULL, 0);
+		err = answer_lane(conn, &claim.claim.lane);
+	}
+	if (!err) {
+		request(conn, SL_LEASE_CLAIM, &claim, sizeof(claim), &fd, 1);
+		err = answer(conn);
+	}
+	printf("HELLO took %u ms, all %u ms (%d)\n", greeted, ms_since(&start), err);
+	return err || ms_since(&start) > 2000;
+}
+
 /* A file system
  * ------------------------------------------------------------------------------------
  */
@@ -481,6 +578,12 @@ int main(int argc, char **argv)
 		return idle((unsigned)atoi(argv[3]));
 	if (!strcmp(what, "slow"))
 		return slow();
+	if (!strcmp(what, "dying") && argc > 3) {
+		dying((unsigned)atoi(argv[3]));
+		return 0;
+	}
+	if (!strcmp(what, "honest") && argc > 3)
+		return honest(argv[3]);
 	if (!strcmp(what, "fuse"))
 		return fuse();
 	fprintf(stderr, "usage: see the head of %s\n", __FILE__);

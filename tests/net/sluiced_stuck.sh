@@ -85,6 +85,20 @@ done
 ok "a packet without a byte ends its connection" stuck 65533 empty
 alive_end "silence"
 
+# A user with as many leases as it may have, all of which end at once with 65,536 connections each: a program of another
+# user has a lease and a claim as soon as otherwise.
+rss() { awk '/VmRSS/ { print $2 }' "/proc/$D/status"; }
+before=$(rss)
+bg_stuck 65533 dying 250 >"$TMP/dying"
+wait_line "$TMP/dying" ready
+told=$(stuck 65534 honest "$DEV_B")
+n=${told#*took }
+ok "HELLO within two seconds while leases end ($told)" test "${n%% ms*}" -le 2000
+n=${told#*all }
+ok "and a first socket" test "${n%% ms*}" -le 2000 -a "${told##* }" = "(0)"
+ok "all of it is closed" wait_until 30 fds_at_most "$D" "$fds"
+case $BUILD in *san*) ;; *) ok "and its memory is the system's ($before KB before, $(rss) after)" test "$(rss)" -le $((before + 4096)) ;; esac
+
 # Without free descriptors the daemon does not spin.
 bg_stuck 0 idle 60 >"$TMP/idle3" 2>&1
 full=$BG

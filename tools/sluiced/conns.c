@@ -16,9 +16,13 @@
 #include "handlers.h"
 #include "memory.h"
 #include "keep.h"
+#include "sluiced.h"
 
 #define TELL 32  /* looked at in a turn of the loop: takes some milliseconds */
 #define LOOK 256 /* likewise */
+/* Connections of one user that are listed at a time, 64 bytes each: beyond these a list waits until
+ * the others are done. (The files may be one and the same, and have a million entries.) */
+#define LISTED 65536
 
 int sl_on_conns(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 {
@@ -115,8 +119,20 @@ static bool was_claimed(void *arg, const struct sl_flow_key *k)
 /* The end ----------------------------------------------------------------------------------------
  */
 
+static bool must_wait(const struct sl_session *s)
+{
+	uint64_t listed = 0;
+
+	for (const struct sl_session *o = sluiced.sessions; o; o = o->next)
+		if (o != s && o->cred.uid == s->cred.uid && o->conns.gone.gone)
+			listed += o->conns.gone.max;
+	return listed > LISTED;
+}
+
 bool sl_conns_read(struct sl_session *s)
 {
+	if (s->conns.gone.fd >= 0 && !s->conns.gone.gone && !s->conns.gone.read && must_wait(s))
+		return true;
 	if (!s->conns.looked)
 		look_at_claims(s);
 	return sl_gone_read(&s->conns.gone, was_claimed, &s->conns);

@@ -6,6 +6,7 @@
 #include <grp.h>
 #include <libgen.h>
 #include <limits.h>
+#include <malloc.h>
 #include <net/if.h>
 #include <pwd.h>
 #include <signal.h>
@@ -53,6 +54,7 @@
 #define POLICY_PATH "/etc/sluice/sluiced.conf"
 #define POLICY_MAX  65536 /* bytes */
 #define BACKLOG     128
+#define TURN_NS     10000000ull /* for requests, before the loop looks anew which wait */
 /* EX_CONFIG; the unit file does not start it again after that. */
 #define EXIT_OTHER_VERSION 78
 #define FRAMES             65536         /* frames of packet memory, unless SLUICE_FRAMES is set */
@@ -334,20 +336,33 @@ static void on_signal(void)
 	}
 }
 
-static void on_event(const struct epoll_event *ev)
+static void on_event(uint64_t tag)
 {
-	if (ev->data.u64 == SL_TAG_LISTEN)
+	if (tag == SL_TAG_LISTEN)
 		sl_session_accept();
-	else if (ev->data.u64 == SL_TAG_SIGNAL)
+	else if (tag == SL_TAG_SIGNAL)
 		on_signal();
-	else if (ev->data.u64 == SL_TAG_NET)
+	else if (tag == SL_TAG_NET)
 		sl_net_on_readable();
-	else if (ev->data.u64 == SL_TAG_VAULT)
+	else if (tag == SL_TAG_VAULT)
 		sl_keep_readable();
-	else if (ev->data.u64 == SL_TAG_GRACE)
+	else if (tag == SL_TAG_GRACE)
 		sl_grace_readable();
-	else if (ev->data.u64 != SL_TAG_DEATH && !((struct sl_session *)ev->data.ptr)->leaving)
-		sl_session_readable(ev->data.ptr);
+}
+
+/* Sessions come last, since each of them may take long. */
+static void on_events(const struct epoll_event *ev, int n)
+{
+	static struct sl_session *ready[SL_SESSIONS_MAX];
+	unsigned nready = 0;
+
+	for (int i = 0; i < n; i++)
+		if (ev[i].data.u64 < SL_TAGS)
+			on_event(ev[i].data.u64);
+	for (int i = 0; i < n; i++)
+		if (ev[i].data.u64 >= SL_TAGS && !((struct sl_session *)ev[i].data.ptr)->leaving)
+			ready[nready++] = ev[i].data.ptr;
+	(void)sl_turn(ready, nready, TURN_NS, sl_session_readable);
 }
 
 static void check_ports(void)
@@ -396,7 +411,7 @@ static int wait_limit(bool more, bool trials)
 /* Frees sessions only between two calls of epoll_wait(), so that no event is of a freed one. */
 static void loop(void)
 {
-	struct epoll_event ev[16];
+	static struct epoll_event ev[SL_SESSIONS_MAX];
 	uint64_t checked_ns = sl_now_ns();
 	bool more = false, trials = false;
 
@@ -406,8 +421,7 @@ static void loop(void)
 		sl_watchdog_rest();
 		n = epoll_wait(sluiced.epfd, ev, sl_array_len(ev), wait_ms);
 		sl_watchdog_turn();
-		for (int i = 0; i < n; i++)
-			on_event(&ev[i]);
+		on_events(ev, n);
 		sl_closer_go();
 		more = sl_sessions_reap();
 		trials = sl_rescue_look();
@@ -480,6 +494,8 @@ static int start_daemon(void)
 	struct rlimit files;
 	int err, found;
 
+	/* A session takes more than that: when it ends the system has its memory again. */
+	mallopt(M_MMAP_THRESHOLD, 32768);
 	sl_settings_load(NULL);
 	sl_clock_init();
 	sluiced.start_ns = sl_now_ns();

@@ -31,7 +31,9 @@
 #include "vlan.h"
 #include "watchdog.h"
 
-#define REAP_CLAIMS 256           /* a turn of the loop: below a millisecond */
+#define REAP_CLAIMS 256           /* at a time: below a millisecond */
+#define REAP_NS     5000000ull    /* of a turn of the loop */
+#define ACCEPTS     8             /* connections in a turn of the loop */
 #define TRIES       3             /* daemons that may die of one request */
 #define LATER_NS    50000000ull   /* a request that has to wait is tried again after this, */
 #define WAITS_NS    3000000000ull /* for at most this long */
@@ -127,17 +129,10 @@ static void link_in(struct sl_session *s)
 	sluiced.nsessions++;
 }
 
-void sl_session_accept(void)
+static void accept_one(int fd)
 {
-	struct sl_session *s;
-	int fd = (int)sl_sys(SYS_accept4, sluiced.listen_fd, NULL, NULL,
-			     SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct sl_session *s = calloc(1, sizeof(*s));
 
-	if (fd < 0) {
-		sl_door_failed(fd);
-		return;
-	}
-	s = calloc(1, sizeof(*s));
 	if (s) {
 		s->fd = fd;
 		s->conns.gone.fd = s->pidfd = -1;
@@ -153,6 +148,20 @@ void sl_session_accept(void)
 	s->id = ++sluiced.last_id;
 	link_in(s);
 	sl_keep_session(s);
+}
+
+void sl_session_accept(void)
+{
+	for (unsigned i = 0; i < ACCEPTS; i++) {
+		int fd = (int)sl_sys(SYS_accept4, sluiced.listen_fd, NULL, NULL,
+				     SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd < 0) {
+			sl_door_failed(fd);
+			return;
+		}
+		accept_one(fd);
+	}
 }
 
 void sl_session_add(struct sl_session *s)
@@ -506,23 +515,32 @@ static enum taken take_back(struct sl_session *s)
 	return TAKEN;
 }
 
+/* Set by what take_back() returned for one of them. */
+static bool reap_more;
+
+static void reap_one(struct sl_session *s)
+{
+	struct sl_session **at = &sluiced.sessions;
+	enum taken taken = take_back(s);
+
+	reap_more |= taken == MORE;
+	if (taken != TAKEN)
+		return;
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	sluiced.nsessions--;
+	free(s);
+}
+
 bool sl_sessions_reap(void)
 {
-	bool more = false;
+	static struct sl_session *leaving[SL_SESSIONS_MAX];
+	unsigned n = 0;
 
-	for (struct sl_session **at = &sluiced.sessions; *at;) {
-		struct sl_session *s = *at;
-
-		enum taken taken = s->leaving ? take_back(s) : LATER;
-
-		if (taken == TAKEN) {
-			*at = s->next;
-			sluiced.nsessions--;
-			free(s);
-			continue;
-		}
-		more |= taken == MORE;
-		at = &s->next;
-	}
-	return more;
+	for (struct sl_session *s = sluiced.sessions; s && n < SL_SESSIONS_MAX; s = s->next)
+		if (s->leaving)
+			leaving[n++] = s;
+	reap_more = false;
+	return !sl_turn(leaving, n, REAP_NS, reap_one) || reap_more;
 }

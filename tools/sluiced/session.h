@@ -73,6 +73,8 @@ struct sl_session {
 	struct sl_conns conns;
 	struct sl_boxes boxes;
 	struct sl_restore *restore; /* restore.c: one that is under way, or NULL */
+	uint16_t user;              /* turn.c: place of its user */
+	uint64_t served;            /* number of its last turn, of all sessions' turns */
 };
 
 /* state.c ------------------------------------------------------------------------------------ */
@@ -84,6 +86,7 @@ bool sl_is_dead(int pidfd);
 
 /* session.c ---------------------------------------------------------------------------------- */
 
+/* Accepts some of the connections that wait. */
 void sl_session_accept(void);
 /* Serves sessions again whose request waits for another process, if their time has come. Returns in
  * how many ns the next is due; UINT64_MAX: none. */
@@ -92,8 +95,16 @@ uint64_t sl_sessions_later(uint64_t now);
 void sl_session_add(struct sl_session *s);
 /* Serves one request of the session. */
 void sl_session_readable(struct sl_session *s);
-/* Takes back a piece of the leaving sessions' things; true: there is more to do at once. */
+/* Takes back some of the leaving sessions' things; true: there is more to do at once. */
 bool sl_sessions_reap(void);
+
+/* turn.c -------------------------------------------------------------------------------------- */
+
+typedef void sl_turn_fn(struct sl_session *s);
+/* Calls serve() for these n sessions, SL_SESSIONS_MAX at most, those of the user first whom the
+ * loop gave least time of late. False: ns were over before all were served (but one always is).
+ * Serve() may free its session. */
+bool sl_turn(struct sl_session **ready, unsigned n, uint64_t ns, sl_turn_fn *serve);
 
 /* sender.c: requests must come from the session's own process, with its user unchanged. */
 void sl_sender_tell(

@@ -4,11 +4,11 @@
  * Theory of operation: one thread serves all sessions, in one loop. (Beside it are a thread that
  * waits for the kernel (grace.c), a thread that watches the loop (watchdog.c), and threads that
  * close descriptors (base/closer.h).) A session is a connection of the lease protocol
- * (ctl/lease/proto.h). The loop takes one request of each ready session in turn, so that no session
- * is served twice before every other was once. All that a session has been given is recorded in it,
- * and its requests cannot reach another's: lanes are named by the session's own numbers, claims are
- * looked up in the session's own table. When the connection ends all of that is taken back, a
- * bounded piece at each turn of the loop. */
+ * (ctl/lease/proto.h). The loop takes one request of each ready session in turn, and shares its
+ * time among users (turn.c). All that a session has been given is recorded in it, and its requests
+ * cannot reach another's: lanes are named by the session's own numbers, claims are looked up in the
+ * session's own table. When the connection ends all of that is taken back, a bounded piece at each
+ * turn of the loop. */
 #ifndef SL_SLUICED_H
 #define SL_SLUICED_H
 
@@ -43,6 +43,14 @@ extern struct sl_sluiced sluiced;
 #define SL_CLIENTS     256 /* leases of a user, unless the policy sets another number */
 
 /* Tags of watched descriptors that are no session; below any pointer. */
-enum { SL_TAG_LISTEN = 1, SL_TAG_SIGNAL, SL_TAG_NET, SL_TAG_DEATH, SL_TAG_VAULT, SL_TAG_GRACE };
+enum {
+	SL_TAG_LISTEN = 1,
+	SL_TAG_SIGNAL,
+	SL_TAG_NET,
+	SL_TAG_DEATH,
+	SL_TAG_VAULT,
+	SL_TAG_GRACE,
+	SL_TAGS
+};
 
 #endif
