@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """lease_user.py SOCKET VERSION: clients of sluiced that begin as root. Each changes its user, group or process after
-its greeting, then asks for packet memory; those of SMALL ask what is lent to nobody. Prints the answer to each."""
+its greeting, then asks for packet memory; those of SMALL ask what is lent to nobody. Prints the answer to each.
+lease_user.py SOCKET VERSION child: one that dies after its greeting, and leaves its connection to a child."""
 import array
 import ctypes
 import os
 import socket
 import struct
 import sys
+import time
 
 from leaselib import OPS
 
-MAGIC, HELLO, UMEM, STATUS = 0x4C534C53, 1, 2, OPS["STATUS"]
+MAGIC, HELLO, UMEM, STATUS, DRAIN = 0x4C534C53, 1, 2, OPS["STATUS"], OPS["DRAIN"]
 path, version = sys.argv[1], int(sys.argv[2])
 libc = ctypes.CDLL(None)
 NOBODY = 65534
@@ -54,7 +56,23 @@ CASES = {
     "user, small": become_nobody,
     "real user, small": lambda: os.setresuid(NOBODY, 0, 0),
     "a child, small": lambda: None,
+    "user, before the greeting": become_nobody,
+    "real user, before the greeting": lambda: os.setresuid(NOBODY, 0, 0),
+    "group, before the greeting": lambda: os.setresgid(NOBODY, NOBODY, NOBODY),
+    "root of a namespace": lambda: be_root_there(),
+    "root of a namespace, small": lambda: be_root_there(),
 }
+
+
+def be_root_there():
+    """In a user namespace of its own the process looks like root, and has all capabilities."""
+    uid, gid = os.getuid(), os.getgid()
+    assert libc.prctl(4, 1, 0, 0, 0) == 0  # PR_SET_DUMPABLE: for the files below
+    assert libc.unshare(0x10000000) == 0  # CLONE_NEWUSER
+    for name, text in ("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1"):
+        with open(f"/proc/self/{name}", "w") as f:
+            f.write(text)
+    assert os.getuid() == 0
 
 
 def be_a_user():
@@ -77,16 +95,33 @@ def request(s, name):
     return f"refused, then {again}"
 
 
-def run(name, change):
-    if name in ("groups", "saved group"):
-        be_a_user()
+def greet(s):
+    ns = os.open("/proc/self/ns/net", os.O_RDONLY)
+    err = ask(s, HELLO, bytes(48), [ns])
+    os.close(ns)
+    return err
+
+
+def dial():
     s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     s.settimeout(20)
     s.connect(path)
-    ns = os.open("/proc/self/ns/net", os.O_RDONLY)
-    assert ask(s, HELLO, bytes(48), [ns]) == 0
-    os.close(ns)
+    return s
+
+
+def run(name, change):
+    if name in ("groups", "saved group"):
+        be_a_user()
+    if name.startswith("root of"):
+        os.setresuid(1000, 1000, 1000)
+    s = dial()
+    if name.endswith("before the greeting"):
+        change()
+        return f"greeted: {greet(s)}"
+    assert greet(s) == 0
     change()
+    if name == "root of a namespace, small":
+        return f"{request(s, name)}; drains: {ask(dial(), DRAIN)}"
     if not name.startswith("a child"):
         return request(s, name)
     r, w = os.pipe()
@@ -97,6 +132,12 @@ def run(name, change):
     return os.read(r, 1000).decode()
 
 
+if sys.argv[3:] == ["child"]:
+    s = dial()
+    assert greet(s) == 0
+    if os.fork() == 0:
+        time.sleep(20)
+    os._exit(0)
 for name, change in CASES.items():
     r, w = os.pipe()
     if os.fork() == 0:

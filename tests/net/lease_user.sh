@@ -17,5 +17,18 @@ done
 for what in "a child" "a child, small"; do
 	same "$what" "$what: refused, then -1" "$(grep "^$what:" "$TMP/b")"
 done
+same "a user from before the greeting" "user, before the greeting: greeted: -71" "$(grep "^user, before" "$TMP/b")"
+same "a group from before the greeting" "group, before the greeting: greeted: -71" "$(grep "^group, before" "$TMP/b")"
+same "an effective user" "real user, before the greeting: greeted: 0" "$(grep "^real user, before" "$TMP/b")"
+case $(grep "^root of a namespace:" "$TMP/b") in
+*PermissionError* | *AssertionError*) say "no user namespaces here" ;;
+*)
+	same "root of a namespace" "root of a namespace: refused, then hung up" "$(grep "^root of a namespace:" "$TMP/b")"
+	same "who is nobody to the daemon" "root of a namespace, small: has it; drains: -1" "$(grep "^root of a namespace, small:" "$TMP/b")"
+	;;
+esac
 ok "their leases have ended" wait_until 10 leases_are 0
+bg b python3 "$TESTS/net/lease_user.py" "$TMP/sluiced.b" "$version" child
+wait "$BG"
+ok "so has that of a dead process, whose child has the connection" wait_until 10 leases_are 0
 done_testing

@@ -9,7 +9,6 @@
 #include "door.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <sys/resource.h>
 
 #include "base/clock.h"
@@ -119,15 +118,6 @@ static uint64_t open_again(uint64_t now)
 	return rest_ns ? REST_NS : UINT64_MAX;
 }
 
-/* True: its request waits, since the loop was busy. */
-static bool has_asked(const struct sl_session *s)
-{
-	struct pollfd p = {.fd = s->fd, .events = POLLIN};
-	const struct timespec at_once = {0};
-
-	return sl_sys(SYS_ppoll, &p, 1, &at_once, NULL, 8) == 1 && !(p.revents & POLLHUP);
-}
-
 uint64_t sl_door_look(uint64_t now)
 {
 	uint64_t next = open_again(now);
@@ -141,7 +131,7 @@ uint64_t sl_door_look(uint64_t now)
 			next = sl_min(next, HELLO_NS - age);
 			continue;
 		}
-		if (has_asked(s))
+		if (sl_is_readable(s->fd)) /* its request waits, since the loop was busy */
 			continue;
 		sl_debug("sluiced", "process %d of user %u has asked for nothing: hung up on",
 			 s->cred.pid, s->cred.uid);

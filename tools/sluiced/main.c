@@ -348,6 +348,8 @@ static void on_event(uint64_t tag)
 		sl_keep_readable();
 	else if (tag == SL_TAG_GRACE)
 		sl_grace_readable();
+	else if (tag == SL_TAG_DEATH)
+		sl_sessions_died();
 }
 
 /* Sessions come last, since each of them may take long. */

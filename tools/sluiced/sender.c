@@ -9,7 +9,9 @@
  * (packet memory, a device, a lane) only after a look at the saved IDs, the groups and the
  * capabilities, too: a process that has lost some since its greeting gets no more. Effective IDs do
  * not count: a process that has its former ones saved may take them again at any moment. Groups do
- * not count while the real and the saved user are root. */
+ * not count while the real and the saved user are root. The user and group of a connection are the
+ * effective ones of the moment when it was made; with its first request the process must still have
+ * them, as one of its IDs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,9 +49,20 @@ static uint64_t mix_ids(uint64_t h, const char *line, bool *is_zero)
 	return sl_mix(sl_mix(h, real), saved);
 }
 
-/* proc_pid_status(5). 0: not known (another pid namespace, or a /proc that hides it). */
-static uint64_t identity(pid_t pid)
+/* True: the real, effective or saved id of a "Uid:" or "Gid:" line is that one. */
+static bool has_id(const char *line, uint32_t id)
 {
+	unsigned real, effective, saved;
+
+	return sscanf(line, "%*s %u %u %u", &real, &effective, &saved) == 3 &&
+	       (real == id || effective == id || saved == id);
+}
+
+/* proc_pid_status(5). 0: not known (another pid namespace, or a /proc that hides it).
+ * *has_ids: the user and group of the connection are still the process's. */
+static uint64_t identity(const struct ucred *peer, bool *has_ids)
+{
+	pid_t pid = peer->pid;
 	static char text[8192];
 	bool root = false, zero;
 	uint64_t h = 1;
@@ -58,8 +71,13 @@ static uint64_t identity(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	if (pid <= 0 || sl_read_text(path, text, sizeof(text)) <= 0)
 		return 0;
+	*has_ids = true;
 	for (const char *line = text; line; line = strchr(line, '\n')) {
 		line += *line == '\n';
+		if (!strncmp(line, "Uid:", 4))
+			*has_ids &= has_id(line, peer->uid);
+		else if (!strncmp(line, "Gid:", 4))
+			*has_ids &= has_id(line, peer->gid);
 		if (!strncmp(line, "Uid:", 4)) /* stands before the groups */
 			h = mix_ids(h, line, &root);
 		else if (!strncmp(line, "Gid:", 4) && !root)
@@ -75,7 +93,7 @@ static uint64_t identity(pid_t pid)
 static int changed(struct sl_session *s, const char **why)
 {
 	sl_why(why,
-	       "process %d has changed its user, groups or capabilities since its greeting: "
+	       "process %d has changed its user, groups or capabilities since it connected: "
 	       "its lease has ended",
 	       s->cred.pid);
 	return -EPROTO; /* the daemon hangs up */
@@ -83,12 +101,14 @@ static int changed(struct sl_session *s, const char **why)
 
 int sl_sender_check(struct sl_session *s, const struct sl_lease_msg *m, const char **why)
 {
+	bool first = !s->sent;
+	bool has_ids = m->from.uid == s->cred.uid && m->from.gid == s->cred.gid;
 	uint64_t id;
 
 	if (m->from.pid != s->cred.pid) {
 		sl_why(why, "the lease is process %d's, not its child's or another's (%d)",
 		       s->cred.pid, m->from.pid);
-		return -EPERM;
+		return s->pidfd >= 0 && sl_is_dead(s->pidfd) ? -EPROTO : -EPERM;
 	}
 	if (s->sent && (m->from.uid != s->real_uid || (m->from.gid != s->real_gid && m->from.uid)))
 		return changed(s, why);
@@ -97,8 +117,8 @@ int sl_sender_check(struct sl_session *s, const struct sl_lease_msg *m, const ch
 	s->real_gid = m->from.gid;
 	if (s->identity && !(sl_lease_flags(m->hdr.op) & SL_LEASE_LENDS))
 		return 0;
-	id = identity(s->cred.pid);
-	if (s->identity && id && id != s->identity)
+	id = identity(&s->cred, &has_ids);
+	if ((first && !has_ids) || (s->identity && id && id != s->identity))
 		return changed(s, why);
 	s->identity = id;
 	return 0;

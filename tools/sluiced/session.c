@@ -287,6 +287,15 @@ int sl_on_hello(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 	return 0;
 }
 
+/* A child may have the connection of a process that has ended. What the process asked for last, and
+ * the end of the connection, are read before. */
+void sl_sessions_died(void)
+{
+	for (struct sl_session *s = sluiced.sessions; s; s = s->next)
+		if (!s->leaving && s->pidfd >= 0 && sl_is_dead(s->pidfd) && !sl_is_readable(s->fd))
+			sl_session_hang_up(s);
+}
+
 /* Requests --------------------------------------------------------------------------------------
  */
 

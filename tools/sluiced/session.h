@@ -81,6 +81,8 @@ struct sl_session {
 
 /* The session's device with that number, or NULL; 0: an unused place for one. */
 struct sl_session_port *sl_session_port(struct sl_session *s, uint32_t ifindex);
+/* True: there is something to read, or the end. */
+bool sl_is_readable(int fd);
 /* True: the process of that pidfd has ended. */
 bool sl_is_dead(int pidfd);
 
@@ -93,6 +95,8 @@ void sl_session_accept(void);
 uint64_t sl_sessions_later(uint64_t now);
 /* Adds a session of the daemon before us. */
 void sl_session_add(struct sl_session *s);
+/* Hangs up on the connections of processes that have ended. */
+void sl_sessions_died(void);
 /* Serves one request of the session. */
 void sl_session_readable(struct sl_session *s);
 /* Takes back some of the leaving sessions' things; true: there is more to do at once. */

@@ -16,10 +16,15 @@ struct sl_session_port *sl_session_port(struct sl_session *s, uint32_t ifindex)
 	return NULL;
 }
 
-bool sl_is_dead(int pidfd)
+bool sl_is_readable(int fd)
 {
-	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+	struct pollfd p = {.fd = fd, .events = POLLIN};
 	const struct timespec now = {0};
 
 	return sl_sys(SYS_ppoll, &p, 1, &now, NULL, 8) == 1;
+}
+
+bool sl_is_dead(int pidfd)
+{
+	return sl_is_readable(pidfd);
 }
