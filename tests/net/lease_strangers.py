@@ -86,6 +86,8 @@ class Session:
         if not data:
             return "hung up"
         err = struct.unpack_from("=IHHIi", data)[4]
+        if err and any(self.body[self.body.index(0) :]):
+            print(op, "is refused with what others have asked or been told:", self.body.strip(b"\0"))
         return struct.unpack_from("=i", self.body)[0] if op == "TAKE" and not err else err
 
     def join(self):
@@ -220,8 +222,9 @@ def with_sockets_of_its_own(packet):
 
 
 def with_a_narrow_policy(all_cases, other_netns):
-    """`join * repair no flows 1`: with sockets of its own a user gets nothing of repair, and one flow; no group's name that
-    is the daemon's. What makes no sense is refused to all."""
+    """`join * repair no flows 1 lanes 1 clients 2 device DEV`: with sockets of its own a user gets nothing of repair, one
+    flow, one lane, two leases and that device; no group's name that is the daemon's. What makes no sense is refused to
+    all."""
     become(uid + 1)
     for what, ret, want in (("another user's group", Session("uid:65534").hello, errno.EINVAL),
                             ("another namespace", Session("", netns=other_netns).hello, errno.EXDEV)):
@@ -229,6 +232,14 @@ def with_a_narrow_policy(all_cases, other_netns):
             print("a greeting for", what, ret)
     s = Session("shared", b"\x1b[2Jred").join()
     lane = struct.unpack_from("=I", s.body)[0]
+    if (ret := s.ask("LANE_OPEN", struct.pack("=II", ifindex, 1))) != -errno.EDQUOT:
+        print("a second lane:", ret)
+    for device in (i for i, _ in socket.if_nameindex() if i != ifindex):
+        if (ret := s.ask("PORT_OPEN", struct.pack("=II", device, 0))) != -errno.EPERM:
+            print("another device:", device, ret)
+    more = [Session("") for _ in range(2)]
+    if (got := [m.hello for m in more]) != [OK, -errno.EUSERS]:
+        print("two leases more:", got)
     tcp, udp = socket.create_server((own, 0)), socket.socket(type=socket.SOCK_DGRAM)
     udp.bind((own, 0))
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

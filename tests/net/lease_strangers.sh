@@ -8,7 +8,7 @@ lease_up
 daemon_ends
 daemon_starts "allow user 65534 join shared,secret
 allow user 1001 join shared
-allow user 1002 join * repair no flows 1"
+allow user 1002 join * repair no flows 1 lanes 1 clients 2 device $DEV_B"
 run=$TESTS/net/lease_strangers.py
 SL_ENV+=("SLUICE_GROUP=shared")
 bg sb python3 "$run" serve "$B4" 7700

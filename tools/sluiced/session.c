@@ -379,6 +379,7 @@ static bool serve_request(struct sl_session *s, struct sl_lease_msg *m)
 		m->nfds = 0;
 		if (err != -ENOENT && err != -EAGAIN) /* (the client asks again) */
 			say_refused(s, m->hdr.op, err, why ? why : "it makes no sense");
+		memset(m->body.why, 0, sizeof(m->body.why)); /* (others' requests and answers) */
 		snprintf(m->body.why, sizeof(m->body.why), "%s", why ? why : sl_strerror(err));
 	}
 	err = sl_lease_send(s->fd, m, true, MSG_DONTWAIT);
