@@ -181,6 +181,10 @@ if isinstance(s.ask(STRAYS, struct.pack("=II", ifindex, 0)), str):
     print("NOT SERVED: the parent after that")
     failed += 1
 
+# Each of these connections would make a line of the log.
+for _ in range(300):
+    Session().ask(UMEM)
+
 # Floods: connections, requests without reading the answers, half-closed ones.
 crowd = [Session() for _ in range(400)]
 gone = 0

@@ -38,6 +38,9 @@ printf '%s\n' "$out" | grep -v ^refused
 K_IN=$((K_IN + 2)) # (the hostile client may send to itself)
 same "nor sent for him to another host" "$unasked" "$(udp_stat a NoPorts)"
 ok "the daemon lives" kill -0 "$D"
+n=$(grep -c "of user 65534: request 2 refused" "$TMP/sluice.db.log")
+ok "its log has a bounded number of lines about a user ($n of 300)" test "$n" -ge 1 -a "$n" -le 128
+same "as it says" 1 "$(grep -c "user 65534 makes more than 64 lines" "$TMP/sluice.db.log")"
 are_closed() { [ "$(ls "/proc/$D/fd" | wc -l)" -le "$fds" ]; } # (by threads, soon)
 ok "its descriptors are closed" wait_until 10 are_closed
 n=$(answered "$TMP/steady")

@@ -31,7 +31,7 @@
 
 #define PENDING_FEW                                                                                \
 	256u /* descriptors of one user that are not closed yet: the threads get time, */
-#define PENDING_MAX 512u /* and then the daemon hangs up on that user */
+#define PENDING_MAX 512u /* and then that user's requests wait */
 #define PENDING_MS  10
 #define HOLDERS_MS  2
 
@@ -71,12 +71,8 @@ int sl_foreign_receive(struct sl_session *s, struct sl_lease_msg *m)
 	/* (On a busy machine the threads may lag behind though the user behaves well.) */
 	if (sl_closer_pending(s->cred.uid) > PENDING_FEW)
 		(void)sl_closer_wait(s->cred.uid, PENDING_MS);
-	if (sl_closer_pending(s->cred.uid) > PENDING_MAX) {
-		sl_warn_once("sluiced", "user %u passes descriptors that cannot be closed: refused",
-			     s->cred.uid);
-		s->unread = true;
-		return -EPROTO;
-	}
+	if (sl_closer_pending(s->cred.uid) > PENDING_MAX)
+		return -EINPROGRESS;
 	n = sl_lease_take(s->fd, m, false, MSG_DONTWAIT | MSG_PEEK);
 	s->unread = n == -EPROTO || n == 0; /* (a packet without a byte may have some, too) */
 	return n;

@@ -8,7 +8,8 @@
 
 /* Reads the session's next request, which stays in its queue, with copies of its descriptors. The
  * caller always closes these by sl_foreign_close(), when it has taken the request out of the queue.
- * 1; 0: an empty packet, or the end; -EAGAIN; -EPROTO and others: hang up on the session.
+ * 1; 0: an empty packet, or the end; -EAGAIN; -EINPROGRESS: too many of the user's descriptors are
+ * not closed yet, ask later; -EPROTO and others: hang up on the session.
  * s->unread: the request is still in the queue. */
 int sl_foreign_receive(struct sl_session *s, struct sl_lease_msg *m);
 /* Checks that the n descriptors are of the kind that the request takes: 0 or -EPERM. */

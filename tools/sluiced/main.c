@@ -348,8 +348,6 @@ static void on_event(uint64_t tag)
 		sl_keep_readable();
 	else if (tag == SL_TAG_GRACE)
 		sl_grace_readable();
-	else if (tag == SL_TAG_DEATH)
-		sl_sessions_died();
 }
 
 /* Sessions come last, since each of them may take long. */
@@ -357,10 +355,15 @@ static void on_events(const struct epoll_event *ev, int n)
 {
 	static struct sl_session *ready[SL_SESSIONS_MAX];
 	unsigned nready = 0;
+	bool death = false;
 
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
+		death |= ev[i].data.u64 == SL_TAG_DEATH;
 		if (ev[i].data.u64 < SL_TAGS)
 			on_event(ev[i].data.u64);
+	}
+	if (death)
+		sl_sessions_died();
 	for (int i = 0; i < n; i++)
 		if (ev[i].data.u64 >= SL_TAGS && !((struct sl_session *)ev[i].data.ptr)->leaving)
 			ready[nready++] = ev[i].data.ptr;

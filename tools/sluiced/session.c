@@ -282,8 +282,9 @@ int sl_on_hello(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 		.max_lanes = s->limits.lanes,
 		.repair = s->limits.repair,
 	};
-	sl_info("sluiced", "lease %u: process %d (%s) of user %u, group %s", s->member, s->cred.pid,
-		s->program, s->cred.uid, s->group);
+	sl_log(sl_line_level(s, SL_LOG_INFO), "sluiced",
+	       "lease %u: process %d (%s) of user %u, group %s", s->member, s->cred.pid, s->program,
+	       s->cred.uid, s->group);
 	return 0;
 }
 
@@ -334,7 +335,7 @@ static int handle(struct sl_session *s, struct sl_lease_msg *m, const char **why
 static void say_refused(struct sl_session *s, uint32_t op, int err, const char *why)
 {
 	sluiced.refused++;
-	sl_log(s->said ? SL_LOG_DEBUG : SL_LOG_WARN, "sluiced",
+	sl_log(s->said ? SL_LOG_DEBUG : sl_line_level(s, SL_LOG_WARN), "sluiced",
 	       "process %d of user %u: request %u refused: %s (%s)", s->cred.pid, s->cred.uid, op,
 	       why, sl_strerror(err));
 	s->said = true;
@@ -451,8 +452,14 @@ void sl_session_readable(struct sl_session *s)
 	uint32_t npassed = m.nfds;
 	bool good;
 
-	if (n == -EAGAIN || n == -EINTR)
+	if (n == -EAGAIN || n == -EINTR || (n == -EINPROGRESS && postpone(s)))
 		return;
+	if (n == -EINPROGRESS) {
+		sl_warn_once("sluiced", "user %u passes descriptors that cannot be closed: refused",
+			     s->cred.uid);
+		s->unread = true;
+		n = -EPROTO;
+	}
 	memcpy(passed, m.fd, npassed * sizeof(int));
 	s->eof = n == -ECONNRESET || (!n && has_hung_up(s));
 	if (n == -EPROTO || (!n && !s->eof))
@@ -521,7 +528,7 @@ static enum taken take_back(struct sl_session *s)
 	sl_keep_no_session(s);
 	unwatch(&s->pidfd);
 	if (s->greeted)
-		sl_info("sluiced", "lease %u has ended", s->member);
+		sl_log(sl_line_level(s, SL_LOG_INFO), "sluiced", "lease %u has ended", s->member);
 	return TAKEN;
 }
 

@@ -5,6 +5,7 @@
 
 #include <sys/socket.h>
 
+#include "base/log.h"
 #include "ctl/lease/msg.h"
 #include "claims.h"
 #include "conns.h"
@@ -109,6 +110,9 @@ typedef void sl_turn_fn(struct sl_session *s);
  * loop gave least time of late. False: ns were over before all were served (but one always is).
  * Serve() may free its session. */
 bool sl_turn(struct sl_session **ready, unsigned n, uint64_t ns, sl_turn_fn *serve);
+
+/* lines.c: the level for a line about the session's user; SL_LOG_DEBUG if there are too many. */
+enum sl_log_level sl_line_level(const struct sl_session *s, enum sl_log_level level);
 
 /* sender.c: requests must come from the session's own process, with its user unchanged. */
 void sl_sender_tell(
