@@ -99,6 +99,22 @@ ok "and a first socket" test "${n%% ms*}" -le 2000 -a "${told##* }" = "(0)"
 ok "all of it is closed" wait_until 30 fds_at_most "$D" "$fds"
 case $BUILD in *san*) ;; *) ok "and its memory is the system's ($before KB before, $(rss) after)" test "$(rss)" -le $((before + 4096)) ;; esac
 
+# Silent connections of 34 users, as a user with subordinate ones has: all that there may be without a lease.
+bg b python3 -c 'import os, socket, sys, time
+held = []
+for uid in range(3000, 3034):
+    os.seteuid(uid)
+    for _ in range(16):
+        held.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+        held[-1].connect(sys.argv[1])
+    os.seteuid(0)
+print("ready", flush=True)
+time.sleep(2)' "$TMP/sluiced.b" >"$TMP/silent"
+wait_line "$TMP/silent" ready
+told=$(stuck 65534 honest "$DEV_B")
+same "another user gets a lease beside 544 silent connections" "(0)" "${told##* }"
+stop "$BG"
+
 # Without free descriptors the daemon does not spin.
 bg_stuck 0 idle 60 >"$TMP/idle3" 2>&1
 full=$BG

@@ -2,7 +2,9 @@
 /* The door: any user may connect, but few connections may stay.
  *
  * A connection without a lease has HELLO_NS to ask for one, or for a request of `sluice daemon`; a
- * user has SL_STRANGERS of them, and as many leases as the policy says (`clients`). SL_ROOT_PLACES
+ * user has SL_STRANGERS of them, and as many leases as the policy says (`clients`). Where all users
+ * together have STRANGERS_USED of them, as one person with subordinate users (subuid(5)) can, the
+ * one that has been silent longest goes: an honest program asks at once. SL_ROOT_PLACES
  * of all places, and the last of the descriptors, are kept for root, which must be able to look and
  * to end the daemon. Without descriptors the listening socket stays readable: the loop then does
  * not watch it for REST_NS. */
@@ -56,6 +58,20 @@ static bool are_short(int fd)
 	return (uint64_t)fd + spare >= files.rlim_cur;
 }
 
+/* Hangs up on the connection that has been silent longest; false: all have asked for something. */
+static bool make_place(void)
+{
+	struct sl_session *oldest = NULL;
+
+	for (struct sl_session *s = sluiced.sessions; s; s = s->next)
+		if (s->cred.uid && !s->greeted && !s->leaving &&
+		    (!oldest || s->asked_ns < oldest->asked_ns) && !sl_is_readable(s->fd))
+			oldest = s;
+	if (oldest)
+		sl_session_hang_up(oldest);
+	return oldest;
+}
+
 int sl_door_admit(const struct sl_session *s)
 {
 	struct counts c = count(s);
@@ -67,7 +83,7 @@ int sl_door_admit(const struct sl_session *s)
 		what = "the last places are root's";
 	else if (s->cred.uid && c.strangers_of_user >= SL_STRANGERS)
 		what = "that user has too many without a lease";
-	else if (s->cred.uid && c.strangers >= STRANGERS_USED)
+	else if (s->cred.uid && c.strangers >= STRANGERS_USED && !make_place())
 		what = "there are too many without a lease";
 	else if (s->cred.uid && are_short(s->fd))
 		what = "descriptors are short";
