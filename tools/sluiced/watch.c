@@ -8,25 +8,33 @@
  * the loop's time). A claim that the kernel would not deliver to its socket any more is taken back:
  * the packets reach the kernel, which decides, and the library reads its sockets there, too. TCP
  * flows are not watched: the library's connections have a socket that is only bound, and the kernel
- * does not list it. */
+ * does not list it.
+ *
+ * A user may have thousands of flows of one port. A connected socket is compared with the flows of
+ * its own peer and with endpoints only, and of unconnected sockets that are alike one is compared
+ * with a port's flows: a look takes as long as there are sockets and claims, not their product. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/kern/diag_sock.h"
 #include "deliver.h"
 #include "session.h"
 
-#define BUCKETS    1024
+#define BUCKETS    4096
+#define ALIKE      64 /* kinds of unconnected sockets that are remembered in a look */
 #define SHARE      50
 #define LISTENS_NS 10000000000ull /* from claim to listen(2): devices may be opened in between */
 
 struct watched {
 	struct watched *next;
+	/* Flows of about the same port. */
+	struct watched *port_next, **port_at;
 	struct sl_session *session;
 	struct sl_claim_req req;
 	struct sl_deliver_claim claim;
@@ -39,13 +47,54 @@ struct watched {
 	uint32_t other; /* inode of a socket that goes before it; 0: none */
 };
 
-static struct watched *bucket[BUCKETS];
+static struct watched *bucket[BUCKETS]; /* by port and peer; an endpoint has no peer */
+static struct watched *flows[BUCKETS];  /* those with a peer, by port */
 static uint32_t nwatched;
 static uint64_t next_ns;
 
-static struct watched **bucket_of(uint16_t port)
+/* Unconnected sockets that were compared with the flows of their port. */
+static struct sl_diag_sock alike[ALIKE];
+static unsigned nalike;
+
+static struct watched **bucket_of(uint16_t port, const struct sl_addr *peer, uint16_t peer_port)
 {
-	return &bucket[port & (BUCKETS - 1)];
+	static struct sl_hash_key key;
+
+	if (!key.k[0])
+		sl_hash_key_make(&key);
+	return &bucket[(peer_port ? sl_hash_addr(&key, (uint32_t)port << 16 | peer_port, peer)
+				  : sl_hash_two(&key, port, 0)) &
+		       (BUCKETS - 1)];
+}
+
+static struct watched **bucket_of_claim(const struct sl_claim_req *req)
+{
+	struct sl_addr peer = sl_addr_of(req->key.remote);
+
+	return bucket_of(req->key.local_port, &peer, req->key.remote_port);
+}
+
+static struct watched **flows_of(uint16_t port)
+{
+	return &flows[port & (BUCKETS - 1)];
+}
+
+static void link_flow(struct watched *w)
+{
+	struct watched **at = flows_of(w->req.key.local_port);
+
+	w->port_at = at;
+	w->port_next = *at;
+	if (*at)
+		(*at)->port_at = &w->port_next;
+	*at = w;
+}
+
+static void unlink_flow(struct watched *w)
+{
+	*w->port_at = w->port_next;
+	if (w->port_next)
+		w->port_next->port_at = w->port_at;
 }
 
 static bool is_watched_claim(const struct watched *w, const struct sl_session *s,
@@ -67,7 +116,7 @@ int sl_watch_add(struct sl_session *s, const struct sl_claim_req *req, const str
 	w = malloc(sizeof(*w));
 	if (!w)
 		return -ENOMEM;
-	at = bucket_of(req->key.local_port);
+	at = bucket_of_claim(req);
 	*w = (struct watched){
 		.next = *at,
 		.session = s,
@@ -77,18 +126,22 @@ int sl_watch_add(struct sl_session *s, const struct sl_claim_req *req, const str
 		.since_ns = sl_now_ns(),
 	};
 	*at = w;
+	if (req->key.remote_port)
+		link_flow(w);
 	nwatched++;
 	return 0;
 }
 
 void sl_watch_del(const struct sl_session *s, const struct sl_claim_req *req)
 {
-	for (struct watched **at = bucket_of(req->key.local_port); *at; at = &(*at)->next) {
+	for (struct watched **at = bucket_of_claim(req); *at; at = &(*at)->next) {
 		struct watched *w = *at;
 
 		if (!is_watched_claim(w, s, req))
 			continue;
 		*at = w->next;
+		if (req->key.remote_port)
+			unlink_flow(w);
 		free(w);
 		nwatched--;
 		return;
@@ -129,12 +182,51 @@ static void compare(struct watched *w, const struct sl_diag_sock *o)
 	}
 }
 
+static bool is_of(const struct watched *w, const struct sl_diag_sock *o, uint8_t proto)
+{
+	return w->req.key.local_port == o->local_port && w->req.key.proto == proto;
+}
+
+/* True: a socket of the same user and binding was compared in this look. (Remembers the socket.) */
+static bool was_compared(const struct sl_diag_sock *o)
+{
+	for (unsigned i = 0; i < sl_min(nalike, (unsigned)ALIKE); i++) {
+		const struct sl_diag_sock *a = &alike[i];
+
+		if (a->local_port == o->local_port && a->uid == o->uid && a->state == o->state &&
+		    a->ifindex == o->ifindex && a->family == o->family && a->v6only == o->v6only &&
+		    sl_addr_eq(&a->local, &o->local))
+			return true;
+	}
+	alike[nalike++ % ALIKE] = *o;
+	return false;
+}
+
+static void compare_with_flows(const struct sl_diag_sock *o, uint8_t proto)
+{
+	struct watched *w = *flows_of(o->local_port);
+
+	if (!w || proto != IPPROTO_UDP || was_compared(o))
+		return;
+	for (; w; w = w->port_next)
+		if (is_of(w, o, proto))
+			compare(w, o);
+}
+
 static void compare_sock(const struct sl_diag_sock *o, void *arg)
 {
 	uint8_t proto = *(const uint8_t *)arg;
 
-	for (struct watched *w = *bucket_of(o->local_port); w; w = w->next)
-		if (w->req.key.local_port == o->local_port && w->req.key.proto == proto)
+	for (struct watched *w = *bucket_of(o->local_port, NULL, 0); w; w = w->next)
+		if (is_of(w, o, proto) && !w->req.key.remote_port)
+			compare(w, o);
+	if (!o->remote_port) {
+		compare_with_flows(o, proto);
+		return;
+	}
+	for (struct watched *w = *bucket_of(o->local_port, &o->remote, o->remote_port); w;
+	     w = w->next)
+		if (is_of(w, o, proto) && w->req.key.remote_port)
 			compare(w, o);
 }
 
@@ -207,6 +299,7 @@ static void take_claim_back(struct watched *w, sl_take_back_fn *take_back)
 
 static void begin_look(void)
 {
+	nalike = 0;
 	for (unsigned i = 0; i < BUCKETS; i++)
 		for (struct watched *w = bucket[i]; w; w = w->next) {
 			w->here = false;
