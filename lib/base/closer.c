@@ -63,12 +63,15 @@ static struct owner *owner_by_id(uint32_t id)
 /* The threads -----------------------------------------------------------------------------------
  */
 
-/* Empties the socket's queue: closing it with unread requests would send the peer a reset. Without
- * a buffer a packet is read as nothing, and so is the end. */
+/* Empties the socket's queue: closing it with unread requests would send the peer a reset. A packet
+ * without a byte looks like the end: only a program that breaks the protocol sends one. */
 static void drain(int fd)
 {
-	for (int i = 0;
-	     i < DRAIN_MAX && sl_sys_recvfrom(fd, NULL, 0, MSG_DONTWAIT, NULL, NULL) >= 0; i++)
+	char c;
+
+	for (int i = 0; i < DRAIN_MAX && sl_sys_recvfrom(fd, &c, sizeof(c),
+							 MSG_DONTWAIT | MSG_TRUNC, NULL, NULL) > 0;
+	     i++)
 		;
 }
 

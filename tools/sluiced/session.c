@@ -32,6 +32,7 @@
 #include "watchdog.h"
 
 #define REAP_CLAIMS 256           /* at a time: below a millisecond */
+#define BURY_NS     10000000ull   /* how often the loop looks whether the dead can be buried */
 #define REAP_NS     5000000ull    /* of a turn of the loop */
 #define ACCEPTS     8             /* connections in a turn of the loop */
 #define TRIES       3             /* daemons that may die of one request */
@@ -289,12 +290,17 @@ int sl_on_hello(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 }
 
 /* A child may have the connection of a process that has ended. What the process asked for last, and
- * the end of the connection, are read before. */
+ * the end of the connection, are read before. A pidfd that has told its news is not watched any
+ * more: the loop would not sleep until the dead are buried. */
 void sl_sessions_died(void)
 {
-	for (struct sl_session *s = sluiced.sessions; s; s = s->next)
-		if (!s->leaving && s->pidfd >= 0 && sl_is_dead(s->pidfd) && !sl_is_readable(s->fd))
+	for (struct sl_session *s = sluiced.sessions; s; s = s->next) {
+		if (s->pidfd < 0 || !sl_is_dead(s->pidfd) || (!s->leaving && sl_is_readable(s->fd)))
+			continue;
+		sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_DEL, s->pidfd, NULL);
+		if (!s->leaving)
 			sl_session_hang_up(s);
+	}
 }
 
 /* Requests --------------------------------------------------------------------------------------
@@ -431,6 +437,8 @@ uint64_t sl_sessions_later(uint64_t now)
 	for (struct sl_session *s = sluiced.sessions; s; s = s->next) {
 		struct epoll_event ev = {.events = EPOLLIN, .data.ptr = s};
 
+		if (s->leaving && s->mended)
+			next = sl_min(next, (uint64_t)BURY_NS);
 		if (!s->later_ns || s->leaving)
 			continue;
 		if (s->later_ns > now) {

@@ -92,7 +92,7 @@ bool sl_is_dead(int pidfd);
 /* Accepts some of the connections that wait. */
 void sl_session_accept(void);
 /* Serves sessions again whose request waits for another process, if their time has come. Returns in
- * how many ns the next is due; UINT64_MAX: none. */
+ * how many ns the next is due, or to look after the dead; UINT64_MAX: none. */
 uint64_t sl_sessions_later(uint64_t now);
 /* Adds a session of the daemon before us. */
 void sl_session_add(struct sl_session *s);
