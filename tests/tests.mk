@@ -79,7 +79,7 @@ QOS_TOOL := $(BUILD)/tests/qos/sluice
 $(QOS_TOOL): $(TOOL_OBJ) $(DEATH_OBJ) $(BUILD)/tests/qos/kernel.o $(BUILD)/libsluice.a
 	$(call say,LD )
 	$(Q)$(CC) -o $@ $^ $(ALL_LDFLAGS) $(addprefix -Wl$(,)--wrap=sl_netlink_,send receive ask) $(LIBS) -lpcap
-# What lib.sh itself calls: linked statically, and without a sanitizer, to start in little time.
+# Programs that lib.sh itself calls: linked statically, and without a sanitizer, to start in little time.
 $(patsubst %,$(BUILD)/tests/net/%,within bound hosts counters): $(BUILD)/tests/net/%: tests/net/%.c
 	@mkdir -p $(@D)
 	$(call say,LD )
@@ -212,7 +212,7 @@ $(FUZZ_TOOL_BIN): $(FUZZ_BUILD)/%: $(FUZZ_BUILD)/tests/fuzz/%.o $(FUZZ_BUILD)/te
 	$(CLANG) -fsanitize=fuzzer,address,undefined -Wl,--wrap=getaddrinfo $(LDFLAGS_FUZZ) -o $@ $^ $(FUZZ_BUILD)/libsluice.a $(LIBS) -lpcap
 $(filter-out $(FUZZ_DAEMON_BIN) $(FUZZ_TOOL_BIN),$(FUZZ_BIN)): $(FUZZ_BUILD)/%: $(FUZZ_BUILD)/tests/fuzz/%.o $(FUZZ_BUILD)/libsluice.a
 	$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(FUZZ_BUILD)/libsluice.a $(LIBS)
-# The same targets without libFuzzer, of the objects of this build: with SAN= that is all that `make check` compiles.
+# All targets without libFuzzer, of the objects of this build: with SAN= `make check` compiles no others.
 BLIND_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 BLIND_DAEMON_BIN := $(FUZZ_DAEMON_BIN:$(FUZZ_BUILD)/%=$(BUILD)/tests/fuzz/%)
 BLIND_TOOL_BIN := $(FUZZ_TOOL_BIN:$(FUZZ_BUILD)/%=$(BUILD)/tests/fuzz/%)

@@ -10,7 +10,7 @@ struct sl_far;
 /* Makes a packet socket on the device. frames: the cache of the lane that will send; it gets the
  * frames that were sent. NULL with errno set: it cannot be made. */
 struct sl_far *sl_far_open(uint32_t ifindex, struct sl_frames *frames);
-/* The same without a packet socket, which needs privileges: sl_far_bounce() copies. */
+/* Makes one without a packet socket, which needs privileges: sl_far_bounce() copies. */
 struct sl_far *sl_far_open_bounce(struct sl_frames *frames);
 bool sl_far_bounces(const struct sl_far *f);
 struct sl_frames *sl_far_frames(const struct sl_far *f);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a steering program costs a packet that nobody has claimed: steercost OBJECT... runs the
- * program `steer` of each object file (or its only one) on packets of three kinds, and prints
- * "KIND NUMBER NS" for each: of RUNS runs of REPEAT packets, which take turns, a tenth took less.
- * The time is the thread's own, since test runs give way to others, less that of a run of one
+/* Measures how long a packet that nobody has claimed is in a steering program. steercost OBJECT...
+ * runs the program `steer` of each object file (or its only one) on packets of three kinds, and
+ * prints "KIND NUMBER NS" for each: of RUNS runs of REPEAT packets, which take turns, a tenth took
+ * less. The time is the thread's own, since test runs give way to others, less that of a run of one
  * packet. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

@@ -15,6 +15,8 @@
 #include "base/clock.h"
 #include "base/heap.h"
 #include "net/bufs.h"
+#include "net/gro.h"
+#include "net/run.h"
 #include "sluice.h"
 #include "sock/core/sock.h"
 #include "sock/core/udp_sock.h"
@@ -45,11 +47,12 @@ struct step {
 	uint16_t len; /* of record and frame; what is left if it is more */
 	uint8_t room, ctl_room;
 	uint8_t rx_flags; /* MSG_*, bytes of the name's buffer; IN_FRAME */
-	uint8_t want;     /* which options are on; FRAMES_OF, NO_END */
+	uint8_t want;     /* which options are on; FRAMES_OF, NO_END, FOLLOWS */
 };
 /* In how many frames more the packet is, and whether it does not end there. */
 #define FRAMES_OF(want) ((want) >> 3 & 7)
 #define NO_END          (1u << 6)
+#define FOLLOWS         (1u << 7) /* of TCP: the segment behind the last one; may be aggregated */
 
 enum { PLAIN4, CONNECTED4, PLAIN6, GRO, FAN, TCP, KINDS };
 
@@ -58,6 +61,12 @@ static struct sl_lane_stats lane_stats;
 static struct sl_sock_stats sock_stats;
 static struct sl_udp_sock sock[KINDS];
 static uint32_t slot_of[KINDS];
+static struct sl_gro *gro;
+static struct last {
+	uint8_t head[128];
+	uint16_t size, l3, l4; /* 0: none */
+	uint32_t text;
+} last; /* TCP's last headers */
 
 static void no_news(struct sl_udp *u)
 {
@@ -79,6 +88,20 @@ static bool fan_input(void *obj, struct sl_in *in)
 static volatile uint64_t seen; /* what a handler reads is there */
 static bool cut;
 
+/* Looks at all pieces, and takes up to n of them as TCP does. */
+static void take_run(struct sl_in *in, unsigned n)
+{
+	struct sl_run *r = in->run;
+
+	for (unsigned i = r->at; i < r->n; i++)
+		for (unsigned at = 0; at < r->piece[i].len; at++)
+			seen += sl_frame_ptr(r->piece[i].frame)[r->piece[i].off + at];
+	for (; n && r->at < r->n; n--) {
+		r->done += r->piece[r->at].len;
+		sl_frame_spent(in->cache, r->piece[r->at++].frame);
+	}
+}
+
 static bool tcp_input(void *obj, struct sl_in *in)
 {
 	const struct sl_tcp_seg *g = &in->seg;
@@ -94,6 +117,8 @@ static bool tcp_input(void *obj, struct sl_in *in)
 		seen += g->tfo[i];
 	for (unsigned i = 0; i < g->len; i++)
 		seen += p[i];
+	if (in->run)
+		take_run(in, g->ack & 3);
 	return false;
 }
 
@@ -116,6 +141,9 @@ static void start(void)
 	sl_in_register_icmp(SL_SLOT_TCP, tcp_icmp);
 	lane.stats = &lane_stats;
 	sl_list_init(&lane.blocked);
+	gro = sl_gro_new(2);
+	if (!gro)
+		abort();
 	for (int i = 0; i < KINDS; i++) {
 		slot_of[i] = (uint32_t)sl_slot_new();
 		sl_slot_set(slot_of[i],
@@ -145,6 +173,7 @@ static void begin(void)
 			.rcvbuf = 8000, .stats = &sock_stats, .lane = &lane, .on_data = no_news};
 	}
 	cut = false;
+	last.size = 0;
 	sock[CONNECTED4].udp.connected = true;
 	sock[CONNECTED4].udp.remote = sl_addr_v4(0x0100000a);
 	sock[CONNECTED4].udp.remote_port = 1000;
@@ -154,6 +183,7 @@ static void begin(void)
 /* Everything is given back. */
 static void end(void)
 {
+	sl_gro_end(gro);
 	ASAN_UNPOISON_MEMORY_REGION(sl_pool.base, (size_t)FRAMES << SHIFT);
 	for (int i = 0; i < KINDS; i++)
 		sl_udp_fini(&sock[i].udp, &lane.frames);
@@ -187,6 +217,34 @@ static void fix_lengths(uint8_t *f, uint32_t len, const struct sl_meta *m)
 		sl_put_be16(f + m->l3 + 2, (uint16_t)(len - m->l3));
 	if (m->proto == IPPROTO_UDP)
 		sl_put_be16(f + m->l4 + 4, (uint16_t)(len - m->l4));
+}
+
+/* Puts the last TCP packet's headers in front, with the next sequence number. */
+static void follow(uint8_t *f, uint32_t len, struct sl_meta *m)
+{
+	uint32_t seq;
+
+	if (m->proto != IPPROTO_TCP || !last.size || len < last.size)
+		return;
+	memcpy(f, last.head, last.size);
+	m->l3 = last.l3;
+	m->l4 = last.l4;
+	memcpy(&seq, f + m->l4 + 4, sizeof(seq));
+	seq = htonl(ntohl(seq) + last.text);
+	memcpy(f + m->l4 + 4, &seq, sizeof(seq));
+}
+
+static void note_last(const uint8_t *f, uint32_t len, const struct sl_meta *m)
+{
+	uint32_t size;
+
+	if (m->proto != IPPROTO_TCP || m->l4 + 20u > len)
+		return;
+	size = m->l4 + (f[m->l4 + 12] >> 4) * 4u;
+	if (size > len || size > sizeof(last.head) || size < m->l4 + 20u)
+		return;
+	last = (struct last){.size = (uint16_t)size, .l3 = m->l3, .l4 = m->l4, .text = len - size};
+	memcpy(last.head, f, size);
 }
 
 /* Where the checksum is in the header of the record's protocol. */
@@ -312,6 +370,11 @@ static void inject(const struct step *s, const uint8_t *data, size_t size)
 	}
 	if (s->flags & GOOD_OFFS)
 		find_offsets(f, d.len, &m);
+	if (s->want & FOLLOWS) {
+		follow(f, d.len, &m);
+		in.gro = gro;
+	}
+	note_last(f, d.len, &m);
 	if (s->flags & GOOD_LENS)
 		fix_lengths(f, d.len, &m);
 	if (s->flags & GOOD_LENS && s->flags & GOOD_OFFS && d.len > m.l3 + 9u && f[m.l3] >> 4 == 4)

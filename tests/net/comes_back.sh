@@ -20,7 +20,7 @@ two_queues() { for d in a:$DEV_A b:$DEV_B; do [ $queues = 2 ] || "${d%%:*}" etht
 net_up -q $queues
 two_queues
 MODE=one
-losses=0 # of the steering, each of which the program logs before it opens the device anew
+losses=0 # of the steering: the program logs each one before it opens the device anew
 D=$TMP/back
 mkdir -m 777 "$D"
 

@@ -14,7 +14,7 @@ meet() {
 
 # Prints how many segments a host's kernel received and sent, without its resets for unknown connections.
 tcp_segs() { "$BIN/counters" Tcp InSegs+OutSegs "/run/netns/$NS$1"; }
-# The same of both hosts, by one process: "A B".
+# Prints both hosts' by one process: "A B".
 both_segs() { "$BIN/counters" Tcp InSegs+OutSegs "/run/netns/${NS}a" "/run/netns/${NS}b"; }
 
 # Assert that between segs_begin and segs_end the kernel of a host whose program is preloaded saw at most

@@ -384,7 +384,7 @@ static unsigned ms_since(const struct timespec *t)
 	return (unsigned)((now.tv_sec - t->tv_sec) * 1000 + (now.tv_nsec - t->tv_nsec) / 1000000);
 }
 
-/* What the library asks for the first socket of a program. */
+/* Asks for all that the first socket of a program needs. */
 static int honest(const char *device)
 {
 	struct sl_lease_port port = {.ifindex = if_nametoindex(device)};

@@ -44,7 +44,7 @@ s.recv_into(bytearray(200))
 assert fails(BlockingIOError, s.recv, 200, socket.MSG_DONTWAIT)
 expect(7101, rx_os_pkts=3, rx_os_bytes=300, rx_os_eagain=1, tx_os_pkts=3, tx_os_bytes=300)
 
-# The same, with errors of the peer's.
+# A socket whose peer answers with errors counts them.
 s = udp("127.0.0.1", 7102)
 s.connect(("127.0.0.1", 9))
 s.send(b"1234")

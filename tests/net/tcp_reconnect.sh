@@ -43,7 +43,7 @@ for run in 0 1 2 3 4; do
 	if [ $run = 0 ]; then first=$took; else sum=$((sum + took)); fi
 done
 ok "four more programs from the same ports: $sum segments, the first one $first" test $sum -le $((4 * first + 30))
-# The same over IPv6. The client binds no port, and the range has few ports.
+# Over IPv6: the client binds no port, and the range has few ports.
 ADDR=$A6
 b sysctl -qw net.ipv4.ip_local_port_range="21000 21007"
 stop "$server"

@@ -473,7 +473,7 @@ static void test_run(void **state)
 	}
 }
 
-/* What ends a run: before the segment, with it, or with it and at once. */
+/* A run ends before a segment, with it, or with it and at once. */
 static void test_run_ends(void **state)
 {
 	static const struct {

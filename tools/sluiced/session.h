@@ -106,8 +106,8 @@ bool sl_sessions_reap(void);
 /* turn.c -------------------------------------------------------------------------------------- */
 
 typedef void sl_turn_fn(struct sl_session *s);
-/* Calls serve() for these n sessions, SL_SESSIONS_MAX at most, those of the user first whom the
- * loop gave least time of late. False: ns were over before all were served (but one always is).
+/* Calls serve() for these n sessions, SL_SESSIONS_MAX at most, first for those of the user that got
+ * the least time of late. False: ns were over before all were served (but one always is).
  * Serve() may free its session. */
 bool sl_turn(struct sl_session **ready, unsigned n, uint64_t ns, sl_turn_fn *serve);
 

@@ -160,7 +160,7 @@ int sl_maps_use_port(struct sl_device *port, uint32_t index)
 	return 0;
 }
 
-/* As `flows`, whose types it has, for bpftool. */
+/* Makes the map of picked flows, with the types of `flows`, for bpftool. */
 static int picked_make(int flows)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts);

@@ -34,7 +34,7 @@ struct sl_dgram_came {
 };
 /* Lane held. */
 struct sl_dgram_came sl_dgram_came(const struct sl_dgram *d);
-/* It has been read now: counts how long that took. Lane held. */
+/* Counts how long a datagram that is read now has waited. Lane held. */
 void sl_dgram_note_read(struct sl_sock *sk, const struct sl_dgram_came *came);
 
 #endif

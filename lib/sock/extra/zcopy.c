@@ -107,7 +107,7 @@ static inline __attribute__((always_inline)) ssize_t take_ours(struct zcopy *z)
 	return n;
 }
 
-/* The same of a socket that has a callback (what it let pass), or is timed. */
+/* Takes from a socket that has a callback (what it let pass), or is timed. */
 static SL_APART ssize_t take_odd(struct zcopy *z)
 {
 	struct sl_udp_sock *us = sl_udp_sk(z->sk);
