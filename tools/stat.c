@@ -25,7 +25,7 @@ struct options {
 	const char *sockets;
 	int view, interval, cycles; /* cycles -1: not said, 0: for ever */
 	bool deltas, keep_files, zero, list;
-	int log_level, log_details; /* -1: leave */
+	int log_level, log_details; /* -1: leave; the level is SL_STATS_SILENT: none */
 	int dump_fd, dump_level;    /* -S; the level is -1: none, a report */
 	enum format format;
 };
@@ -47,7 +47,7 @@ static const char help[] =
 	"  -S, --fd_dump=<fd> [level]  everything about one descriptor, once; 0: of all. With a level\n"
 	"                           (0 to 6, or a name) the program writes it to its log\n"
 	"  -z, --zero               set the counters to zero\n"
-	"  -l, --log_level=<n>      set the log level of the running program, 0 to 6\n"
+	"  -l, --log_level=<n>      set the log level of the running program, 0 to 6, or none\n"
 	"  -D, --details_level=<n>  set the details of its log lines, 0 to 3\n"
 	"  -F, --forbid_clean       do not remove what dead programs have left\n"
 	"      --json               JSON, an object a line (default: one report)\n"
@@ -100,18 +100,35 @@ static int list_is_sound(const char *list)
 		       : -1;
 }
 
-/* Reads the level: by name, or by number as in VMA, where 7 is FUNC_ALL. */
+/* Reads the level: by name, or by number as in VMA, where 7 is FUNC_ALL; -1 is none. */
 static int log_level(const char *text, int *level)
 {
 	struct sl_settings scratch;
 	char why[300];
 
 	if (sl_setting_parse(&sl_setting_table[SL_SETTING_tracelevel], text, &scratch, why,
-			     sizeof(why)) ||
-	    scratch.tracelevel < 0)
+			     sizeof(why)))
 		return wrong_stat_usage("a log level from 0 to 6", text);
 	*level = scratch.tracelevel;
 	return -1;
+}
+
+static int wanted_level(const char *text, int *level)
+{
+	int status = log_level(text, level);
+
+	if (status < 0 && *level < 0)
+		*level = SL_STATS_SILENT;
+	return status;
+}
+
+/* A line at level none is not written, so that no dump can have it. */
+static int dump_level(const char *text, int *level)
+{
+	int status = log_level(text, level);
+
+	return status < 0 && *level < 0 ? wrong_stat_usage("a log level from 0 to 6", text)
+					: status;
 }
 
 static int fd_dump(struct options *o)
@@ -161,7 +178,7 @@ static int one_option(int c, struct options *o)
 		o->zero = true;
 		return -1;
 	case 'l':
-		return log_level(optarg, &o->log_level);
+		return wanted_level(optarg, &o->log_level);
 	case 'D':
 		return parse_number(optarg, 0, 3, "a details level from 0 to 3", &o->log_details);
 	case 'F':
@@ -197,7 +214,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 			return status;
 	}
 	if (o->dump_fd >= 0 && optind < argc) {
-		status = log_level(argv[optind++], &o->dump_level);
+		status = dump_level(argv[optind++], &o->dump_level);
 		if (status >= 0)
 			return status;
 	}
@@ -425,7 +442,7 @@ int sl_tool_stat(int argc, char **argv)
 		list_programs(stderr, files, n);
 		return 1;
 	}
-	if (o.zero || o.dump_level >= 0 || o.log_level >= 0 || o.log_details >= 0)
+	if (o.zero || o.dump_level >= 0 || o.log_level != -1 || o.log_details >= 0)
 		return command(&o, &files[0]);
 	return watch_program(&o, &files[0]);
 }

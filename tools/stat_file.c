@@ -156,7 +156,7 @@ int sl_stat_ask_log(const struct sl_stat_file *f, int level, int details)
 {
 	int err = 0;
 
-	if (level >= 0)
+	if (level != -1)
 		err = put_field(f, offsetof(struct sl_stats, log_level_want), &level);
 	if (!err && details >= 0)
 		err = put_field(f, offsetof(struct sl_stats, log_details_want), &details);

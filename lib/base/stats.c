@@ -515,7 +515,9 @@ void sl_stats_serve(void)
 	level = __atomic_exchange_n(&sl_stats->log_level_want, -1, __ATOMIC_RELAXED);
 	details = __atomic_exchange_n(&sl_stats->log_details_want, -1, __ATOMIC_RELAXED);
 	want = sl_load_acquire(&sl_stats->zero_want);
-	if (level >= SL_LOG_PANIC && level <= SL_LOG_FINE)
+	if (level == SL_STATS_SILENT)
+		sl_store(&sl_log_level, -1);
+	else if (level >= SL_LOG_PANIC && level <= SL_LOG_FINE)
 		sl_store(&sl_log_level, level);
 	if (details >= 0 && details <= 3)
 		sl_store(&sl_log_details, details);

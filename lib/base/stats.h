@@ -19,6 +19,7 @@
 #define SL_STATS_PORTS   32
 #define SL_STATS_TAPS    4
 #define SL_STATS_WAITS   64
+#define SL_STATS_SILENT  (-2) /* log_level_want */
 
 #define SL_STAT(block, name, unit, help) SL_STAT_##block##_(name)
 #define SL_STAT_sock_(name)              uint64_t name;
@@ -103,7 +104,7 @@ struct sl_stats {
 	char program[64];
 	int32_t log_level; /* in force; sluice stat -l writes log_level_want */
 	int32_t log_details;
-	int32_t log_level_want; /* -1: leave */
+	int32_t log_level_want; /* -1: leave; SL_STATS_SILENT: no line at all */
 	int32_t log_details_want;
 	uint32_t zero_want; /* raised by sluice stat -z; the process zeroes and sets zero_done */
 	uint32_t zero_done;

@@ -99,6 +99,12 @@ a "$TOOL" doctor "$DEV_A" >"$TMP/doctor"
 ok "doctor sees native XDP" grep -q 'ok .*native XDP' "$TMP/doctor"
 ok "and who has the device" grep -q "offloaded by process" "$TMP/doctor"
 ok "and a device that is not there" eval '! a "$TOOL" doctor nothere >/dev/null'
+ok "level none is taken, but not for a dump" eval 'stat -l none && ! stat -S "$fd" none 2>/dev/null'
+lines=$(wc -l <"$TMP/log")
+stat -S "$fd" 0 2>/dev/null &
+b sockperf ping-pong -i "$A4" -p 5001 -t 2 --mps=10 >/dev/null 2>&1
+ok "and the log is silent" eval '[ "$(stat --json | python3 -c "import json, sys; print(json.load(sys.stdin)[\"log_level\"])")" = -1 ] &&
+	[ "$(wc -l <"$TMP/log")" = "$lines" ]'
 ok "explain names the device" grep -q "^$DEV_A: offloaded: driver veth" <(a "$TOOL" run --explain)
 ok "a wrong setting is refused" eval '"$TOOL" run RX_POLL=fast true 2>/dev/null; [ $? = 2 ]'
 ok "an unknown one too" eval '"$TOOL" run RX_POL=1 true 2>/dev/null; [ $? = 2 ]'
