@@ -72,7 +72,18 @@ tables() { # names: prints how many entries the kernel's tables of that name hav
 	for name; do bpftool -j map show pinned "/sys/fs/bpf/sluice/$DEV_B/$name"; done |
 		python3 -c 'import re, sys; print(*re.findall(r"max_entries.:(\d+)", sys.stdin.read()))'
 }
-start wait SLUICE_MAX_FLOWS=2000
+start wait SLUICE_MAX_FLOWS=2000 SLUICE_BUSY_POLL=1 SLUICE_BUSY_POLL_BUDGET=16
+# (The kernel does not tell SO_BUSY_POLL_BUDGET.)
+ok "BUSY_POLL: an AF_XDP socket asks the driver" eval '! logged "busy polling" && python3 -c "
+import ctypes, os, socket, sys
+pid, call, seen = int(sys.argv[1]), ctypes.CDLL(None).syscall, []
+held = os.pidfd_open(pid)
+for fd in os.listdir(f\"/proc/{pid}/fd\"):
+    if os.readlink(f\"/proc/{pid}/fd/{fd}\").startswith(\"socket:\"):
+        s = socket.socket(44, 3, 0, call(438, held, int(fd), 0))
+        if s.getsockopt(1, 39) == 44:
+            seen.append([s.getsockopt(1, 69), s.getsockopt(1, 46)])
+assert [1, 20] in seen, seen" "$PROGRAM"'
 same "MAX_FLOWS: flows, endpoints" "2000 2000" "$(tables flows endpoints)"
 ok "no table of picked flows, since no port is shared" test -e "/sys/fs/bpf/sluice/$DEV_B/picked" -a \
 	! -e "/sys/fs/bpf/sluice/$DEV_B/picked_flows"
