@@ -85,7 +85,13 @@ static void json_sock(FILE *to, const struct sl_sock_stats *k, const struct sl_s
 				     v4 ? (const void *)&k->group[g].w[3] : k->group[g].b, a,
 				     sizeof(a)));
 	}
-	fputc(']', to);
+	fputs("],\"mc_if\":", to);
+	if (sl_addr_is_any(&k->mc_if))
+		fputs("null", to);
+	else
+		quoted(to, inet_ntop(AF_INET, &k->mc_if.w[3], text, sizeof(text)));
+	fprintf(to, ",\"mc_ifindex\":%u,\"rx_thread\":%u,\"tx_thread\":%u", k->mc_ifindex,
+		k->rx_thread, k->tx_thread);
 	if (k->proto == IPPROTO_TCP) {
 		fprintf(to, ",\"state\":\"%s\",\"congestion\":", sl_stat_tcp_state(k));
 		quoted(to, k->congestion);

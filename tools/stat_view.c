@@ -134,9 +134,7 @@ static void wait_lines(FILE *to, const struct sl_stats *s, const struct sl_stat_
 		fprintf(to, "Timeouts:%llu Errors:%llu Poll:%.2f%%", rate(show, w->timeouts),
 			rate(show, w->errors),
 			percent(w->hits, w->calls - sl_min(w->calls, w->hits)));
-		if (w->poll_ns)
-			fprintf(to, " Polling CPU:%.0f%%", polling_percent(s, w->poll_ns, show));
-		fputc('\n', to);
+		fprintf(to, " Polling CPU:%.0f%%\n", polling_percent(s, w->poll_ns, show));
 	}
 }
 
@@ -285,14 +283,44 @@ static void traffic_line(FILE *to, const struct sl_stat_show *show, const char *
 			rate(show, n[3]), show->seconds > 0 ? "/s" : "");
 }
 
+/* Prints the protocol, whether calls wait and, of a socket for multicasts, whether members on this
+ * host receive those that it sends, and the address or the device from which they leave. */
+static void block_kind(FILE *to, const struct sl_sock_stats *k)
+{
+	bool sends_from = k->mc_ifindex || !sl_addr_is_any(&k->mc_if);
+	char text[SL_ADDR_STRLEN];
+
+	fprintf(to, "- %s, %s", sl_stat_proto(k), k->blocking ? "Blocked" : "Non-blocked");
+	if (k->ngroups || sends_from)
+		fprintf(to, ", MC Loop %s", k->mc_loop ? "Enabled" : "Disabled");
+	if (!sl_addr_is_any(&k->mc_if))
+		fprintf(to, ", MC IF = [%s]",
+			inet_ntop(AF_INET, &k->mc_if.w[3], text, sizeof(text)));
+	else if (sends_from)
+		fprintf(to, ", MC IF = [device %u]", k->mc_ifindex);
+	fputc('\n', to);
+}
+
+static bool is_idle(const struct sl_sock_stats *k)
+{
+	const uint64_t n[] = {k->tx_pkts,    k->tx_eagain,    k->tx_errors,    k->rx_pkts,
+			      k->rx_eagain,  k->rx_errors,    k->tx_os_pkts,   k->tx_os_eagain,
+			      k->rx_os_pkts, k->rx_os_eagain, k->tx_os_errors, k->rx_os_errors,
+			      k->tx_dummies, k->rx_poll_hit,  k->rx_poll_miss, k->rx_held_pkts};
+	uint64_t any = 0;
+
+	for (unsigned i = 0; i < sl_array_len(n); i++)
+		any |= n[i];
+	return !any;
+}
+
 static void block_sock(FILE *to, const struct sl_sock_stats *k, const struct sl_stat_show *show)
 {
 	const char *u = show->seconds > 0 ? "/s" : "";
 	char text[SL_STAT_ENDPOINT_MAX];
 
 	fprintf(to, BLOCK "Fd=[%d]\n", k->fd);
-	fprintf(to, "- %s, %s%s\n", sl_stat_proto(k), k->blocking ? "Blocked" : "Non-blocked",
-		k->ngroups ? (k->mc_loop ? ", MC Loop Enabled" : ", MC Loop Disabled") : "");
+	block_kind(to, k);
 	fprintf(to, "- %s\n", k->state == SL_STATE_OFFLOADED ? "Offloaded" : "Not offloaded:");
 	if (k->state != SL_STATE_OFFLOADED)
 		fprintf(to, "  %s\n",
@@ -303,6 +331,8 @@ static void block_sock(FILE *to, const struct sl_sock_stats *k, const struct sl_
 		fprintf(to, "- Foreign Address = [%s]\n",
 			sl_stat_endpoint(&k->remote, k->remote_port, text));
 	block_groups(to, k);
+	if (k->rx_thread | k->tx_thread)
+		fprintf(to, "- Thread Id Rx: %5u, Tx: %5u\n", k->rx_thread, k->tx_thread);
 	block_tcp(to, k);
 	traffic_line(to, show, "Tx Offload",
 		     (const uint64_t[]){k->tx_bytes, k->tx_pkts, k->tx_eagain, k->tx_errors});
@@ -322,9 +352,15 @@ static void block_sock(FILE *to, const struct sl_sock_stats *k, const struct sl_
 	fprintf(to, "Rx pkt : cur %llu / max %llu / dropped%s %llu / short of frames%s %llu\n",
 		(ull)k->rx_queue_pkts, (ull)k->rx_queue_max_pkts, u, rate(show, k->rx_drops), u,
 		rate(show, k->rx_mem_drops));
+	if (k->rx_held_pkts)
+		fprintf(to, "Rx zero copy buffers: cur %llu\n", (ull)k->rx_held_pkts);
 	if (k->rx_poll_hit | k->rx_poll_miss)
 		fprintf(to, "Rx poll: %llu / %llu (%.2f%%) [miss/hit]\n", (ull)k->rx_poll_miss,
 			(ull)k->rx_poll_hit, percent(k->rx_poll_hit, k->rx_poll_miss));
+	if (k->tcpi_total_retrans)
+		fprintf(to, "Retransmissions: %llu\n", (ull)k->tcpi_total_retrans);
+	if (is_idle(k))
+		fputs("Rx and Tx where not active\n", to); /* (as vma_stats spells it) */
 	sl_stat_times(to, k);
 }
 
@@ -385,6 +421,12 @@ static void ring_line(FILE *to, const struct sl_stat_show *show, const char *wha
 		rate(show, pkts), show->seconds > 0 ? "/s" : "");
 }
 
+/* A count of a ring, as vma_stats has it. */
+static void count_line(FILE *to, const struct sl_stat_show *show, const char *what, uint64_t v)
+{
+	fprintf(to, "%s: %llu%s\n", what, rate(show, v), show->seconds > 0 ? " /s" : "");
+}
+
 /* Datagrams that wait in the queues of the lane's sockets. */
 static uint64_t queued_on(const struct sl_stats *s, const struct sl_lane_stats *l)
 {
@@ -402,7 +444,6 @@ static uint64_t queued_on(const struct sl_stats *s, const struct sl_lane_stats *
 static void block_lane(FILE *to, const struct sl_stats *s, const struct sl_lane_stats *l,
 		       const struct sl_stat_show *show)
 {
-	const char *u = show->seconds > 0 ? "/s" : "";
 	uint64_t dropped =
 		l->rx_bad_meta + l->rx_bad_len + l->rx_bad_csum + l->rx_martian + l->rx_stale;
 
@@ -411,17 +452,19 @@ static void block_lane(FILE *to, const struct sl_stats *s, const struct sl_lane_
 	ring_line(to, show, "Tx Offload", l->tx_bytes, l->tx_pkts);
 	ring_line(to, show, "Rx Offload", l->rx_bytes, l->rx_pkts);
 	if (l->TcpRetransSegs)
-		fprintf(to, "Retransmissions%s: %llu\n", u, rate(show, l->TcpRetransSegs));
-	fprintf(to, "Interrupt requests%s: %llu\n", u, rate(show, l->sleeps));
+		count_line(to, show, "Retransmissions", l->TcpRetransSegs);
+	count_line(to, show, "Interrupt requests", l->sleeps);
+	count_line(to, show, "Interrupt received", l->wakes);
 	block_dev_mem(to, l, show);
 	fprintf(to, BLOCK "CQ=[%u]\n", l->id);
-	fprintf(to, "Packets dropped%s: %llu\n", u, rate(show, dropped));
+	count_line(to, show, "Packets dropped", dropped);
 	fprintf(to, "Packets queue len: %llu\n", (ull)queued_on(s, l));
 	fprintf(to, "Drained max: %llu\n", (ull)l->keeper_max);
-	fprintf(to, "Short of buffers%s: %llu\n", u, rate(show, l->rx_no_frames));
-	fprintf(to, "Polls%s: %llu / %llu (%.2f%%) [empty/all]\n", u, rate(show, l->idle_turns),
+	count_line(to, show, "Short of buffers", l->rx_no_frames);
+	fprintf(to, "Polls: %llu / %llu (%.2f%%) [empty/all]%s\n", rate(show, l->idle_turns),
 		rate(show, l->turns),
-		percent(l->idle_turns, l->turns - sl_min(l->turns, l->idle_turns)));
+		percent(l->idle_turns, l->turns - sl_min(l->turns, l->idle_turns)),
+		show->seconds > 0 ? "/s" : "");
 	fprintf(to, BLOCK "LANE=[%u]\n", l->id);
 	block_counters(to, SL_BLOCK_lane, l, show);
 }
@@ -438,7 +481,7 @@ static void block_pool(FILE *to, const struct sl_stats *s, const struct sl_stat_
 	fprintf(to, BLOCK "BUFFER_POOL\n");
 	fprintf(to, "Size: %llu\n", (ull)s->frames_all);
 	fprintf(to, "Free: %llu\n", (ull)s->frames_free);
-	fprintf(to, "No buffers error%s: %llu\n", show->seconds > 0 ? "/s" : "", rate(show, none));
+	count_line(to, show, "No buffers error", none);
 }
 
 static void view_blocks(FILE *to, const struct sl_stats *s, const struct sl_stat_show *show)

@@ -14,7 +14,7 @@
 #include "base/times.h"
 
 #define SL_STATS_MAGIC   0x534c53544154u /* "SLSTAT" */
-#define SL_STATS_VERSION 7
+#define SL_STATS_VERSION 8
 #define SL_STATS_LANES   128
 #define SL_STATS_PORTS   32
 #define SL_STATS_TAPS    4
@@ -43,8 +43,11 @@ struct sl_sock_stats {
 	struct sl_addr local, remote;
 	uint32_t ngroups; /* multicast memberships, the first 8 listed */
 	uint32_t mc_loop;
+	uint32_t mc_ifindex;           /* IP(V6)_MULTICAST_IF, 0: not set */
+	uint32_t rx_thread, tx_thread; /* the last to read and send, SLUICE_LATENCY_STATS */
 	struct sl_addr group[8];
-	char congestion[16]; /* TCP: the algorithm's name */
+	struct sl_addr mc_if; /* the address that IP_MULTICAST_IF set */
+	char congestion[16];  /* TCP: the algorithm's name */
 	/* `sluice flow` writes both: enum sl_stat_move, for the socket with that inode. 0: done. */
 	uint32_t move_want, move_inode;
 	uint64_t since_ns;    /* CLOCK_MONOTONIC: when the socket was made */

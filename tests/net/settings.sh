@@ -61,6 +61,7 @@ ok "Prometheus has it as a histogram" eval 'b "$BUILD/sluice" stat --prometheus 
 	grep -Eq "^sluice_socket_rx_wait_seconds_count\{.*\} 2$" "$TMP/prom"'
 ok "view 3 has them in words" test "$(b "$BUILD/sluice" stat -c 1 -v 3 |
 	grep -Ec '^(Rx wait|Tx call): 50% (<|>=) [0-9.]+ [mu]s / 99% .* / 100% ')" = 2
+ok "and the thread that read and sent" eval 'b "$BUILD/sluice" stat -c 1 -v 3 | grep -qE -- "^- Thread Id Rx: +$PROGRAM, Tx: +$PROGRAM$"'
 same "the port is alive" True "$(stat 's["ports"][0]["attached"]')"
 ok "turns are counted" test "$(stat 'total("turns")')" -ge 1
 ok "idle ones are some of them" test "$(stat 'total("turns") >= total("idle_turns")')" = True

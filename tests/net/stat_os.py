@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""stat_os.py OWN PEER NOBODY: UDP and TCP sockets whose calls the kernel serves. Prints what each counter of a socket must
+"""stat_os.py OWN PEER NOBODY DEVICE: UDP and TCP sockets whose calls the kernel serves. Prints what each counter of a socket must
 be, a line for each port, then "ready", and waits. NOBODY is an address of the link that no host has."""
 import json
 import socket
 import sys
+import threading
 import time
 
-own, peer, nobody = sys.argv[1:4]
+own, peer, nobody, device = sys.argv[1:5]
 SYN = 0x400  # MSG_SYN: libvma's dummy send
 COUNTERS = [f"{d}_{k}" for d in ("rx_os", "tx_os") for k in ("pkts", "bytes", "eagain", "errors")]
 COUNTERS += ["rx_eagain", "rx_errors", "tx_eagain", "tx_errors", "tx_dummies"]
 kept = []
 
 
-def expect(port, **counts):
-    print(port, json.dumps({k: counts.get(k, 0) for k in COUNTERS}), flush=True)
+def expect(port, more={}, **counts):
+    print(port, json.dumps({**{k: counts.get(k, 0) for k in COUNTERS}, **more}), flush=True)
 
 
 def udp(address, port):
@@ -60,14 +61,25 @@ full = sum(fails(BlockingIOError, s.sendto, b"y" * 1000, socket.MSG_DONTWAIT, (n
 assert 0 < full < 20, full
 expect(7103, tx_os_pkts=20 - full, tx_os_bytes=1000 * (20 - full), tx_os_eagain=full)
 
-# An offloaded socket that makes dummy sends.
+# An offloaded socket that makes dummy sends, and one of a datagram by another thread.
 udp(own, 0).sendto(b"", (peer, 9))  # (its address becomes known)
 s = udp(own, 7104)
 s.connect((peer, 9))
 while fails(OSError, s.send, b"dummy", SYN):  # until the peer's address is known
     time.sleep(0.01)
 s.send(b"dummy", SYN)
-expect(7104, tx_dummies=2)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(own))
+thread = threading.Thread(target=s.send, args=(b"data",))
+thread.start()
+thread.join()
+expect(7104, {"mc_if": own, "rx_thread": 0, "tx_thread": thread.native_id, "tx_pkts": 1}, tx_dummies=2)
+
+# A member of a group that sends multicasts from a device, and has sent nothing yet.
+s = udp(own, 7107)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton("224.7.7.7") + socket.inet_aton(own))
+s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 0)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, bytes(8) + socket.if_nametoindex(device).to_bytes(4, "little"))
+expect(7107, {"mc_if": None})
 
 # A connection of the kernel's. What it has read and written counts by calls.
 s = socket.create_server(("127.0.0.1", 7105))

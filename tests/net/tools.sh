@@ -33,7 +33,8 @@ ok "view 3 has socket, lane, device" eval 'grep -q "Fd=\[" "$TMP/v3" && grep -q 
 block() { awk -v b="$1" '/^===/ { on = 0 } /^\t/ { on = index($0, "\t" b) == 1 } on' "$TMP/v3"; } # name
 ok "the ring's block counts what came and went" test "$(block RING= |
 	grep -cE '^(Tx|Rx) Offload: [1-9][0-9]* KB / [1-9][0-9]{2,} \[kilobytes/packets\]$')" = 2
-ok "the ring's has requests for interrupts" eval 'block RING= | grep -qE "^Interrupt requests: [1-9]"'
+ok "the ring's has interrupts that were asked for and that came" eval 'block RING= | grep -qE "^Interrupt requests: [1-9]" &&
+	block RING= | grep -qE "^Interrupt received: [1-9]"'
 ok "a socket's has its queue, in VMA's lines" eval 'block Fd= | grep -qE "^Rx byte: cur 0 / max [1-9][0-9]* / dropped 0 / limit [1-9]" &&
 	block Fd= | grep -qE "^Rx pkt : cur 0 / max [1-9][0-9]* / dropped 0 / short of frames 0$"'
 ok "the completion queue's has drops, queues and polls" eval 'block CQ= | grep -qx "Packets dropped: 0" &&
@@ -42,6 +43,38 @@ ok "the completion queue's has drops, queues and polls" eval 'block CQ= | grep -
 ok "the buffer pool's has its size" eval 'block BUFFER_POOL | grep -qE "^Size: [1-9]" && block BUFFER_POOL | grep -qE "^Free: [1-9]"'
 ok "view 3 knows the address" grep -q "Local Address   = \[$A4:5001\]" "$TMP/v3"
 ok "view 5 is like netstat" grep -Eq "^udp +Yes .* $A4:5001 .*/sockperf" <(stat -v 5)
+
+# Lines of the examples in VMA's manual (8.1.1), with what they count by the second. Each line is a pattern.
+like_manual() { # options of stat
+	local line
+	stat -c 1 "$@" >"$TMP/manual"
+	while IFS= read -r line; do
+		grep -qE -- "^$line\$" "$TMP/manual" || { echo "# nothing like '$line'" && return 1; }
+	done
+}
+ok "view 1 is like the manual's examples 1 and 2" like_manual -d 2 <<-EOF
+	 *fd +-+ offloaded -+ +-+ os -+ *
+	 *pkt/s +Kbyte/s +eagain/s +error/s +poll% +pkt/s +Kbyte/s +eagain/s +error/s
+	 *[0-9]+ Rx: +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+ +[0-9.]+ +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+
+	 *Tx: +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+
+EOF
+ok "view 3 is like example 3" like_manual --view=3 --details=2 --interval=1 --cycles=1 --find_pid --forbid_clean <<-EOF
+	=+
+	[[:space:]]Fd=\[[0-9]+\]
+	- udp, (Blocked|Non-blocked)
+	- Local Address   = \[$A4:5001\]
+	Rx byte: cur [0-9]+ / max [0-9]+ / dropped/s [0-9]+ / limit [0-9]+
+	Rx pkt : cur [0-9]+ / max [0-9]+ / dropped/s [0-9]+ / short of frames/s [0-9]+
+	[[:space:]]RING=\[[0-9]+\]
+	Interrupt requests: [0-9]+ /s
+	Interrupt received: [0-9]+ /s
+	[[:space:]]CQ=\[[0-9]+\]
+	Packets dropped: [0-9]+ /s
+	Packets queue len: [0-9]+
+	Drained max: [0-9]+
+EOF
+ok "a program by its name, some of its sockets" like_manual --name=sockperf --sockets=0-9999 <<<' *[0-9]+ Rx:.*'
+ok "a name that no program has" eval 'stat --name=other 2>&1 | grep -q "Failed to identify process"'
 ok "differences per second are 0 at rest" grep -Eq '^ +[0-9]+ Rx: +0 ' <(stat -c 1 -d 2)
 ok "JSON is JSON" python3 -c '
 import json, sys
@@ -59,12 +92,19 @@ fd=$(stat --json | python3 -c 'import json, sys; print([k["fd"] for k in json.lo
 ok "-S shows one descriptor, 0 all of them" eval '[ "$(stat -S $fd | grep -c "Fd=")" = 1 ] && stat -S 0 | grep -q "Fd=\[$fd\]"'
 ok "a wrong level of -S is refused" eval 'stat -S 3 loud 2>/dev/null; [ $? = 2 ]'
 ok "the log level is taken" stat -l error
+ok "so are its details" stat --details_level=2
 stat -S "$fd" 1 2>/dev/null &
 b sockperf ping-pong -i "$A4" -p 5001 -t 2 --mps=10 >/dev/null 2>&1
 ok "and in force" python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["log_level"] == 1' \
 	<(stat --json)
 ok "-S with a level writes to the program's log" eval 'grep -qE "\[fd=$fd\] Rx byte: max [0-9]+ / dropped 0 \(0.00%\) / limit [1-9]" "$TMP/log" &&
 	grep -qE "\[fd=$fd\] Tx OS info: 0 KB / 0 / 0 / 0 " "$TMP/log"'
+ok "level none is taken, but not for a dump" eval 'stat -l none && ! stat -S "$fd" none 2>/dev/null'
+lines=$(wc -l <"$TMP/log")
+stat -S "$fd" 0 2>/dev/null &
+b sockperf ping-pong -i "$A4" -p 5001 -t 2 --mps=10 >/dev/null 2>&1
+ok "and the log is silent" eval '[ "$(stat --json | python3 -c "import json, sys; print(json.load(sys.stdin)[\"log_level\"])")" = -1 ] &&
+	[ "$(wc -l <"$TMP/log")" = "$lines" ]'
 ok "a wrong view is refused" eval 'stat -v 9 2>/dev/null; [ $? = 2 ]'
 ok "vma_stats is the same tool" eval 'ln -s "$TOOL" "$TMP/vma_stats" && a "$TMP/vma_stats" -c 1 | grep -q Rx:'
 
@@ -99,12 +139,6 @@ a "$TOOL" doctor "$DEV_A" >"$TMP/doctor"
 ok "doctor sees native XDP" grep -q 'ok .*native XDP' "$TMP/doctor"
 ok "and who has the device" grep -q "offloaded by process" "$TMP/doctor"
 ok "and a device that is not there" eval '! a "$TOOL" doctor nothere >/dev/null'
-ok "level none is taken, but not for a dump" eval 'stat -l none && ! stat -S "$fd" none 2>/dev/null'
-lines=$(wc -l <"$TMP/log")
-stat -S "$fd" 0 2>/dev/null &
-b sockperf ping-pong -i "$A4" -p 5001 -t 2 --mps=10 >/dev/null 2>&1
-ok "and the log is silent" eval '[ "$(stat --json | python3 -c "import json, sys; print(json.load(sys.stdin)[\"log_level\"])")" = -1 ] &&
-	[ "$(wc -l <"$TMP/log")" = "$lines" ]'
 ok "explain names the device" grep -q "^$DEV_A: offloaded: driver veth" <(a "$TOOL" run --explain)
 ok "a wrong setting is refused" eval '"$TOOL" run RX_POLL=fast true 2>/dev/null; [ $? = 2 ]'
 ok "an unknown one too" eval '"$TOOL" run RX_POL=1 true 2>/dev/null; [ $? = 2 ]'

@@ -181,6 +181,7 @@ void sl_dgram_note_read(struct sl_sock *sk, const struct sl_dgram_came *came)
 {
 	uint64_t now_ns = sl_now_ns();
 
+	sk->stats->rx_thread = sl_tid();
 	sl_times_note(&sk->stats->time[SL_TIME_RX_WAIT], came->ns, now_ns);
 	if (came->hw_ns)
 		sl_times_note(&sk->stats->time[SL_TIME_RX_WIRE], came->hw_ns, now_ns);

@@ -65,6 +65,7 @@ static SL_COLD void note_sent(struct sl_sock *sk, uint64_t since_ns, unsigned n)
 {
 	uint64_t now_ns = sl_now_ns();
 
+	sk->stats->tx_thread = sl_tid();
 	while (n-- && !sl_load(&sl_udp_sk(sk)->pacer))
 		sl_times_note(&sk->stats->time[SL_TIME_TX_CALL], since_ns, now_ns);
 }

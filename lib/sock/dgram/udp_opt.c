@@ -96,11 +96,18 @@ static bool set_mc_loop(struct sl_sock *sk, const struct given *g)
 	return true;
 }
 
+/* Multicasts leave by the device oif, that of the address from. */
+static void set_mc_if(struct sl_sock *sk, uint32_t oif, const struct sl_addr *from)
+{
+	sl_udp_sk(sk)->mc_oif = sk->stats->mc_ifindex = oif;
+	sl_udp_sk(sk)->mc_src = sk->stats->mc_if = *from;
+}
+
 /* IP_MULTICAST_IF: by address, by ip_mreq or by ip_mreqn. */
 static bool set_multicast_if(struct sl_sock *sk, const struct given *g)
 {
-	struct sl_udp_sock *us = sl_udp_sk(sk);
 	struct ip_mreqn m = {0};
+	struct sl_addr from;
 
 	if (g->len >= sizeof(m)) {
 		memcpy(&m, g->val, sizeof(m));
@@ -109,8 +116,8 @@ static bool set_multicast_if(struct sl_sock *sk, const struct given *g)
 	} else if (g->len >= sizeof(struct in_addr)) {
 		memcpy(&m.imr_address, g->val, sizeof(struct in_addr));
 	}
-	us->mc_src = sl_addr_v4(m.imr_address.s_addr);
-	us->mc_oif = m.imr_ifindex ? (uint32_t)m.imr_ifindex : sl_device_of_addr(&us->mc_src);
+	from = sl_addr_v4(m.imr_address.s_addr);
+	set_mc_if(sk, m.imr_ifindex ? (uint32_t)m.imr_ifindex : sl_device_of_addr(&from), &from);
 	return true;
 }
 
@@ -132,7 +139,7 @@ SET(set_tos6, sk->tos6 = g->v < 0 ? 0 : (uint8_t)g->v)
 SET(set_ttl6, sk->ttl6 = g->v < 0 ? 0 : (uint8_t)g->v)
 SET(set_mc_ttl, sl_udp_sk(sk)->mc_ttl = g->v < 0 ? 1 : (uint8_t)g->v)
 SET(set_mc_all, sl_udp_sk(sk)->mc_all = g->v)
-SET(set_mc_oif, sl_udp_sk(sk)->mc_oif = (uint32_t)g->v)
+SET(set_mc_oif, set_mc_if(sk, (uint32_t)g->v, &sl_udp_sk(sk)->mc_src))
 SET(set_unicast_if, sk->unicast_oif = be32toh((uint32_t)g->v))
 SET(set_pmtudisc, sk->pmtudisc = (uint8_t)g->v & 7)
 SET(set_v6only, sk->v6only = g->v)

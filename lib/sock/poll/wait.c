@@ -310,18 +310,32 @@ static bool has_revents(const struct sl_wait *w)
 	return false;
 }
 
+/* Counts the sleep in each lane whose descriptors took part: those of lane i end at end[i]. */
+static void count_sleep(const struct sl_wait *w, const unsigned *end, bool woken)
+{
+	for (unsigned i = 0, k = w->nfds + 1; i < w->nlanes; k = end[i++]) {
+		bool woke = false;
+
+		for (unsigned j = k; woken && j < end[i]; j++)
+			woke |= w->fds[j].revents != 0;
+		w->lane[i]->stats->sleeps++;
+		w->lane[i]->stats->wakes += woke;
+	}
+}
+
 /* Sleeps in one ppoll(2). *os: the next check must ask the kernel, too. */
 static int doze(struct sl_wait *w, bool *os)
 {
 	struct sl_wait *guard __attribute__((cleanup(sleep_over))) = w;
 	uint64_t most_ns = guard->bell->fd < 0 ? PARTIAL_NS : FOREVER;
-	unsigned n = w->nfds, room = SL_WAIT_ROOM - 1, k;
+	unsigned n = w->nfds, room = SL_WAIT_ROOM - 1, k, end[sl_array_len(w->lane)];
 	struct timespec left = {0, 0}, *ts = NULL;
 	int r;
 
 	w->fds[n++] = (struct pollfd){.fd = w->bell->fd, .events = POLLIN};
 	for (unsigned i = 0; i < w->nlanes; i++) {
 		w->follows[i] = sl_lane_is_led(w->lane[i], &w->loads[i]);
+		end[i] = n;
 		if (w->follows[i]) {
 			most_ns = sl_min(most_ns, sl_lane_follow(w->lane[i]));
 			continue;
@@ -332,6 +346,7 @@ static int doze(struct sl_wait *w, bool *os)
 			most_ns = sl_min(most_ns, PARTIAL_NS);
 		k = sl_min(k, room);
 		n += k;
+		end[i] = n;
 		room -= k;
 	}
 	if (sl_wait_left(&w->time, &left))
@@ -349,6 +364,7 @@ static int doze(struct sl_wait *w, bool *os)
 			sl_lane_asleep(w->lane[i]);
 	w->sleeps = true;
 	r = sl_sys_ppoll_cancel(w->fds, n, ts, NULL);
+	count_sleep(w, end, r > 0);
 	*os = r < 0 || (r > 0 && has_revents(w));
 	return sl_min(r, 0);
 }

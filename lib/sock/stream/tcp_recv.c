@@ -100,6 +100,7 @@ static void note_read(const struct rx *x, const struct sl_tcp *t)
 
 	if (!(x->sk->want & SL_WANT_TIMES) || x->flags & MSG_PEEK)
 		return;
+	k->rx_thread = sl_tid();
 	hw_ns = x->hw_ns ? sl_hw_came_ns(x->hw_ifindex, x->hw_ns) : 0;
 	now_ns = sl_now_ns();
 	sl_times_note(&k->time[SL_TIME_RX_WAIT], x->stamp_ns, now_ns);

@@ -303,6 +303,8 @@ static SL_APART ssize_t send_timed(struct tx *x, int fd, const struct sl_tx_req 
 	const struct sl_tconn *c;
 	struct sl_lane *lane;
 
+	if (n > 0)
+		x->sk->stats->tx_thread = sl_tid();
 	if (n <= 0 || (size_t)n != q->len || !sl_sock_lock(x->sk, &lane))
 		return n;
 	c = x->sk->conn;

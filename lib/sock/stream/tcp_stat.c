@@ -5,6 +5,7 @@
 #include <linux/tcp.h>
 #include <string.h>
 
+#include "sock/core/extra.h"
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 #include "stack/pace.h"
@@ -97,9 +98,12 @@ void sl_tcp_sock_stat(struct sl_sock *sk)
 
 static void stat_sock(struct sl_sock_stats *s, void *arg)
 {
-	struct sl_sock *sk = s->proto == IPPROTO_TCP ? sl_fd_sock(s->fd) : NULL;
+	struct sl_sock *sk = sl_fd_sock(s->fd);
 
-	if (sk && sk->stats == s)
+	if (!sk || sk->stats != s)
+		return;
+	sl_store(&s->rx_held_pkts, sl_extra_held(sk));
+	if (s->proto == IPPROTO_TCP)
 		sl_tcp_sock_stat(sk);
 }
 
