@@ -28,7 +28,7 @@ def epoll(*members):
 for i in range(3):
     assert select.select([], [s], [], 0)[1] == [s]
 for i in range(2):
-    assert select.select([s], [], [], 0.005) == ([], [], [])
+    assert select.select([s], [], [], 0.1) == ([], [], [])
 expect("select", -1, calls=5, ready=3, timeouts=2)
 
 p = select.poll()

@@ -16,6 +16,7 @@ import json, sys
 names = ("calls", "os_ready", "ready", "timeouts", "errors")
 for w in json.load(open(sys.argv[1]))["waits"]:
     print(json.dumps([w["call"], w["fd"], [w[n] for n in names]]))' "$TMP/json" | sort)"
+ok "sleeps in them are in the count of the lane" python3 -c 'import json, sys; assert sum(l["sleeps"] for l in json.load(open(sys.argv[1]))["lanes"])' "$TMP/json"
 stat -c 1 >"$TMP/v1"
 ok "view 1 has the events of select()" grep -qx 'select() Rx Ready:0/3 \[os/offload\]' "$TMP/v1"
 ok "and what it polled" grep -qE '^Timeouts:2 Errors:0 Poll:60.00% Polling CPU:[0-9]+%$' "$TMP/v1"
