@@ -156,6 +156,17 @@ static void zcopy(void)
 	close(other);
 }
 
+/* Holds three packets until it is ended. */
+static void held(void)
+{
+	int fd = fresh();
+
+	ask(fd, 3, 700, 5, 0);
+	for (int i = 0; i < 3; i++)
+		zread(fd, 700, i);
+	pause();
+}
+
 static int stream(void)
 {
 	int fd = socket(t_own.ss_family, SOCK_STREAM, 0);
@@ -740,6 +751,7 @@ int main(int argc, char **argv)
 	static const struct t_case cases[] = {
 		{"structure", structure},
 		{"zcopy", zcopy},
+		{"held", held},
 		{"sort", sort},
 		{"quiet", quiet},
 		{"child", child},

@@ -13,7 +13,11 @@ for c in structure zcopy sort quiet child rings logic dummy bounded choice tcp t
 	tcp_sort tcp_quiet tcp_hold tcp_leaves; do
 	ok "$c" sb timeout 60 "$BIN/vma_api" "$A4" 7000 "$B4" $c
 done
-stop "$BG"
+peer=$BG
+bg sb env SLUICE_STATS_SHMEM_DIR="$TMP" "$BIN/vma_api" "$A4" 7000 "$B4" held
+ok "sluice stat shows the packets that a program holds" wait_until 8 eval \
+	'b "$BUILD/sluice" stat -k "$TMP" -v 3 -c 1 2>/dev/null | grep -qx "Rx zero copy buffers: cur 3"'
+stop "$BG" "$peer"
 bg a "$PEER" "$A6" 7000
 wait_udp a 7000
 for c in zcopy rings logic dummy tcp tcp_sort; do
