@@ -8,7 +8,7 @@
 #include <linux/icmpv6.h>
 
 #define MIN_PMTU4 552u  /* ip_rt_min_pmtu: a smaller MTU is an attack, or a router of 1983 */
-#define MIN_PMTU6 1280u /* RFC 8200 5 */
+#define MIN_PMTU6 1280u /* RFC 8201 4: a report of less is dropped */
 
 static sl_icmp_handler handlers[SL_SLOT_KINDS];
 
@@ -61,8 +61,10 @@ static bool says6(struct sl_in_icmp *e, const uint8_t *icmp)
 {
 	switch (e->type) {
 	case ICMPV6_PKT_TOOBIG:
+		e->mtu = get_be32(icmp + 4);
+		if (e->mtu < MIN_PMTU6)
+			return false;
 		e->err = EMSGSIZE;
-		e->mtu = sl_max(get_be32(icmp + 4), MIN_PMTU6);
 		e->mtu = sl_min(e->mtu, 65535u) - 40;
 		return true;
 	case ICMPV6_TIME_EXCEED:

@@ -198,8 +198,19 @@ static void test_packet_too_big(void **state)
 	assert_int_equal(tell(false, 3, 4, 0).mtu, 532);
 	assert_int_equal(tell(false, 3, 4, 65535).mtu, 65515);
 	assert_int_equal(tell(true, 2, 0, 1400).mtu, 1360);
-	assert_int_equal(tell(true, 2, 0, 100).mtu, 1240);
+	assert_int_equal(tell(true, 2, 0, 1280).mtu, 1240);
 	assert_int_equal(tell(true, 2, 0, UINT32_MAX).mtu, 65495);
+}
+
+/* RFC 8201 4: IPv6 has no path that carries less than 1,280 bytes. */
+static void test_too_small_for_ipv6(void **state)
+{
+	for (unsigned mtu = 0; mtu < 1280; mtu += 1279) {
+		struct error e = error(true, ICMPV6_PKT_TOOBIG, 0, mtu);
+
+		sl_net_input(&in, &e.d);
+		assert_int_equal(told, 0);
+	}
 }
 
 /* Each way to spoil one, with the sums put right. */
@@ -283,9 +294,13 @@ static void test_wrong_record(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_whose_segment),  T(test_what_linux_makes_of_it),
-		T(test_packet_too_big), T(test_nothing_is_told),
-		T(test_damage),         T(test_wrong_record),
+		T(test_whose_segment),
+		T(test_what_linux_makes_of_it),
+		T(test_packet_too_big),
+		T(test_nothing_is_told),
+		T(test_damage),
+		T(test_wrong_record),
+		T(test_too_small_for_ipv6),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
