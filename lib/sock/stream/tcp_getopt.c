@@ -138,10 +138,22 @@ static int get_ipv6(struct sl_tconn *c, int name, void *val, socklen_t *len)
 	return -EREMOTE;
 }
 
+/* Also tells, once, the error of a report that did not end the connection (sk_err_soft). */
+static int take_any_error(struct sl_tconn *c)
+{
+	int err = sl_tconn_take_error(c);
+
+	if (!err) {
+		err = c->tcp.soft_error;
+		c->tcp.soft_error = 0;
+	}
+	return err;
+}
+
 static int get_locked(struct sl_tconn *c, int level, int name, void *val, socklen_t *len)
 {
 	if (level == SOL_SOCKET && name == SO_ERROR)
-		return put_int(val, len, sl_tconn_take_error(c));
+		return put_int(val, len, take_any_error(c));
 	if (level == SOL_SOCKET && name == SO_PEERNAME)
 		return get_peername(c->sk, &c->tcp.node.key, val, len);
 	if (level == SOL_SOCKET && name == SO_RCVBUF)
