@@ -172,7 +172,7 @@ class Net:
             s = (s & 0xFFFF) + (s >> 16)
         return Seg(sport=sport, dport=dport, seq=seq, ack=ack, flags=flags, win=win, urg=urg,
                    opts=parse_options(tcp[20:hl]), data=tcp[hl:], good=s == 0xFFFF,
-                   at=time.monotonic())
+                   at=time.monotonic(), to=frame[:6])
 
     def receive(self, seconds):
         """Takes the frames that come within that time; True if one was for a flow."""

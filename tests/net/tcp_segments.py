@@ -6,6 +6,7 @@ import sys
 
 import seg_close
 import seg_forged
+import seg_icmp
 import seg_in
 import seg_open
 import seg_out
@@ -14,6 +15,7 @@ from segscript import *
 faulthandler.cancel_dump_traceback_later()
 faulthandler.dump_traceback_later(150, exit=True)
 SCRIPTS = seg_open.SCRIPTS + seg_in.SCRIPTS + seg_forged.SCRIPTS + seg_out.SCRIPTS + seg_close.SCRIPTS
+SCRIPTS += seg_icmp.SCRIPTS
 
 
 def main():

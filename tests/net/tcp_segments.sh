@@ -20,6 +20,8 @@ for MODE in $MODES; do
 	for fam in ${FAMILIES:-4 6}; do
 		own=B$fam ghost=G$fam
 		N=$((N + 1))
+		ip -n "${NS}b" route flush cache # (a path MTU that one mode was told)
+		ip -n "${NS}b" -6 route flush cache
 		bg pb python3 "$TESTS/net/tcp_far.py" "$TMP/far.$N"
 		far=$BG
 		wait_until 30 test -S "$TMP/far.$N" || die "the subject does not start"

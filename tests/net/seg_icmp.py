@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Scripts of tcp_segments.py: ICMP errors and redirects, ARP replies and neighbour advertisements that another host
+may have forged (RFC 5927)."""
+from segscript import *
+
+UNREACHABLE, TOO_BIG, REDIRECT = "unreachable", "too big", "redirect"
+FAR = 5000  # beyond or before what is in flight
+MSS = {False: 1460, True: 1440}  # of a path of 1,500 bytes
+LEAST = {False: 512, True: MSS[True]}  # net.ipv4.route.min_pmtu less 40; IPv6 ignores less than 1,280
+OTHER_MAC = bytes.fromhex("02005e100078")
+
+
+def sum_of(data):
+    s = csum_of(data)
+    while s >> 16:
+        s = (s & 0xFFFF) + (s >> 16)
+    return ~s & 0xFFFF
+
+
+def icmp6(net, body, src, hops=64):
+    body = body[:2] + struct.pack("!H", sum_of(src + net.dst + struct.pack("!II", len(body), 58) + body)) + body[4:]
+    return net.eth + struct.pack("!IHBB", 6 << 28, len(body), 58, hops) + src + net.dst + body
+
+
+def about(f, what, seq, mtu=0):
+    """The frame of an error about the subject's segment with that relative number."""
+    net, own = f.net, f.net.src
+    tcp = struct.pack("!HHII", f.dport, f.sport, (f.irs + seq) & MASK, 0) + bytes(8)
+    if net.six:
+        inner = struct.pack("!IHBB", 6 << 28, 1020, 6, 64) + net.dst + own + tcp
+        if what == REDIRECT:
+            router = socket.inet_pton(socket.AF_INET6, "fe80::77")
+            return icmp6(net, bytes([137, 0]) + bytes(6) + own + own + bytes([2, 1]) + OTHER_MAC, router, 255)
+        head = {UNREACHABLE: bytes([1, 4]), TOO_BIG: bytes([2, 0])}[what]
+        return icmp6(net, head + bytes(2) + struct.pack("!I", mtu) + inner, own)
+    ip = struct.pack("!BBHHHBBH", 0x45, 0, 1040, 1, 0x4000, 64, 6, 0) + net.dst + own
+    inner = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:] + tcp
+    head = {UNREACHABLE: bytes([3, 3]), TOO_BIG: bytes([3, 4]), REDIRECT: bytes([5, 1])}[what]
+    gateway = own[:3] + bytes([own[3] + 1])
+    body = head + bytes(2) + (gateway if what == REDIRECT else struct.pack("!I", mtu)) + inner
+    body = body[:2] + struct.pack("!H", sum_of(body)) + body[4:]
+    ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(body), 1, 0, 64, 1, 0) + own + net.dst
+    return net.eth + ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:] + body
+
+
+def advertised(net, mac):
+    """An ARP reply or an advertisement, overriding, that has the peer's address at another MAC."""
+    if net.six:
+        return icmp6(net, bytes([136, 0, 0, 0, 0x60, 0, 0, 0]) + net.src + bytes([2, 1]) + mac, net.src, 255)
+    arp = struct.pack("!HHBBH", 1, 0x0800, 6, 4, 2) + mac + net.src + net.eth[:6] + net.dst
+    return net.eth[:12] + b"\x08\x06" + arp
+
+
+def in_flight(t):
+    """A connection with one segment of the subject's that is not acknowledged."""
+    mss = MSS[t.net.six]
+    f, s = t.open(f"mss {mss},sackOK,wscale 7")
+    s.send(payload(1, mss))
+    f.until(f". 1:{1 + mss}({mss})")
+    return f, s, mss
+
+
+def goes_on(f, s, at, mss):
+    """The subject still sends segments of that size, and is not told of an error."""
+    f.put(f". 1:1(0) ack {at}")
+    f.skip(0.05)
+    expect("error", s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR), 0)
+    s.send(payload(at, 2 * mss))
+    f.until(f". {at}:{at + mss}({mss})")
+    f.put(f". 1:1(0) ack {at + 2 * mss}")
+    f.put(f"P. 1:11(10) ack {at + 2 * mss}")
+    gives(s, 10)
+    expect("state", s.state(), "ESTABLISHED")
+
+
+def icmp_of_another(t):
+    """RFC 5927 4.1: errors about a number that is not in flight are dropped."""
+    f, s, mss = in_flight(t)
+    for what, mtu in (UNREACHABLE, 0), (TOO_BIG, 1300):
+        for seq in (1 + mss + FAR, 1 - FAR):
+            t.net.send(about(f, what, seq, mtu))
+    goes_on(f, s, 1 + mss, mss)
+
+
+def icmp_hard(t):
+    """RFC 5927 5.2: an error about a segment in flight does not end a connection that is open."""
+    f, s, mss = in_flight(t)
+    t.net.send(about(f, UNREACHABLE, 1))
+    f.skip(0.05)
+    expect("state", s.state(), "ESTABLISHED")
+    expect("error", s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR), errno.ECONNREFUSED)
+    goes_on(f, s, 1 + mss, mss)
+
+
+def redirected(t):
+    """A redirect from no router, about a peer that is on the link, changes nothing."""
+    f, s, mss = in_flight(t)
+    t.net.send(about(f, REDIRECT, 1))
+    goes_on(f, s, 1 + mss, mss)
+    s.send(payload(1, 10))
+    expect("MAC", f.take().to, t.net.eth[6:12])
+
+
+def advertised_elsewhere(t):
+    """A permanent neighbour keeps its MAC, whatever ARP replies and advertisements say."""
+    f, s, mss = in_flight(t)
+    t.net.send(advertised(t.net, OTHER_MAC))
+    goes_on(f, s, 1 + mss, mss)
+    s.send(payload(1, 10))
+    expect("MAC", f.take().to, t.net.eth[6:12])
+
+
+def icmp_small_mtu(t):
+    """A path MTU below the least is not believed: IPv4 takes the least, IPv6 drops the report. (The kernel keeps it, so
+    this script is the last.)"""
+    f, s, mss = in_flight(t)
+    t.net.send(about(f, TOO_BIG, 1, 68))
+    least = LEAST[t.net.six]
+    f.skip(0.05)
+    f.put(f". 1:1(0) ack {1 + mss}")
+    f.skip(0.05)
+    s.send(payload(1 + mss, 2 * mss))
+    f.until(f". {1 + mss}:{1 + mss + least}({least})")
+
+
+SCRIPTS = [icmp_of_another, icmp_hard, redirected, advertised_elsewhere, icmp_small_mtu]
