@@ -11,6 +11,7 @@ stuck() { b timeout 60 $(as "$1") "$BIN/sluiced_stuck" "$TMP/sluiced.b" "${@:2}"
 bg_stuck() { bg b timeout 60 $(as "$1") "$BIN/sluiced_stuck" "$TMP/sluiced.b" "${@:2}"; }
 fds_of() { ls "/proc/$1/fd" | wc -l; }
 fds_at_most() { [ "$(fds_of "$1")" -le "$2" ]; }
+fds_at_least() { [ "$(fds_of "$1")" -ge "$2" ]; }
 ticks() { awk '{ print $14 + $15 }' "/proc/$D/stat"; }
 printf 'deny user 1000\nallow user *\n' >"$TMP/sluiced.b.conf"
 kill -HUP "$D"
@@ -71,11 +72,10 @@ ok "all of it is closed" wait_until 20 fds_at_most "$D" "$fds"
 
 # Connections without a word, or with one too late; a packet without a byte.
 alive_watch
-bg_stuck 65533 idle 100 >"$TMP/idle" 2>&1
+bg_stuck 65533 idle 40 >"$TMP/idle" 2>&1
 one=$BG
-bg_stuck 1000 idle 100 >"$TMP/idle2" 2>&1
+bg_stuck 1000 idle 40 >"$TMP/idle2" 2>&1
 two=$BG
-sleep 2.5 # (now these are over)
 bg_stuck 65532 slow >"$TMP/slow" 2>&1
 three=$BG
 for p in $one $two $three; do
@@ -85,15 +85,16 @@ done
 ok "a packet without a byte ends its connection" stuck 65533 empty
 alive_end "silence"
 
-# A user has as many leases as it may have, with 65,536 connections each, and all end at once: a program of another user
-# has a lease and a claim as soon as otherwise.
+# A user with as many leases as it may have (SHORT: 150), all of which end at once with 65,536 connections each: a
+# program of another user has a lease and a claim as soon as otherwise.
+N=${SHORT:+150} N=${N:-250}
 rss() { awk '/VmRSS/ { print $2 }' "/proc/$D/status"; }
 before=$(rss)
-bg_stuck 65533 dying 250 >"$TMP/dying"
+bg_stuck 65533 dying $N >"$TMP/dying"
 wait_line "$TMP/dying" ready
 told=$(stuck 65534 honest "$DEV_B")
 n=${told#*took }
-ok "HELLO within two seconds while leases end ($told)" test "${n%% ms*}" -le 2000
+ok "HELLO within 8 ms for each lease that ends ($told)" test "${n%% ms*}" -le $((N * 8))
 n=${told#*all }
 ok "and a first socket" test "${n%% ms*}" -le 2000 -a "${told##* }" = "(0)"
 ok "all of it is closed" wait_until 30 fds_at_most "$D" "$fds"
@@ -115,28 +116,37 @@ told=$(stuck 65534 honest "$DEV_B")
 same "another user gets a lease beside 544 silent connections" "(0)" "${told##* }"
 stop "$BG"
 
-# Without free descriptors the daemon does not spin.
-bg_stuck 0 idle 60 >"$TMP/idle3" 2>&1
-full=$BG
-prlimit --pid "$D" --nofile=$(($(fds_of "$D") + 4)):65536
-sleep 0.5
-before=$(ticks)
-sleep 2
-ok "without descriptors it rests ($(($(ticks) - before)) ticks of 200)" test $(($(ticks) - before)) -lt 60
-prlimit --pid "$D" --nofile=65536:65536
-stop "$full"
-ok "and serves again" wait_until 10 daemon_answers
-
 ok "the daemon is the same" kill -0 "$D"
 ok "and the honest program has its claim" has_claim 7000
 
+# Another daemon takes over: next_daemon DESCRIPTORS OPTIONS.
+next_daemon() {
+	kill -USR2 "$D"
+	wait_until 10 gone "$D" || fail "the daemon does not step down"
+	# (A limit of its own may always be lower; another process' may not be changed in every container.)
+	bg b bash -c 'ulimit -n "$0" && exec "$@"' "$1" "$BUILD/sluiced" --socket "$TMP/sluiced.b" \
+		--policy "$TMP/sluiced.b.conf" "${@:2}" 2>>"$TMP/watchdog.log"
+	wait_until 10 daemon_answers || die "no daemon goes on"
+	D=$(daemon_pid)
+}
+
+# Without free descriptors the daemon does not spin.
+limit=$(($(fds_of "$D") + 16))
+next_daemon $limit
+bg_stuck 0 idle 60 >"$TMP/idle3" 2>&1
+full=$BG
+ok "no descriptor of $limit is free" wait_until 5 fds_at_least "$D" $limit
+before=$(ticks)
+sleep 1
+n=$(($(ticks) - before))
+ok "without descriptors it rests ($n ticks of 100)" test $n -lt 30
+ok "all that time" fds_at_least "$D" $limit
+stop "$full"
+ok "and serves again" wait_until 10 daemon_answers
+
 # A loop that stands still: the daemon ends, and the next one goes on.
 need_end() { ! kill -0 "$1" 2>/dev/null || [ "$(awk '/^State/ { print $2 }' "/proc/$1/status" 2>/dev/null)" = Z ]; }
-kill -USR2 "$D"
-wait_until 10 gone "$D" || fail "the daemon does not step down"
-bg b "$BUILD/sluiced" --socket "$TMP/sluiced.b" --policy "$TMP/sluiced.b.conf" --watchdog 3 2>>"$TMP/watchdog.log"
-wait_until 10 daemon_answers || die "no daemon goes on"
-D=$(daemon_pid)
+next_daemon "$(ulimit -n)" --watchdog 3
 bg b "$BIN/stop_loop" "$D" >"$TMP/stopped"
 (sleep 1 && timeout 3 env SLUICE_DAEMON="$TMP/sluiced.b" "$BUILD/sluice" daemon status) >/dev/null 2>&1
 ok "its loop is stopped" grep -q stopped "$TMP/stopped"
