@@ -40,6 +40,20 @@ DAEMON_BY=()
 ok "a vault that hangs up is asked again" wait_until 10 daemon_answers
 ok "it did hang up" grep -q "EPIPE.*INJECTED" "$TMP/hung"
 same "there is one vault after that" 1 "$(vault_pid | wc -w)"
+# Without a daemon it gives nothing to another user, even if that user may open its socket's file.
+bg sb "$BIN/member" "$B4" 7001
+kept=$BG
+wait_until 20 has_claim 7001 || fail "it is not offloaded"
+kill -9 "$(daemon_pid)"
+wait_until 10 not daemon_answers
+chmod 666 "$TMP/sluiced.b.vault"
+b setpriv --reuid=65534 --regid=65534 --clear-groups python3 "$TESTS/net/vault.py" "$TMP/sluiced.b.vault" 0 2>"$TMP/stranger"
+ok "it hangs up on another user" grep -q "it hung up\|BrokenPipeError\|ConnectionResetError" "$TMP/stranger"
+daemon_up b "allow user *"
+wait_until 10 daemon_answers || die "no daemon goes on"
+ok "and the next daemon has it all" leases_are 1
+stop "$kept"
+ok "nobody has a lease then" wait_until 20 leases_are 0
 kill "$(daemon_pid)"
 ok "the last one ends as ever" wait_until 10 eval '[ -z "$(daemon_pid)$(vault_pid)" ]'
 same "nothing is left" "" "$(ls -d "$TMP"/sluiced.b{,.vault} /sys/fs/bpf/sluice/"$DEV_B" 2>/dev/null)"
