@@ -30,9 +30,18 @@ static void on_send(struct sl_sock *s, int to)
 	answered += s == sk;
 }
 
+static int file_of(const struct sl_sock *s)
+{
+	return s->fd;
+}
+
 static int set_up(void **state)
 {
-	static const struct sl_mail_ops ops = {.follow = on_follow, .send = on_send};
+	static const struct sl_mail_ops ops = {
+		.follow = on_follow,
+		.send = on_send,
+		.file_of_children = file_of,
+	};
 	socklen_t len = sizeof(good.cookie);
 
 	if (sl_sock_table_init())

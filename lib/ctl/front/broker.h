@@ -154,7 +154,6 @@ int sl_broker_box(uint32_t listener, int out, int fd);
 void sl_broker_unbox(uint32_t listener);
 #define SL_BOX_BARE  "b" /* the socket has none of the listener's options yet */
 #define SL_BOX_READY ""
-#define SL_BOX_WAKE  "w" /* without a socket: the keepers are to look at the crowd */
 
 /* Policy: writes the n rules into every open port's `rules` (and those opened later). */
 int sl_broker_rules_set(const struct sl_rule *rules, unsigned n);

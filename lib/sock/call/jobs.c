@@ -149,6 +149,7 @@ static const struct sl_mail_ops letters = {
 	.left = sl_heirs_look_now,
 	.send = sl_heirs_send,
 	.receive = sl_heirs_receive,
+	.file_of_children = sl_heirs_file,
 };
 
 /* Streams --------------------------------------------------------------------------------------

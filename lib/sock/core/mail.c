@@ -352,7 +352,12 @@ static struct sl_sock *meant(const struct sl_letter *l)
 
 	if (!sk || sl_load(&sk->forks) == sl_load(&sl_forks))
 		return NULL;
-	return l->cookie && cookie_of(sl_load(&sk->fd)) == l->cookie ? sk : NULL;
+	if (!l->cookie)
+		return NULL;
+	return cookie_of(sl_load(&sk->fd)) == l->cookie ||
+			       cookie_of(ops->file_of_children(sk)) == l->cookie
+		       ? sk
+		       : NULL;
 }
 
 /* True: a descriptor by which the keeper may answer: no other program can make a send on it wait,

@@ -43,6 +43,8 @@ struct sl_mail_ops {
 	 * ended has left it; true: they stand for another file now. */
 	void (*send)(struct sl_sock *sk, int to);
 	bool (*receive)(struct sl_sock *sk, uint32_t inode, int from, int will);
+	/* In the keeper: the file that children of sk's may still have, or sk's own. */
+	int (*file_of_children)(const struct sl_sock *sk);
 };
 void sl_mail_set_ops(const struct sl_mail_ops *ops); /* before the first start */
 

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 
 #include "sock/listen/box.h"
@@ -38,6 +39,7 @@
 static struct box {
 	uint32_t inode;     /* of the listener; 0: unused */
 	int in, out;        /* descriptors */
+	int wake;           /* eventfd, which wakes the keepers of all; -1: none */
 	int either;         /* epoll of this process's, of in and the listener; -1: not made yet */
 	uint32_t told;      /* by this number the daemon knows it; 0: it does not */
 	struct sl_sock *sk; /* of this process, which has its part; NULL: it has none */
@@ -95,6 +97,7 @@ static void make_box(struct sl_sock *sk, void *arg)
 		return;
 	b->in = sl_fd_keep(fd[0]);
 	b->out = sl_fd_keep(fd[1]);
+	b->wake = sl_fd_keep((int)sl_sys(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
 	nboxes = sl_max(nboxes, (unsigned)(b - boxes) + 1);
 	b->either = -1;
 	b->spoilt = b->adopted = false;
@@ -123,11 +126,11 @@ void sl_tlisten_fork_begin(void)
 	sl_unlock(&box_lock);
 }
 
-static void close_either(struct box *b)
+static void close_own(int *fd)
 {
-	if (b->either >= 0)
-		sl_sys_close(b->either);
-	b->either = -1;
+	if (*fd >= 0)
+		sl_sys_close(*fd);
+	*fd = -1;
 }
 
 void sl_tlisten_share_child(void)
@@ -136,9 +139,10 @@ void sl_tlisten_share_child(void)
 	for (struct box *b = boxes; b < boxes + nboxes; b++) {
 		if (b->inode && b->in < 0) { /* of a listener that stays in the parent */
 			sl_sys_close(b->out);
+			close_own(&b->wake);
 			b->inode = 0;
 		}
-		close_either(b);
+		close_own(&b->either);
 		b->sk = NULL;
 		b->told = 0;
 	}
@@ -183,6 +187,7 @@ void sl_tbox_adopt(const struct sl_sock *sk, int in, int out)
 		*b = (struct box){
 			.in = sl_fd_keep(in),
 			.out = sl_fd_keep(out),
+			.wake = -1,
 			.either = -1,
 			.adopted = true,
 		};
@@ -196,8 +201,10 @@ void sl_tlisten_watch_box(const struct sl_sock *sk)
 {
 	int in = sl_tlisten_box(sk);
 
-	if (in >= 0)
-		sl_shadow_watch(sk, in);
+	if (in < 0)
+		return;
+	sl_shadow_watch(sk, in);
+	sl_shadow_watch(sk, box_of(sk)->wake);
 }
 
 /* Should this process be killed, the daemon gives what waits in its queue to the others. */
@@ -234,7 +241,8 @@ static void close_in(struct box *b)
 		return;
 	sl_shadow_unwatch(b->in);
 	close_end(b->in);
-	close_either(b);
+	close_own(&b->either);
+	close_own(&b->wake);
 	b->in = -1;
 }
 
@@ -297,14 +305,15 @@ bool sl_tbox_put(const struct sl_sock *sk, int fd)
 	return sl_rights_send(b->out, SL_BOX_READY, 1, &fd, 1, MSG_DONTWAIT) == 1;
 }
 
-/* The packet makes an event at every keeper that watches the box; whichever process takes it out
- * ignores it. */
+/* Nobody reads the eventfd: each write is an event for every keeper that watches it, and no program
+ * that polls the listener is told of a connection. */
 void sl_tlisten_strange(const struct sl_sock *sk)
 {
 	struct sl_crowd *c = sk->proto == IPPROTO_TCP ? sl_tbox_crowd(sk) : NULL;
+	const uint64_t one = 1;
 
 	if (c && !__atomic_exchange_n(&c->strange, 1, __ATOMIC_ACQ_REL))
-		sl_rights_send(box_of(sk)->out, SL_BOX_WAKE, 1, NULL, 0, MSG_DONTWAIT);
+		(void)sl_sys_write(box_of(sk)->wake, &one, sizeof(one));
 }
 
 bool sl_tbox_is_strange(const struct sl_sock *sk)
@@ -337,8 +346,6 @@ static int take_one(const struct sl_sock *sk, int in, bool *bare)
 		return -EAGAIN;
 	if (n == 0 && !nfds)
 		return is_shut_down(in) ? -EPIPE : -EBADMSG;
-	if (n == 1 && !nfds && c == SL_BOX_WAKE[0])
-		return -EBADMSG;
 	*bare = c == SL_BOX_BARE[0];
 	good = n == 1 && nfds == 1 && (*bare || c == SL_BOX_READY[0]) &&
 	       sl_tbox_is_connection(sk, fd[0]);

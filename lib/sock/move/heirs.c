@@ -52,8 +52,7 @@ static int place_of_heir(const struct sl_sock *sk)
 	return -1;
 }
 
-/* The socket's older file, which children may still have. */
-static int old_file(const struct sl_sock *sk)
+int sl_heirs_file(const struct sl_sock *sk)
 {
 	int i = sk->has_old ? place_of_heir(sk) : -1;
 
@@ -112,7 +111,7 @@ void sl_heirs_drop(struct sl_sock *sk)
 
 int sl_heirs_gone(struct sl_sock *sk)
 {
-	if (sk->has_old && sl_broker_holders(old_file(sk)) != 1)
+	if (sk->has_old && sl_broker_holders(sl_heirs_file(sk)) != 1)
 		return -EBUSY;
 	forget_old(sk);
 	return 0;
@@ -151,7 +150,7 @@ bool sl_heirs_park(struct sl_sock *sk, int fd)
 
 	if (!sl_is_up() || !may_be_asked_for(sk))
 		return false;
-	if (sl_broker_holders(old_file(sk)) == 1) { /* ours */
+	if (sl_broker_holders(sl_heirs_file(sk)) == 1) { /* ours */
 		forget_old(sk);
 		return false;
 	}
@@ -176,7 +175,7 @@ static void look_at_heir(struct sl_sock *sk, void *arg)
 
 	if (!sk->parked || sk->awaited)
 		return;
-	n = sl_broker_holders(old_file(sk));
+	n = sl_broker_holders(sl_heirs_file(sk));
 	if (n == 1 || (n < 0 && sl_now_ns() - since_ns > BLIND_NS)) {
 		forget_old(sk);
 		sl_sock_unpark(sk);
@@ -249,9 +248,9 @@ static void leave(struct sl_sock *sk, void *arg)
 	struct estate *e = arg;
 
 	if (e->will.n == WILL_MAX || !sk->has_old || sk->state != SL_STATE_KERNEL ||
-	    sl_broker_holders(old_file(sk)) == 1)
+	    sl_broker_holders(sl_heirs_file(sk)) == 1)
 		return;
-	e->will.inode[e->will.n] = sl_inode_of(old_file(sk));
+	e->will.inode[e->will.n] = sl_inode_of(sl_heirs_file(sk));
 	e->fd[e->will.n++] = sk->fd;
 }
 

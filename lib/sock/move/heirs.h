@@ -8,6 +8,8 @@
 /* Makes the kernel's socket `file` the socket of sk, with the options of the old one, and takes it
  * in any case. 0; -ECONNABORTED: it failed, and the file is closed with all it holds. slow held. */
 int sl_heirs_put(struct sl_sock *sk, int file);
+/* The socket's older file, which children may still have; without one the socket's own. */
+int sl_heirs_file(const struct sl_sock *sk);
 /* 0: no process has an older file of sk's any more; else -EBUSY. slow held. */
 int sl_heirs_gone(struct sl_sock *sk);
 void sl_heirs_drop(struct sl_sock *sk); /* forgets sk, which ends */
