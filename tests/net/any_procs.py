@@ -235,6 +235,15 @@ CASES = {
     "nobody is told of a connection when a program gets the listener": (4, (
         ("M", "socket", 1, "fam", 1), ("M", "bind", 1, "any", 4), ("M", "listen", 1), ("M", "fork", "P1"),
         ("P1", "poll_one", 1, 1, 5000), ("M", "spawn", "P2", "popen", [1], False), ("M", "poll"))),
+    "a child sees the reset of a connection that came by a listener": (4, (
+        ("M", "socket", 1, "fam", 1), ("M", "bind", 1, "any", 5), ("M", "listen", 1), ("peer", "connect", 5), ("M", "accept", 1, 2),
+        ("M", "fork", "P1"), ("peer", "reset", 0), ("P1", "poll"), ("P1", "recv", 2, 50, 0), ("M", "poll"))),
+    "what was accepted and reset is still so beside another program": (6, (
+        ("M", "socket", 1, "fam", 1), ("M", "bind", 1, "any", 5), ("M", "listen", 1), ("peer", "connect", 5), ("M", "accept", 1, 2),
+        ("peer", "shut", 0), ("peer", "reset", 0), ("M", "spawn", "P1", "popen", [1, 2], False), ("M", "poll"))),
+    "a reset after the peer's end is EPIPE in a child, too": (6, (
+        ("M", "socket", 1, "fam", 1), ("M", "connect", 1, "peer", 0), ("M", "fork", "P1"), ("peer", "shut", 0), ("peer", "reset", 0),
+        ("P1", "recv", 1, 50, 0), ("P1", "send", 1, 10, 0))),
 }
 
 
@@ -256,6 +265,8 @@ class Peer:
                 s.setblocking(False)
                 self.conns.append(s)
                 return errno.errorcode.get(s.connect_ex((own, base + a[0])))
+            if op == "sleep":
+                return time.sleep(a[0] / 1000)
             if op == "sendto":
                 return self.dgram.sendto(b"p" * a[1], (own, base + a[0]))
             live = [s for s in self.conns if s.fileno() >= 0]
@@ -512,7 +523,7 @@ class Conductor:
                 gone(name)
                 note("end", f"{name} ends", "")
         peer.close()
-        if "M" in actors and (mortal or any(s[1] in ("stdio", "setuid", "chroot") and s[0] == "M" for _, s in steps)):
+        if "M" in actors and (mortal or any(s[1] in ("stdio", "setuid", "chroot", "thread") and s[0] == "M" and s[-1] is not False for _, s in steps)):
             os.kill(actors["M"].pid, 9)
             gone("M")
         return out
@@ -550,12 +561,14 @@ class Conductor:
         p = Program(seed)
         steps = list(enumerate(p.steps))
         if os.environ.get("ONLY"):  # the program with some of its steps; several such, with ; between them
+            same = True
             for only in os.environ["ONLY"].split(";"):
                 some = [s for s in steps if s[0] in map(int, only.split())]
                 d = self.differs(p, some, 0.03)
                 print(f"({only}) differs:" if d else f"({only}) does not differ",
                       *([*d[0], "kernel: " + d[1], "us:     " + d[2]] if d else ()), sep="\n  ", flush=True)
-            return True
+                same = same and not d
+            return same
         d = self.differs(p, steps, 0.004) and self.differs(p, steps, 0.05)
         if not d:
             return True

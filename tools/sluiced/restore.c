@@ -275,6 +275,9 @@ static int make_socket(struct sl_restore *x, const struct sl_lease_restore *q, i
 	return sl_repair_begin(x->fd, &x->r, &src, &x->saved);
 }
 
+/* A connection that is over may have no claim any more: one that came by a listener has none of its
+ * own. Its socket gets a port of the kernel's choice then, as any program may have it: bound to the
+ * port of another process it could listen there. */
 static int check_request(const struct sl_session *s, const struct sl_lease_restore *q,
 			 const int fd[2], struct sl_tcp_repair *r, const char **why)
 {
@@ -295,7 +298,9 @@ static int check_request(const struct sl_session *s, const struct sl_lease_resto
 	    (syn && (r->rcvq || r->sndq || !q->syn_bytes || q->syn_bytes > SL_TCP_SYN_MAX)))
 		return -EINVAL;
 	key = flow_key_of(&r->key);
-	if (!is_sessions(s, &key)) {
+	if (!is_sessions(s, &key) && over) {
+		r->key.lport = 0;
+	} else if (!is_sessions(s, &key)) {
 		sl_why(why, "the connection is not one that this process has claimed");
 		return -EPERM;
 	}

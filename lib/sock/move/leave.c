@@ -148,6 +148,17 @@ static uint32_t read_rcvq(void *arg, uint32_t at, void *buf, uint32_t n)
 	return sl_tcp_repair_rcvq(arg, at, buf, n);
 }
 
+/* The connection stays ours: the program has not had its error yet. */
+static void keep_error(struct sl_sock *sk, int err)
+{
+	struct sl_lane *lane;
+
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	sk->conn->tcp.error = err;
+	sl_lane_unlock(lane);
+}
+
 /* Makes the kernel's socket a closed connection with the rest of our data. If our connection never
  * was open, the kernel's socket stays unconnected and the socket keeps the error. */
 static int closed_to_kernel(struct sl_sock *sk, struct sl_tconn *c)
@@ -155,7 +166,7 @@ static int closed_to_kernel(struct sl_sock *sk, struct sl_tconn *c)
 	struct sl_repair_source src = {.rcvq = read_rcvq, .arg = &c->tcp};
 	struct sl_tcp_repair r;
 	struct sl_lane *lane;
-	int err;
+	int err, made;
 
 	if (!sl_sock_lock(sk, &lane))
 		return -EDEADLK;
@@ -167,10 +178,12 @@ static int closed_to_kernel(struct sl_sock *sk, struct sl_tconn *c)
 		return 0;
 	}
 	r.scope_id = c->oif;
-	if (!sl_broker_is_leased())
-		return sl_repair_closed(sk->fd, &r, &src, err != 0);
-	err = sl_restore_closed(sk->fd, &r, &src, err != 0);
-	return err < 0 ? err : sl_heirs_put(sk, err);
+	r.fin_queued = r.fin_sent = err != EPIPE; /* which says that the peer's FIN came alone */
+	made = sl_broker_is_leased() ? sl_restore_closed(sk->fd, &r, &src, err != 0)
+				     : sl_repair_closed(sk->fd, &r, &src, err != 0);
+	if (made < 0)
+		keep_error(sk, err);
+	return made < 0 || !sl_broker_is_leased() ? made : sl_heirs_put(sk, made);
 }
 
 static bool leave_closed(struct sl_sock *sk, enum sl_reason reason)

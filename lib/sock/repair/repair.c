@@ -334,7 +334,7 @@ static int make_closed(int fd, const struct sl_tcp_repair *r, const struct sl_re
 
 	if (!err && fins)
 		err = sl_repair_fin(fd, r, src->hurry);
-	if (!err && fins)
+	if (!err && fins && (!reset || r->fin_sent))
 		err = our_fin(fd);
 	if (!err)
 		err = sl_repair_end(fd, r, reset, src->hurry);
@@ -345,12 +345,30 @@ static int make_closed(int fd, const struct sl_tcp_repair *r, const struct sl_re
 	return err;
 }
 
-int sl_repair_closed(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+/* The kernel chooses the port that the connection has not got. */
+static int choose_port(int fd, struct sl_tcp_repair *r)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	struct sl_addr a;
+	uint32_t scope;
+	int err = bind_name(fd, r);
+
+	if (!err)
+		err = sl_sys_getsockname(fd, &ss, &len);
+	return err ? err
+		   : sl_addr_from_sockaddr((struct sockaddr *)&ss, len, &a, &r->key.lport, &scope);
+}
+
+int sl_repair_closed(int fd, const struct sl_tcp_repair *given, const struct sl_repair_source *src,
 		     bool reset)
 {
 	struct sl_repair_saved s = {.reuse = get_int(fd, SOL_SOCKET, SO_REUSEADDR)};
+	struct sl_tcp_repair own = *given, *r = &own;
 	int err = sl_broker_may_inject();
 
+	if (!err && !r->key.lport)
+		err = choose_port(fd, r);
 	if (!err)
 		err = sl_broker_repair(fd, TCP_REPAIR_ON);
 

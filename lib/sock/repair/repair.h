@@ -47,8 +47,9 @@ int sl_repair_finish(int fd, const struct sl_tcp_repair *r, const struct sl_repa
 		     const struct sl_repair_saved *s);
 
 /* Makes the closed socket fd the rest of a connection that is over: the program reads the bytes of
- * the receive queue, then the end, or with reset the error ECONNRESET, or (fin_rcvd) both. Only the
- * key, rcv_nxt and rcvq of r matter besides. Returns as sl_repair_kernel(). */
+ * the receive queue, then the end, or with reset the error ECONNRESET, or (fin_rcvd) both: then the
+ * error is EPIPE without fin_sent. Only the key, rcv_nxt and rcvq of r matter besides. With port 0
+ * in the key the kernel chooses one. Returns as sl_repair_kernel(). */
 int sl_repair_closed(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
 		     bool reset);
 
