@@ -147,7 +147,8 @@ int sl_shutdown(int fd, int how)
 	return sl_told(shut_down(fd, how), "shutdown(%d, %d)", fd, how);
 }
 
-/* Reports no name: a port that we chose ends with its connection, as in tcp_disconnect(). */
+/* Reports no name: a port that we chose ends with its connection, as in tcp_disconnect(). (A
+ * connection of the kernel's that its peer has ended keeps its name.) */
 static int say_unnamed(const struct sl_sock *sk, struct sockaddr *addr, socklen_t *len)
 {
 	struct sl_addr any = sk->family == AF_INET ? sl_addr_v4(0) : (struct sl_addr){0};
@@ -165,7 +166,7 @@ static bool name_is_ours(int fd, bool peer, struct sockaddr *addr, socklen_t *le
 	struct sl_sock *sk = sl_tcp_sock(fd);
 
 	if (sk && !peer && sk->named && !sl_load(&sk->conn) &&
-	    (sl_load(&sk->state) != SL_STATE_KERNEL || sl_swap_is_closed(fd))) {
+	    (sl_load(&sk->state) != SL_STATE_KERNEL || sl_swap_is_fresh(fd))) {
 		*err = say_unnamed(sk, addr, len);
 		return true;
 	}

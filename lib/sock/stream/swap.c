@@ -198,7 +198,7 @@ static int unnamed(const struct sl_sock *sk)
 	return fd;
 }
 
-bool sl_swap_is_closed(int fd)
+static bool is_closed(int fd)
 {
 	uint8_t state = 0; /* the first field of struct tcp_info */
 	socklen_t len = sizeof(state);
@@ -207,11 +207,20 @@ bool sl_swap_is_closed(int fd)
 	       state == KERNEL_CLOSE;
 }
 
+bool sl_swap_is_fresh(int fd)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	return sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+	       info.tcpi_state == KERNEL_CLOSE && !info.tcpi_segs_in && !info.tcpi_segs_out;
+}
+
 void sl_swap_unname(struct sl_sock *sk)
 {
 	int fd = -1;
 
-	if (sk->named && !sl_tcp_sock_is_named(sk) && sl_swap_is_closed(sk->fd))
+	if (sk->named && !sl_tcp_sock_is_named(sk) && is_closed(sk->fd))
 		fd = unnamed(sk);
 	if (fd >= 0 && sl_swap_file(sk, fd) == 0) {
 		sk->named = false;

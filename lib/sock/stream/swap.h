@@ -17,8 +17,8 @@ int sl_swap_new(const struct sl_sock *sk);
 int sl_swap_on(int file, int number);
 int sl_swap_file(struct sl_sock *sk, int file);
 
-/* True: the kernel's TCP socket has no connection, nor listens. */
-bool sl_swap_is_closed(int fd);
+/* True: the kernel's TCP socket has had no connection since it was made or disconnected. */
+bool sl_swap_is_fresh(int fd);
 /* Before bind(2) and connect(2), slow held: a TCP socket with a port that connect(2) chose, and
  * without a connection, gets a shadow without a name. In the kernel such a port ends with its
  * connection (tcp_set_state()), but the shadow was bound to it for good (SOCK_BINDPORT_LOCK). On an
