@@ -244,6 +244,9 @@ CASES = {
     "a reset after the peer's end is EPIPE in a child, too": (6, (
         ("M", "socket", 1, "fam", 1), ("M", "connect", 1, "peer", 0), ("M", "fork", "P1"), ("peer", "shut", 0), ("peer", "reset", 0),
         ("P1", "recv", 1, 50, 0), ("P1", "send", 1, 10, 0))),
+    "a connection ends with the only process that has it, a child": (4, (
+        ("M", "socket", 1, "fam", 1), ("M", "connect", 1, "peer", 0), ("M", "fork", "P1"), ("M", "close", 1), ("peer", "sleep", 900),
+        ("P1", "kill"))),
     "a connection that was reset has its name in a child": (6, (
         ("M", "socket", 1, "fam", 1), ("M", "connect", 1, "peer", 0), ("M", "fork", "P1"), ("peer", "reset", 0),
         ("P1", "name", 1, "getsockname", "base"))),

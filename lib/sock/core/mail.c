@@ -446,8 +446,10 @@ static enum sl_mail read_some(int box, uint32_t from)
 			room &= sl_stranger_close(fd[j]);
 		if (!room)
 			return SL_MAIL_BROKEN;
-		if (n == 0 && is_end(box))
+		if (n == 0 && is_end(box)) {
+			ops->left();
 			return SL_MAIL_ENDED;
+		}
 		if (n < 0)
 			return SL_MAIL_EMPTY;
 	}

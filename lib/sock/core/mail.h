@@ -37,7 +37,7 @@ struct sl_mail_ops {
 	enum sl_letter_use (*use_of)(const struct sl_sock *sk);
 	/* In the keeper: a child makes that use of sk. */
 	void (*follow)(struct sl_sock *sk, enum sl_letter_use use);
-	void (*left)(void); /* SL_USE_LEFT came */
+	void (*left)(void); /* SL_USE_LEFT came, or a child has ended */
 	/* The parent's answer to a letter about a connection, by `to`, and the child's end of it:
 	 * `inode` is what the child's numbers stand for so far, `will` where a parent that has
 	 * ended has left it; true: they stand for another file now. */

@@ -195,11 +195,14 @@ void sl_heirs_look(uint64_t now_ns)
 	sl_store(&next_ns, left ? sl_now_ns() + delay_ns : 0);
 }
 
-/* (A child may ask for it as often as it likes.) */
+/* (A child may ask for it as often as it likes.) What a child that ends has is closed a moment
+ * after its mailbox, or before. */
 void sl_heirs_look_now(void)
 {
-	if (sl_load(&next_ns))
-		sl_store(&next_ns, sl_min(sl_load(&next_ns), sl_now_ns() + FIRST_NS / 10));
+	if (!sl_load(&next_ns))
+		return;
+	delay_ns = sl_min(delay_ns, FIRST_NS);
+	sl_store(&next_ns, sl_min(sl_load(&next_ns), sl_now_ns() + FIRST_NS / 10));
 }
 
 uint64_t sl_heirs_due_ns(uint64_t now_ns, bool quiet)
