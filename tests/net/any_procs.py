@@ -247,6 +247,9 @@ CASES = {
     "a connection ends with the only process that has it, a child": (4, (
         ("M", "socket", 1, "fam", 1), ("M", "connect", 1, "peer", 0), ("M", "fork", "P1"), ("M", "close", 1), ("peer", "sleep", 900),
         ("P1", "kill"))),
+    "what a thread with descriptors of its own has accepted ends with it": (4, (
+        ("M", "socket", 1, "fam", 1), ("M", "bind", 1, "any", 4), ("M", "listen", 1), ("peer", "connect", 4), ("M", "thread", "T1", True),
+        ("T1", "accept", 1, 2), ("peer", "connect", 4), ("T1", "accept", 1, 3))),
     "a connection that was reset has its name in a child": (6, (
         ("M", "socket", 1, "fam", 1), ("M", "connect", 1, "peer", 0), ("M", "fork", "P1"), ("peer", "reset", 0),
         ("P1", "name", 1, "getsockname", "base"))),

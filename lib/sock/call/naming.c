@@ -236,6 +236,16 @@ static bool can_have_name(struct sockaddr *addr, socklen_t *len)
 	       !sl_guard_touch_out(addr, sizeof(addr->sa_family));
 }
 
+/* A listener that drains gives connections of ours, too. They go on to the kernel here, in a thread
+ * that has the number: others may have descriptors of their own. */
+static void leave_accepted(int fd)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+
+	if (sk && sl_is_kernel_only() && sl_fd_hand_back(fd) == 0)
+		sl_sock_drop_number(sk, fd);
+}
+
 static int accept_from(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
 	struct sl_sock *sk;
@@ -257,6 +267,8 @@ static int accept_from(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 		}
 		if (r >= 0 && !sl_fd_sock(r)) /* the kernel's, so far */
 			sl_inherit_accepted(sk, r, flags);
+		else if (r >= 0)
+			leave_accepted(r);
 		return r;
 	}
 	return (int)sl_sys_cancel(SYS_accept4, fd, addr, len, flags);

@@ -479,6 +479,21 @@ static bool has_threads(void)
 	       !strstr(text, "\nThreads:\t1\n");
 }
 
+static void restart_keeper(void)
+{
+	if (sl_keeper_start() < 0)
+		sl_kernel_only("the library's thread cannot be started again");
+}
+
+static void end_alone(void)
+{
+	forking = false;
+	pthread_mutex_unlock(&start_lock);
+	sl_release();
+}
+
+/* A thread that gets a table of its own leaves the keeper in the one of the other threads: the
+ * keeper would have what that thread opens, and keep it open when that thread closes it or ends. */
 SL_API
 bool sl_alone_begin(bool files)
 {
@@ -489,24 +504,20 @@ bool sl_alone_begin(bool files)
 	pthread_mutex_lock(&start_lock);
 	forking = true; /* a signal handler must not wait for the lock */
 	if (sl_is_up() && sl_keeper_stop()) {
-		if (files && SL_ROOMY(has_threads))
-			sl_kernel_only("threads have descriptors of their own");
-		return true;
+		if (!files || !SL_ROOMY(has_threads))
+			return true;
+		sl_kernel_only("threads have descriptors of their own");
+		restart_keeper();
 	}
-	forking = false;
-	pthread_mutex_unlock(&start_lock);
-	sl_release();
+	end_alone();
 	return false;
 }
 
 SL_API
 void sl_alone_end(void)
 {
-	if (sl_keeper_start() < 0)
-		sl_kernel_only("the library's thread cannot be started again");
-	forking = false;
-	pthread_mutex_unlock(&start_lock);
-	sl_release();
+	restart_keeper();
+	end_alone();
 }
 
 /* State of the parent's threads. */
