@@ -139,6 +139,22 @@ def refusals(s):
     return shadow, port
 
 
+def over(s):
+    """What is left of a connection that is over and not claimed: its bytes, but not its port."""
+    shadow, _ = new_bound()
+    for what, how in (("ended", ENDED), ("reset", RESET)):
+        err = s.ask(RESTORE, image(VICTIM, 7, rcvq=5, state=7, how=how), [shadow.fileno(), memfd(b"hello")])[0]
+        check(f"one that has {what}", err == 0, err)
+        err, _, fds = s.ask(RESTORED, struct.pack("=I", 1))
+        check("is given", err == 0 and len(fds) == 1, err)
+        if err:
+            continue
+        c = socket.socket(fileno=fds[0])
+        check("with its bytes", c.recv(100, socket.MSG_DONTWAIT) == b"hello")
+        check("at a port that was free", c.getsockname()[0] == own and c.getsockname()[1] not in (0, VICTIM), c.getsockname())
+        c.close()
+
+
 def get(s, shadow, port):
     check("the own connection", s.ask(RESTORE, image(port, 7, rcvq=5), [shadow.fileno(), memfd(b"hello")])[0] == 0)
     err, _, fds = s.ask(RESTORED, struct.pack("=I", 1))
@@ -216,6 +232,7 @@ def first():
     shadow, port = refusals(s)
     os.write(told[1], struct.pack("=I", port))
     os.read(go[0], 1)
+    over(s)
     get(s, shadow, port)
     take(s)
 
