@@ -15,7 +15,10 @@ ok "the program has threads of the library's" grep -q clone3 "$TMP/trace"
 same "files of the control group that they open" 0 "$(grep cgroup "$TMP/trace" | grep -vc "^$PROGRAM ")"
 ok "the program's thread opens them" grep -q "^$PROGRAM .*/proc/self/cgroup" "$TMP/trace"
 
-# So are the files of counters that killed programs have left, and it removes them.
+# So are the files of counters that killed programs have left, and it removes them. (In a directory of its own: the
+# programs of other tests remove them, too.)
+SLUICE_STATS_SHMEM_DIR=$TMP/stats
+mkdir -m 700 "$SLUICE_STATS_SHMEM_DIR"
 DEAD=$SLUICE_STATS_SHMEM_DIR/sluice.4194000.stats
 : >"$DEAD"
 b env LD_PRELOAD="$BUILD/libsluice-preload.so" strace -f -o "$TMP/trace" -e trace=openat,execve timeout 1.5 "$BIN/echo" "$B4" 7001

@@ -85,8 +85,8 @@ done
 ok "a packet without a byte ends its connection" stuck 65533 empty
 alive_end "silence"
 
-# A user with as many leases as it may have (SHORT: 150), all of which end at once with 65,536 connections each: a
-# program of another user has a lease and a claim as soon as otherwise.
+# A user has as many leases as it may have (SHORT: 150), with 65,536 connections each, and all end at once: a program of
+# another user has a lease and a claim as soon as otherwise.
 N=${SHORT:+150} N=${N:-250}
 rss() { awk '/VmRSS/ { print $2 }' "/proc/$D/status"; }
 before=$(rss)
