@@ -452,23 +452,24 @@ static int dumped(const struct nlmsghdr *nlh, void *arg)
 
 static int dump_tables(void)
 {
-	int err = sl_rtnl_dump(RTM_GETLINK, AF_UNSPEC, dumped, NULL);
+	static const struct {
+		uint16_t type;
+		uint8_t family;
+		bool may_lack; /* the kernel may be built without it, and has none to tell of */
+	} tables[] = {
+		{RTM_GETLINK, AF_UNSPEC, false}, {RTM_GETADDR, AF_UNSPEC, false},
+		{RTM_GETNEIGH, AF_INET, false},  {RTM_GETNEIGH, AF_INET6, false},
+		{RTM_GETQDISC, AF_UNSPEC, true}, {RTM_GETRULE, AF_INET, true},
+		{RTM_GETRULE, AF_INET6, true},
+	};
 
-	if (!err)
-		err = sl_rtnl_dump(RTM_GETADDR, AF_UNSPEC, dumped, NULL);
-	if (!err)
-		err = sl_rtnl_dump(RTM_GETNEIGH, AF_INET, dumped, NULL);
-	if (!err)
-		err = sl_rtnl_dump(RTM_GETNEIGH, AF_INET6, dumped, NULL);
-	if (!err)
-		err = sl_rtnl_dump(RTM_GETQDISC, AF_UNSPEC, dumped, NULL);
-	/* A kernel without policy routing has no rules to tell of. */
-	for (unsigned i = 0; !err && i < 2; i++) {
-		err = sl_rtnl_dump(RTM_GETRULE, i ? AF_INET6 : AF_INET, dumped, NULL);
-		if (err == -EOPNOTSUPP || err == -EAFNOSUPPORT)
-			err = 0;
+	for (unsigned i = 0; i < sl_array_len(tables); i++) {
+		int err = sl_rtnl_dump(tables[i].type, tables[i].family, dumped, NULL);
+
+		if (err && !(tables[i].may_lack && (err == -EOPNOTSUPP || err == -EAFNOSUPPORT)))
+			return err;
 	}
-	return err;
+	return 0;
 }
 
 /* Dumps all tables again. */
