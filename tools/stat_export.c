@@ -240,7 +240,7 @@ static void histogram_labels(FILE *to, const struct sl_stats *s, const struct sl
 	sock_labels(to, k);
 }
 
-/* Nothing of a socket without SLUICE_LATENCY_STATS. */
+/* Writes one of the histograms of all sockets. A socket without SLUICE_LATENCY_STATS has none. */
 static void histograms(FILE *to, enum sl_time what, struct sl_stats *const *s, unsigned n,
 		       const struct sl_stat_show *show)
 {

@@ -101,6 +101,14 @@ long sl_read_text(const char *path, char *text, size_t size);
 /* ppoll(2); also where RLIMIT_NOFILE is below nfds, which ppoll(2) refuses. left: NULL waits for
  * ever. How many have events, or -errno. */
 int sl_sys_ppoll(struct pollfd *fds, unsigned nfds, struct timespec *left);
+/* True: ppoll(2) has found something on one of the n descriptors. */
+static inline bool sl_has_revents(const struct pollfd *fds, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (fds[i].revents)
+			return true;
+	return false;
+}
 /* ppoll(2) that is a cancellation point; call with no lock held. Timeout NULL waits for ever.
  * Returns the count of ready entries, 0 on timeout, -errno (-EINTR for a signal). */
 int sl_sys_ppoll_cancel(struct pollfd *fds, unsigned nfds, const struct timespec *timeout,

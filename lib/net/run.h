@@ -13,8 +13,8 @@ struct sl_run_piece {
 	uint16_t off, len; /* the text in the frame */
 };
 
-/* The pieces behind the segment in in->seg. TCP takes pieces from the front, as many as it can: it adds
- * to `at` and `done`, and the frames are its own then. What it leaves is handed up again. */
+/* The pieces behind the segment in in->seg. TCP takes pieces from the front, as many as it can: it
+ * adds to `at` and `done`, and the frames are its own then. What it leaves is handed up again. */
 struct sl_run {
 	uint16_t first; /* bytes of text in the frame of the packet itself */
 	uint16_t done;  /* bytes that were handed up or taken so far */

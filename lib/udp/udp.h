@@ -70,7 +70,7 @@ static inline struct sl_dgram *sl_udp_peek_at(const struct sl_udp *u, uint32_t n
 /* Removes the oldest datagram, which must exist, and drops the reference to its frames. */
 void sl_udp_pop(struct sl_udp *u, struct sl_frames *cache);
 /* Removes the oldest datagram, which is d, and leaves the reference to its frames to the caller.
- * They stay charged to this queue until sl_udp_release(). */
+ * This queue goes on paying for the frames until the caller gives them to sl_udp_release(). */
 static inline void sl_udp_detach(struct sl_udp *u, const struct sl_dgram *d)
 {
 	u->stats->rx_queue_pkts--;

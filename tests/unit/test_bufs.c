@@ -528,7 +528,7 @@ static void test_run_ends(void **state)
 	}
 }
 
-/* Those of several connections at once, as many as the setting says. */
+/* Segments of several connections are held back at once: of as many as the setting says. */
 static void test_streams(void **state)
 {
 	for (unsigned max = 1; max <= 3; max++) {

@@ -74,18 +74,18 @@ static uint64_t identity(const struct ucred *peer, bool *has_ids)
 	*has_ids = true;
 	for (const char *line = text; line; line = strchr(line, '\n')) {
 		line += *line == '\n';
-		if (!strncmp(line, "Uid:", 4))
+		if (!strncmp(line, "Uid:", 4)) { /* stands before the groups */
 			*has_ids &= has_id(line, peer->uid);
-		else if (!strncmp(line, "Gid:", 4))
-			*has_ids &= has_id(line, peer->gid);
-		if (!strncmp(line, "Uid:", 4)) /* stands before the groups */
 			h = mix_ids(h, line, &root);
-		else if (!strncmp(line, "Gid:", 4) && !root)
-			h = mix_ids(h, line, &zero);
-		else if (!strncmp(line, "Groups:", 7) && !root)
+		} else if (!strncmp(line, "Gid:", 4)) {
+			*has_ids &= has_id(line, peer->gid);
+			if (!root)
+				h = mix_ids(h, line, &zero);
+		} else if (!strncmp(line, "Groups:", 7) && !root) {
 			h = mix_text(h, line);
-		else if (!strncmp(line, "CapPrm:", 7))
+		} else if (!strncmp(line, "CapPrm:", 7)) {
 			h = mix_text(h, line);
+		}
 	}
 	return h ? h : 1;
 }

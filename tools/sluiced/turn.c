@@ -36,7 +36,7 @@ static struct user *new_user(uint32_t uid)
 	return u;
 }
 
-/* The session notes the place of its user, which may be another's by now. */
+/* Finds the session's user. The session keeps the place, which another user may have by now. */
 static struct user *user_of(struct sl_session *s)
 {
 	struct user *u = &users[s->user];

@@ -167,7 +167,8 @@ static void queue_close(struct sl_umem *u, struct sl_queue *q, bool unmap)
 	*q = (struct sl_queue){.anchor_fd = -1};
 }
 
-/* XSKs only send, on the one queue of the device. (On other queues they have fill rings.) */
+/* On a device that receives by packet sockets, and has one queue, XSKs only send. (With more queues
+ * the other ones have fill rings.) */
 uint32_t sl_queues_near(const struct sl_part *part)
 {
 	bool sends = part->port->info.flags & SL_PORT_PACKET && part->port->info.nqueues == 1;

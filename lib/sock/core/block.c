@@ -98,14 +98,6 @@ static bool interrupted(const struct sl_call *s)
 	return sl_sig_intr != s->intr || (s->deadline && sl_sig_ran != s->ran);
 }
 
-static bool any_revents(const struct pollfd *fds, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++)
-		if (fds[i].revents)
-			return true;
-	return false;
-}
-
 /* Attempts once more and, on -EAGAIN, sleeps once. A signal ends the sleep, and its handler runs
  * when the watch is gone from the socket. No signal is lost between the call's beginning and the
  * sleep: one that came before sl_hold() has been counted, one that comes later is put off and takes
@@ -153,7 +145,7 @@ static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
 		if (w.sleeps)
 			sl_lane_asleep(w.lane);
 		r = sl_sys_ppoll_cancel(fds, n, until(s->deadline, most_ns, &ts), NULL);
-		w.lane->stats->wakes += r > 0 && any_revents(fds + 2, n - 2);
+		w.lane->stats->wakes += r > 0 && sl_has_revents(fds + 2, n - 2);
 		if (r > 0 && fds[0].revents && !s->kernel)
 			__atomic_fetch_or(&s->sk->os, SL_OS_IN, __ATOMIC_RELEASE);
 		r = r < 0 ? r : -EAGAIN;

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 
 struct sl_sock;
 
@@ -26,6 +27,12 @@ ssize_t sl_sock_block_send(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_
  * watchers are told of something; spins not. */
 ssize_t sl_sock_block_kernel(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
 			     void *arg);
+
+/* When SO_RCVTIMEO or SO_SNDTIMEO, of so many ns, ends a call that begins now; 0: never. */
+static inline uint64_t sl_sock_deadline(uint64_t timeo_ns)
+{
+	return timeo_ns ? sl_now_ns() + timeo_ns : 0;
+}
 
 /* State that a call saves when it begins. sl_call_over() compares it with the present: 0: go on;
  * -EBADF: the socket was closed; -EINTR: a signal handler ran. */

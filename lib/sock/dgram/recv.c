@@ -388,7 +388,7 @@ static ssize_t attempt(void *arg)
 
 static ssize_t wait_for(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 {
-	uint64_t deadline = sk->rcvtimeo_ns ? sl_now_ns() + sk->rcvtimeo_ns : 0;
+	uint64_t deadline = sl_sock_deadline(sk->rcvtimeo_ns);
 	struct rx_call c = {sk, fd, r};
 	ssize_t n = sl_sock_block(sk, fd, deadline, attempt, &c);
 

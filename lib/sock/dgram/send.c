@@ -59,14 +59,16 @@ static bool has_no_csum(const struct sl_sock *sk, const struct sl_path *p)
 	return p->hdr.v6 ? sl_udp_sk_const(sk)->no_csum6 : sl_udp_sk_const(sk)->no_csum;
 }
 
-/* Calls that began at since_ns have put so many datagrams on the ring. (What is paced waits in a
- * queue of its own.) */
+/* Counts how long n datagrams took to the ring, whose send calls began at since_ns. A paced
+ * socket's datagrams wait in a queue of their own and are not counted. */
 static SL_COLD void note_sent(struct sl_sock *sk, uint64_t since_ns, unsigned n)
 {
 	uint64_t now_ns = sl_now_ns();
 
 	sk->stats->tx_thread = sl_tid();
-	while (n-- && !sl_load(&sl_udp_sk(sk)->pacer))
+	if (sl_load(&sl_udp_sk(sk)->pacer))
+		return;
+	while (n--)
 		sl_times_note(&sk->stats->time[SL_TIME_TX_CALL], since_ns, now_ns);
 }
 
@@ -365,7 +367,7 @@ static ssize_t try_again(void *arg)
 static ssize_t wait_for_room(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
 {
 	struct waiting w = {sk, fd, r};
-	uint64_t deadline = sk->sndtimeo_ns ? sl_now_ns() + sk->sndtimeo_ns : 0;
+	uint64_t deadline = sl_sock_deadline(sk->sndtimeo_ns);
 	ssize_t n = sl_sock_block_send(sk, fd, deadline, try_again, &w);
 
 	return n == -ETIMEDOUT ? -EAGAIN : n;

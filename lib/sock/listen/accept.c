@@ -261,7 +261,7 @@ int sl_tcp_sock_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, sockle
 		return -EFAULT;
 	r = attempt(&a);
 	if (r == -EAGAIN && !sk->nonblock) {
-		deadline = sk->rcvtimeo_ns ? sl_now_ns() + sk->rcvtimeo_ns : 0;
+		deadline = sl_sock_deadline(sk->rcvtimeo_ns);
 		r = sl_sock_block(sk, fd, deadline, attempt, &a);
 	}
 	if (r >= 0)

@@ -305,8 +305,9 @@ bool sl_tbox_put(const struct sl_sock *sk, int fd)
 	return sl_rights_send(b->out, SL_BOX_READY, 1, &fd, 1, MSG_DONTWAIT) == 1;
 }
 
-/* Nobody reads the eventfd: each write is an event for every keeper that watches it, and no program
- * that polls the listener is told of a connection. */
+/* Tells the keepers of all processes that have the listener. Each write to the eventfd is an event
+ * for every keeper that watches it, since no process reads it. A program that polls the listener
+ * does not see the eventfd, so it is not told of a connection. */
 void sl_tlisten_strange(const struct sl_sock *sk)
 {
 	struct sl_crowd *c = sk->proto == IPPROTO_TCP ? sl_tbox_crowd(sk) : NULL;

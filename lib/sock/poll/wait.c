@@ -301,25 +301,12 @@ static void sleep_over(struct sl_wait **wp)
 	sl_bell_done(w->bell);
 }
 
-/* True: the sleep's ppoll(2) found something on the kernel's descriptors. */
-static bool has_revents(const struct sl_wait *w)
-{
-	for (unsigned i = 0; i < w->nfds; i++)
-		if (w->fds[i].fd >= 0 && w->fds[i].revents)
-			return true;
-	return false;
-}
-
 /* Counts the sleep in each lane whose descriptors took part: those of lane i end at end[i]. */
 static void count_sleep(const struct sl_wait *w, const unsigned *end, bool woken)
 {
 	for (unsigned i = 0, k = w->nfds + 1; i < w->nlanes; k = end[i++]) {
-		bool woke = false;
-
-		for (unsigned j = k; woken && j < end[i]; j++)
-			woke |= w->fds[j].revents != 0;
 		w->lane[i]->stats->sleeps++;
-		w->lane[i]->stats->wakes += woke;
+		w->lane[i]->stats->wakes += woken && sl_has_revents(w->fds + k, end[i] - k);
 	}
 }
 
@@ -365,7 +352,7 @@ static int doze(struct sl_wait *w, bool *os)
 	w->sleeps = true;
 	r = sl_sys_ppoll_cancel(w->fds, n, ts, NULL);
 	count_sleep(w, end, r > 0);
-	*os = r < 0 || (r > 0 && has_revents(w));
+	*os = r < 0 || (r > 0 && sl_has_revents(w->fds, w->nfds));
 	return sl_min(r, 0);
 }
 

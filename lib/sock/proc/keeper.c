@@ -340,11 +340,9 @@ static void add_fds(struct sl_lane *lane, struct look *l)
 static void note_woken(struct sl_lane *lane, void *arg)
 {
 	const struct look *l = arg;
-	bool woke = false;
 
-	for (uint32_t i = 0; i < slept_on[lane->id].n && l->woken; i++)
-		woke |= l->fds[slept_on[lane->id].from + i].revents != 0;
-	slept_on[lane->id].woke = woke;
+	slept_on[lane->id].woke =
+		l->woken && sl_has_revents(l->fds + slept_on[lane->id].from, slept_on[lane->id].n);
 }
 
 /* Decides whether the lane's descriptors are in the coming sleep. (lane->attended is written before

@@ -367,7 +367,7 @@ static int wait_kernel(struct sl_sock *sk, int fd, int unfinished)
 
 static int wait_open(struct sl_sock *sk, int fd, int err)
 {
-	uint64_t deadline = sk->sndtimeo_ns ? sl_now_ns() + sk->sndtimeo_ns : 0;
+	uint64_t deadline = sl_sock_deadline(sk->sndtimeo_ns);
 	ssize_t r;
 
 	if (sk->nonblock && err == -EINPROGRESS)

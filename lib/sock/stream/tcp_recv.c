@@ -268,12 +268,6 @@ static ssize_t kernel_attempt(void *arg)
 	return sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) ? 1 : -EAGAIN;
 }
 
-/* When SO_RCVTIMEO ends a call that begins now; 0: never. */
-static uint64_t deadline_of(const struct sl_sock *sk)
-{
-	return sk->rcvtimeo_ns ? sl_now_ns() + sk->rcvtimeo_ns : 0;
-}
-
 /* Waits for the kernel's bytes outside of recvmsg(2), which no thread can end: a connection whose
  * peer is silent, or waits to send again, would stay the kernel's as long as that. 0: ask the
  * kernel; -EREMOTE: the connection has come back; -EINTR. */
@@ -283,7 +277,8 @@ static ssize_t await_kernel(const struct rx *x, int fd, int *flags)
 	ssize_t r = kernel_attempt(&w);
 
 	if (r == -EAGAIN)
-		r = sl_sock_block_kernel(x->sk, fd, deadline_of(x->sk), kernel_attempt, &w);
+		r = sl_sock_block_kernel(x->sk, fd, sl_sock_deadline(x->sk->rcvtimeo_ns),
+					 kernel_attempt, &w);
 	if (r == -ETIMEDOUT)
 		*flags |= MSG_DONTWAIT;
 	return r == -EREMOTE || r == -EINTR ? r : 0;
@@ -404,7 +399,7 @@ static ssize_t receive(struct rx *x, int fd)
 	if (r != -EAGAIN)
 		return r;
 	if (!x->sk->nonblock && !(x->flags & MSG_DONTWAIT))
-		return sl_sock_block(x->sk, fd, deadline_of(x->sk), attempt, x);
+		return sl_sock_block(x->sk, fd, sl_sock_deadline(x->sk->rcvtimeo_ns), attempt, x);
 	if (sl_unlikely(x->moving) && sl_sock_wait_moved(x->sk))
 		return attempt(x);
 	if (!x->done)

@@ -260,7 +260,7 @@ static ssize_t begin(struct tx *x, int fd, const struct msghdr *msg)
 	return sl_unlikely(r == -EINPROGRESS) ? open_and_go_on(x, fd) : r;
 }
 
-/* The call as sl_tcp_sock_send() has it, of a socket that is ours. */
+/* Sends on a socket that Sluice has; returns as sl_tcp_sock_send() does. */
 static inline __attribute__((always_inline)) ssize_t send_ours(struct tx *x, int fd,
 							       const struct sl_tx_req *q)
 {
@@ -274,7 +274,7 @@ static inline __attribute__((always_inline)) ssize_t send_ours(struct tx *x, int
 	if (sl_likely(r == 0))
 		return taken(x);
 	if (r == -EAGAIN && !sk->nonblock && !(x->flags & MSG_DONTWAIT)) {
-		deadline = sk->sndtimeo_ns ? sl_now_ns() + sk->sndtimeo_ns : 0;
+		deadline = sl_sock_deadline(sk->sndtimeo_ns);
 		x->waits = true;
 		r = sl_sock_block(sk, fd, deadline, attempt, x);
 	} else if (r == -EAGAIN && x->moving && !x->done && sl_sock_wait_moved(sk)) {
