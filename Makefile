@@ -44,7 +44,7 @@ ALL_CFLAGS := -std=gnu11 $(WARN) $(CFLAGS) -fvisibility=hidden -fno-strict-alias
 # Without link-time optimisation by default: only libsluice.so is linked with it (see LTO).
 ALL_LDFLAGS := $(LDFLAGS) -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code -Wl,--build-id=sha1 -fno-lto
 DAEMON_LIBS := -lseccomp
-LIBS := -lxdp -lbpf -lmnl -lpthread -ldl
+LIBS := -lmnl -lpthread -ldl
 ifneq ($(SAN),)
 ALL_CFLAGS += -fsanitize=$(SAN) -fno-omit-frame-pointer
 ifneq ($(findstring thread,$(SAN)),)

@@ -1,4 +1,6 @@
 # Builds and runs everything under tests/: unit programs, shell tests on real namespaces, fuzzers, benchmarks.
+# (The library loads libbpf and libxdp when it needs them; tests call them directly.)
+TEST_LIBS := -lxdp -lbpf $(LIBS)
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
 TCP_TEST_SRC := $(wildcard tests/tcp/test_*.c)
@@ -7,20 +9,20 @@ HELPER_SRC := $(filter-out %.bpf.c,$(wildcard tests/net/*.c tests/bench/*.c test
 HELPER_BIN := $(HELPER_SRC:%.c=$(BUILD)/%)
 
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libsluice.a
-	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
+	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(TEST_LIBS)
 $(BUILD)/tests/unit/test_death: %: %.o $(DEATH_OBJ) $(BUILD)/libsluice.a
-	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
+	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(TEST_LIBS)
 $(BUILD)/tests/unit/test_share $(BUILD)/tests/unit/test_share_death: %: %.o $(BUILD)/tests/unit/share_world.o $(BUILD)/libsluice.a
-	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
+	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(TEST_LIBS)
 $(BUILD)/tests/unit/test_capture: %: %.o $(filter-out %/main.o,$(TOOL_OBJ)) $(DEATH_OBJ) $(BUILD)/libsluice.a
-	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS) -lpcap
+	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(TEST_LIBS) -lpcap
 # This test replaces the functions that look at links and devices.
 $(BUILD)/tests/unit/test_restart: ALL_LDFLAGS += -Wl,--wrap=sl_link_has_carrier -Wl,--wrap=sl_port_find
 # Tests with all objects of the daemon except its main loop.
 $(BUILD)/tests/unit/test_sluiced $(BUILD)/tests/unit/test_deliver $(BUILD)/tests/unit/test_vlan: %: %.o $(filter-out %/main.o,$(DAEMON_OBJ)) $(BUILD)/libsluice.a
-	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS) $(DAEMON_LIBS)
+	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(TEST_LIBS) $(DAEMON_LIBS)
 $(BUILD)/tests/bpf/%: $(BUILD)/tests/bpf/%.o $(BUILD)/libsluice.a
-	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
+	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(TEST_LIBS)
 $(BUILD)/steer_fake.bpf.o: tests/bpf/steer_fake.bpf.c $(wildcard bpf/*)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@ && $(LLVM_STRIP) -g $@
 $(BUILD)/tests/net/%.bpf.o: tests/net/%.bpf.c
@@ -32,13 +34,13 @@ $(BUILD)/tests/bpf/test_hints.o $(BUILD)/tests/bpf/test_room.o: | $(BUILD)/steer
 # TCP in the simulator: the library's objects on the test's own wire and clock.
 SIM_OBJ := $(patsubst %,$(BUILD)/tests/tcp/%.o,sim sim_ops sim_wire sim_check script)
 $(TCP_TEST_BIN): %: %.o $(SIM_OBJ) $(BUILD)/libsluice.a
-	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lm $(LIBS)
+	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lm $(TEST_LIBS)
 # Tests that look inside the library: the mirror of the kernel's tables, a full ring, TCP_REPAIR.
 $(BUILD)/tests/net/mirror_probe $(BUILD)/tests/net/route_spans $(BUILD)/tests/net/txfull $(BUILD)/tests/net/tcp_repair $(BUILD)/tests/net/share \
 	$(BUILD)/tests/net/frames $(BUILD)/tests/net/txroom $(BUILD)/tests/net/late_frames $(BUILD)/tests/net/hostile: %: %.o $(BUILD)/libsluice.a
-	$(CC) -o $@ $^ $(ALL_LDFLAGS) $(LIBS)
+	$(CC) -o $@ $^ $(ALL_LDFLAGS) $(TEST_LIBS)
 $(BUILD)/tests/bench/segments: %: %.o $(BUILD)/libsluice.a
-	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
+	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(TEST_LIBS)
 # The simulated NIC, preloaded under the unmodified rdma-core, and the programs that drive it by bare verbs. Built
 # only where rdma-core's headers are (elsewhere the tests say so and skip).
 ifneq ($(wildcard /usr/include/infiniband/mlx5dv.h),)
@@ -52,7 +54,7 @@ $(SIM_NIC): $(SIM_NIC_OBJ)
 $(BUILD)/tests/sim/send $(BUILD)/tests/sim/fault: %: %.o $(SIM_TX_OBJ)
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -libverbs -lmlx5
 $(BUILD)/tests/sim/instructions $(BUILD)/tests/sim/requests: %: %.o $(SIM_TX_OBJ) $(BUILD)/libsluice.a
-	$(CC) -o $@ $^ $(ALL_LDFLAGS) -libverbs -lmlx5 $(LIBS)
+	$(CC) -o $@ $^ $(ALL_LDFLAGS) -libverbs -lmlx5 $(TEST_LIBS)
 endif
 LDLIBS_xdpfloor := -lxdp -lbpf
 # Stand-ins for VLAN devices, for kernels that have none (tests/vlan/device.c), and a library that takes them for VLAN
@@ -78,7 +80,7 @@ $(VLAN_DIR)/libsluice-preload.so $(VLAN_DIR)/sluice: $(VLAN_DIR)/%: | $(BUILD)/%
 QOS_TOOL := $(BUILD)/tests/qos/sluice
 $(QOS_TOOL): $(TOOL_OBJ) $(DEATH_OBJ) $(BUILD)/tests/qos/kernel.o $(BUILD)/libsluice.a
 	$(call say,LD )
-	$(Q)$(CC) -o $@ $^ $(ALL_LDFLAGS) $(addprefix -Wl$(,)--wrap=sl_netlink_,send receive ask) $(LIBS) -lpcap
+	$(Q)$(CC) -o $@ $^ $(ALL_LDFLAGS) $(addprefix -Wl$(,)--wrap=sl_netlink_,send receive ask) $(TEST_LIBS) -lpcap
 # Programs that lib.sh itself calls: linked statically, and without a sanitizer, to start in little time.
 $(patsubst %,$(BUILD)/tests/net/%,within bound hosts counters): $(BUILD)/tests/net/%: tests/net/%.c
 	@mkdir -p $(@D)
@@ -207,11 +209,11 @@ $(FUZZ_BUILD)/%.o: %.c | $(SKEL)
 $(FUZZ_BUILD)/libsluice.a: $(FUZZ_LIB_OBJ)
 	rm -f $@ && ar rcsD $@ $^
 $(FUZZ_DAEMON_BIN): $(FUZZ_BUILD)/%: $(FUZZ_BUILD)/tests/fuzz/%.o $(FUZZ_DAEMON_OBJ) $(FUZZ_BUILD)/libsluice.a
-	$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS) $(DAEMON_LIBS)
+	$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(TEST_LIBS) $(DAEMON_LIBS)
 $(FUZZ_TOOL_BIN): $(FUZZ_BUILD)/%: $(FUZZ_BUILD)/tests/fuzz/%.o $(FUZZ_BUILD)/tests/fuzz/answers.o $(FUZZ_BUILD)/libsluice.a
-	$(CLANG) -fsanitize=fuzzer,address,undefined -Wl,--wrap=getaddrinfo $(LDFLAGS_FUZZ) -o $@ $^ $(FUZZ_BUILD)/libsluice.a $(LIBS) -lpcap
+	$(CLANG) -fsanitize=fuzzer,address,undefined -Wl,--wrap=getaddrinfo $(LDFLAGS_FUZZ) -o $@ $^ $(FUZZ_BUILD)/libsluice.a $(TEST_LIBS) -lpcap
 $(filter-out $(FUZZ_DAEMON_BIN) $(FUZZ_TOOL_BIN),$(FUZZ_BIN)): $(FUZZ_BUILD)/%: $(FUZZ_BUILD)/tests/fuzz/%.o $(FUZZ_BUILD)/libsluice.a
-	$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(FUZZ_BUILD)/libsluice.a $(LIBS)
+	$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(FUZZ_BUILD)/libsluice.a $(TEST_LIBS)
 # All targets without libFuzzer, of the objects of this build: with SAN= `make check` compiles no others.
 BLIND_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 BLIND_DAEMON_BIN := $(FUZZ_DAEMON_BIN:$(FUZZ_BUILD)/%=$(BUILD)/tests/fuzz/%)
@@ -222,7 +224,7 @@ $(BLIND_TOOL_BIN): $(BUILD)/tests/fuzz/answers.o
 $(BLIND_TOOL_BIN): BLIND_LIBS := -Wl,--wrap=getaddrinfo -lpcap
 $(BUILD)/tests/fuzz/%.o: ALL_CFLAGS += -I. -Wno-unused-function -Wno-missing-prototypes
 $(BLIND_BIN): $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/blind.o $(BUILD)/libsluice.a
-	$(CC) -o $@ $^ $(BUILD)/libsluice.a $(ALL_LDFLAGS) $(LIBS) $(DAEMON_LIBS) $(BLIND_LIBS)
+	$(CC) -o $@ $^ $(BUILD)/libsluice.a $(ALL_LDFLAGS) $(TEST_LIBS) $(DAEMON_LIBS) $(BLIND_LIBS)
 .PHONY: fuzz fuzz-short fuzzers blind
 blind: $(BLIND_BIN)
 fuzzers: $(FUZZ_BIN)

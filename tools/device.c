@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Asks the kernel about network devices: driver, queues, XDP, offloads. */
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <dirent.h>
 #include <errno.h>
 #include <linux/ethtool.h>
@@ -18,6 +16,7 @@
 
 #include "base/settings.h"
 #include "ctl/device/pair.h"
+#include "ctl/kern/libbpf.h"
 #include "ctl/rules/rule.h"
 #include "tools.h"
 
@@ -99,7 +98,7 @@ static void query_xdp(struct sl_device *d)
 	__u32 len = sizeof(info);
 	int fd;
 
-	if (bpf_xdp_query((int)d->ifindex, 0, &q) || !q.prog_id)
+	if (sl_libbpf_load(NULL) || bpf_xdp_query((int)d->ifindex, 0, &q) || !q.prog_id)
 		return;
 	d->xdp_prog = q.prog_id;
 	d->xdp_generic = q.attach_mode == XDP_ATTACHED_SKB;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sluice doctor: reports the machine's abilities, what will fall back, and the remedies. */
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/if_link.h>
 #include <linux/if_xdp.h>
@@ -15,11 +13,11 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-#include <xdp/libxdp.h>
 
 #include "base/pages.h"
 #include "base/settings.h"
 #include "ctl/front/broker.h"
+#include "ctl/kern/libbpf.h"
 #include "ctl/kern/netdev.h"
 #include "ctl/kern/netns.h"
 #include "ctl/lease/client.h"
@@ -664,6 +662,7 @@ static void check_devices(int argc, char **argv)
 int sl_tool_doctor(int argc, char **argv)
 {
 	struct wish w = {.test = {.count = 1000, .bytes = 64, .timeout = 14}};
+	const char *why;
 
 	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
 		return usage(stdout), 0;
@@ -676,6 +675,10 @@ int sl_tool_doctor(int argc, char **argv)
 		argv += n;
 	}
 	sl_settings_load(NULL);
+	if (sl_libbpf_load(&why) < 0) {
+		fprintf(stderr, "sluice doctor: %s\n", why);
+		return 1;
+	}
 	libxdp_set_print(NULL);
 	libbpf_set_print(NULL);
 	sl_say_begin(w.json);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sluice pace: rates of destinations in the pinned maps of offloaded devices. */
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "ctl/kern/libbpf.h"
 #include "ctl/rules/pace_rule.h"
 #include "pace.h"
 #include "tools.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The pinned maps of offloaded devices. */
-#include <bpf/bpf.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "ctl/kern/libbpf.h"
 #include "ctl/steer/pin.h"
 #include "tools.h"
 
@@ -17,6 +17,9 @@ int sl_pins_open(const char *device, const char *map)
 	sl_pin_name(name, device, 0);
 	snprintf(path, sizeof(path), SL_PIN_ROOT "/%.40s/%s", strchr(device, ':') ? device : name,
 		 map);
+	fd = sl_libbpf_load(NULL);
+	if (fd < 0)
+		return fd;
 	fd = bpf_obj_get(path);
 	return fd < 0 ? -errno : fd;
 }

@@ -9,6 +9,7 @@
 
 #include "base/sys.h"
 #include "ctl/broker/reaper.h"
+#include "ctl/kern/libbpf.h"
 #include "death/death.h"
 #include "tools.h"
 
@@ -96,6 +97,8 @@ int sl_tool_reaper(int argc, char **argv)
 		goto usage;
 	if (sl_reaper_wait(&layout)) {
 		tell_peers(&layout);
+		if (sl_libbpf_load(NULL) < 0)
+			return 1;
 		sl_reaper_clean((uint32_t)ifindex, end);
 	}
 	return 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sluice rule: lists, tests and changes rules, in a file or in the pinned maps of running programs.
  */
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/settings.h"
+#include "ctl/kern/libbpf.h"
 #include "ctl/rules/conf.h"
 #include "ctl/steer/pin.h"
 #include "ctl/rules/rule.h"

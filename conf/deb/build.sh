@@ -42,9 +42,11 @@ mkdir "$work/debian"
 printf 'Source: sluice\n\nPackage: sluice\nArchitecture: any\n' >"$work/debian/control"
 depends=$(cd "$work" && dpkg-shlibdeps -O "${programs[@]}" | sed -n 's/^shlibs:Depends=//p')
 [ -n "$depends" ]
-# (`sluice capture` loads it when a filter is given.)
-pcap=$(dpkg-query -S '*/libpcap.so.0.8' | sed 's/:.*//; q')
-depends="$depends, ${pcap:-libpcap0.8}"
+# Libraries that are loaded when they are needed: for a device, and for the filter of `sluice capture`.
+for file in libbpf.so.1 libxdp.so.1 libpcap.so.0.8; do
+	name=$(dpkg-query -S "*/$file" | sed 's/:.*//; q')
+	depends="$depends, ${name:?no package has $file}"
+done
 
 sed -e "s/@VERSION@/$VERSION/; s/@ARCH@/$ARCH/; s/@DEPENDS@/$depends/" \
 	-e "s/@SIZE@/$(du -sk --exclude=DEBIAN "$TREE" | cut -f 1)/" conf/deb/control >"$DEBIAN/control"

@@ -518,6 +518,7 @@ struct sl_port *sl_port_open(uint32_t ifindex)
 	 * has one (dev_xdp_attach()), as a macvlan would. */
 	if (link.lower && link.egress.n <= SL_EGRESS_MOST)
 		base = sl_port_open(link.lower);
+	sl_broker_ready();
 	if (sl_lock(&lock)) {
 		p = closed ? NULL : SL_ROOMY(open_link, &link, base);
 		sl_unlock(&lock);

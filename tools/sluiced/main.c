@@ -30,6 +30,7 @@
 #include "ctl/claim/bury.h"
 #include "ctl/device/device.h"
 #include "ctl/device/opts.h"
+#include "ctl/kern/libbpf.h"
 #include "ctl/kern/netns.h"
 #include "ctl/kern/say.h"
 #include "ctl/lease/proto.h"
@@ -497,6 +498,7 @@ static int parse_args(int argc, char **argv)
 static int start_daemon(void)
 {
 	struct rlimit files;
+	const char *why;
 	int err, found;
 
 	/* A session takes more than that: when it ends the system has its memory again. */
@@ -507,6 +509,11 @@ static int start_daemon(void)
 	if (!getrlimit(RLIMIT_NOFILE, &files)) {
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	err = sl_libbpf_load(&why); /* before the sandbox */
+	if (err) {
+		sl_err("sluiced", "%s", why);
+		return err;
 	}
 	open_broker();
 	load_rules();

@@ -10,7 +10,6 @@
  * half made. */
 #include "ctl/broker/adopt.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +26,7 @@
 #include "ctl/device/lock.h"
 #include "ctl/device/part.h"
 #include "ctl/device/port.h"
+#include "ctl/kern/libbpf.h"
 #include "ctl/lease/vault.h"
 #include "ctl/steer/maps.h"
 #include "ctl/umem/ring.h"

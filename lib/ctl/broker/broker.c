@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The broker's calls about a port: opening and closing it, and whether it is still steered. */
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
 
@@ -19,6 +18,7 @@
 #include "ctl/device/pair.h"
 #include "ctl/device/part.h"
 #include "ctl/device/port.h"
+#include "ctl/kern/libbpf.h"
 #include "ctl/kern/say.h"
 #include "ctl/steer/attach.h"
 #include "ctl/steer/guard.h"
@@ -127,8 +127,10 @@ static int start_steering(struct sl_device *p, uint32_t umem, const char **why)
 static int port_start(struct sl_device *p, uint32_t ifindex, uint32_t umem, uint32_t groups,
 		      const char **why)
 {
-	int err = sl_dev_query(ifindex, &p->info, why);
+	int err = sl_libbpf_load(why);
 
+	if (!err)
+		err = sl_dev_query(ifindex, &p->info, why);
 	if (err)
 		return err;
 	(void)sl_link_open();

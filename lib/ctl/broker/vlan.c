@@ -3,7 +3,6 @@
  * process that gets the packet looks the device up by it alone. So a number is unique among the
  * VLAN devices of all ports. A number belongs to a tag: when a VLAN device is deleted and made
  * anew, the claims in the maps are its again. */
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "ctl/broker/embedded.h"
 #include "ctl/device/device.h"
 #include "ctl/device/lock.h"
+#include "ctl/kern/libbpf.h"
 #include "ctl/kern/say.h"
 #include "ctl/kern/vxlan.h"
 #include "ctl/steer/maps.h"

@@ -4,11 +4,11 @@
  * again last. */
 #include "ctl/claim/group.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
 
 #include "ctl/device/device.h"
+#include "ctl/kern/libbpf.h"
 
 bool sl_narrow_is_sound(const struct sl_narrow *n)
 {

@@ -6,7 +6,6 @@
 #include "base/compat.h"
 #include "ctl/claim/lane.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/if_xdp.h>
 
@@ -17,6 +16,7 @@
 #include "ctl/device/opts.h"
 #include "ctl/device/pair.h"
 #include "ctl/device/part.h"
+#include "ctl/kern/libbpf.h"
 #include "ctl/kern/say.h"
 #include "ctl/steer/maps.h"
 #include "ctl/umem/packet.h"

@@ -3,7 +3,6 @@
  * steered by them. */
 #include "ctl/claim/recall.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "ctl/claim/group.h"
 #include "ctl/device/device.h"
 #include "ctl/device/lock.h"
+#include "ctl/kern/libbpf.h"
 #include "ctl/steer/maps.h"
 
 /* The claims found in the maps. */

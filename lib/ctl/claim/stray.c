@@ -4,11 +4,10 @@
  * milliseconds, a peer that sends by another way sends again and again. */
 #include "ctl/claim/stray.h"
 
-#include <bpf/bpf.h>
-
 #include "base/clock.h"
 #include "ctl/device/device.h"
 #include "ctl/device/lock.h"
+#include "ctl/kern/libbpf.h"
 #include "ctl/steer/guard.h"
 
 #define STRAY_NS 50000000ull     /* report a flow that has strayed this long */

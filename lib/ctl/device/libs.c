@@ -8,16 +8,14 @@
  * process has descriptors of our program. */
 #include "ctl/device/libs.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <stdio.h>
 #include <string.h>
-#include <xdp/libxdp.h>
 
 #include "base/fds.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/device/device.h"
+#include "ctl/kern/libbpf.h"
 
 #define LEAKS_END 1024
 

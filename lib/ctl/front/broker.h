@@ -30,6 +30,10 @@ void sl_broker_init(const struct sl_broker_opts *opts);
 int sl_broker_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *out,
 		   const char **why);
 
+/* Loads the libraries by which a device is opened (kern/libbpf.h), unless the daemon opens them.
+ * Before sl_broker_port_open(), by a thread that holds no lock. */
+void sl_broker_ready(void);
+
 /* Attaches the steering program to the device, or finds it open already. wait: up to 0.6 s
  * for queues that the kernel has not given back yet. -EBUSY: another process
  * has the device; -EOPNOTSUPP: no XDP, not Ethernet, or not with these settings; -EPERM. */

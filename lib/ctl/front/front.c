@@ -20,6 +20,7 @@
 #include "ctl/device/lock.h"
 #include "ctl/device/opts.h"
 #include "ctl/device/port.h"
+#include "ctl/kern/libbpf.h"
 #include "ctl/kern/netns.h"
 #include "ctl/kern/say.h"
 #include "ctl/lease/client.h"
@@ -281,6 +282,12 @@ int sl_broker_drop_packets(int fd, bool on)
 	if (err == -EPERM && sl_lease_on())
 		return LEASED(SL_ROOMY(sl_lease_drop_packets, fd, on));
 	return err;
+}
+
+void sl_broker_ready(void)
+{
+	if (!sl_lease_on())
+		(void)SL_ROOMY(sl_libbpf_load, NULL);
 }
 
 bool sl_broker_is_leased(void)

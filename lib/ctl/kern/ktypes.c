@@ -9,7 +9,6 @@
  * a pointer points to anything. libbpf compares no more than that. */
 #include "ctl/kern/ktypes.h"
 
-#include <bpf/btf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/btf.h>
@@ -20,6 +19,7 @@
 #include "base/base.h"
 #include "base/heap.h"
 #include "base/sys.h"
+#include "ctl/kern/libbpf.h"
 #include "steer.h"
 
 #define PATH  "/sys/kernel/btf/vmlinux"

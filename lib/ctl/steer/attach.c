@@ -5,10 +5,7 @@
  * attachment outlives its process and needs the reaper; without a reaper a bpf_link is used, which
  * the kernel ends, but which lets nobody else in and cannot be taken off with `ip link`. */
 #include "ctl/steer/attach.h"
-#include "ctl/steer/attach_skb.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +17,6 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
-#include <xdp/libxdp.h>
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -29,9 +25,11 @@
 #include "ctl/device/libs.h"
 #include "ctl/device/link.h"
 #include "ctl/device/opts.h"
+#include "ctl/kern/libbpf.h"
 #include "ctl/kern/netns.h"
 #include "ctl/kern/say.h"
 #include "ctl/kern/vxlan.h"
+#include "ctl/steer/attach_skb.h"
 #include "ctl/steer/guard.h"
 #include "ctl/steer/load.h"
 #include "ctl/steer/maps.h"

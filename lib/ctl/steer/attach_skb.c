@@ -2,14 +2,13 @@
 /* Attaches the steering program of devices that receive by packet sockets. */
 #include "ctl/steer/attach_skb.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
 
 #include "base/compat.h"
 #include "base/sys.h"
 #include "ctl/device/libs.h"
+#include "ctl/kern/libbpf.h"
 #include "ctl/steer/load.h"
 #include "steer_skb.skel.h"
 

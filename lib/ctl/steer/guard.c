@@ -6,8 +6,6 @@
  * sending are reset when somebody takes the steering program off. */
 #include "ctl/steer/guard.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -21,6 +19,7 @@
 #include "ctl/device/libs.h"
 #include "ctl/device/opts.h"
 #include "ctl/kern/ktypes.h"
+#include "ctl/kern/libbpf.h"
 #include "ctl/kern/say.h"
 #include "ctl/steer/maps.h"
 #include "guard.skel.h"

@@ -4,8 +4,6 @@
  * BTF) the count is unknown. */
 #include "ctl/steer/holders.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <unistd.h>
 
@@ -14,6 +12,7 @@
 #include "base/sys.h"
 #include "ctl/device/libs.h"
 #include "ctl/device/lock.h"
+#include "ctl/kern/libbpf.h"
 #include "ctl/kern/say.h"
 #include "holders.skel.h"
 

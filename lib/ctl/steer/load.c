@@ -22,8 +22,6 @@
  */
 #include "ctl/steer/load.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,6 +36,7 @@
 #include "ctl/device/libs.h"
 #include "ctl/device/opts.h"
 #include "ctl/kern/ktypes.h"
+#include "ctl/kern/libbpf.h"
 #include "ctl/kern/netdev.h"
 #include "ctl/kern/say.h"
 #include "steer.skel.h"

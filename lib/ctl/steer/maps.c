@@ -2,7 +2,6 @@
 /* The maps of a port: opening, the host's addresses, the policy. */
 #include "ctl/steer/maps.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "ctl/device/device.h"
 #include "ctl/device/lock.h"
 #include "ctl/device/opts.h"
+#include "ctl/kern/libbpf.h"
 #include "ctl/kern/netns.h"
 #include "ctl/kern/say.h"
 #include "ctl/rules/rule.h"

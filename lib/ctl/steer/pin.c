@@ -6,7 +6,6 @@
  * a lock on their parent, so one without a `config` is the remainder of a death. */
 #include "ctl/steer/pin.h"
 
-#include <bpf/bpf.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +20,7 @@
 #include "base/sys.h"
 #include "ctl/device/device.h"
 #include "ctl/device/link.h"
+#include "ctl/kern/libbpf.h"
 #include "ctl/kern/netns.h"
 #include "ctl/kern/say.h"
 #include "ctl/steer/attach.h"

@@ -259,6 +259,8 @@ void sl_creds_begin(enum sl_creds what, long a, long b, long c)
 	int saved = errno;
 
 	sl_fdtab_notice();
+	if (what == SL_CREDS_CHROOT && sl_is_lent()) /* later they cannot be found */
+		sl_broker_ready();
 	if (sl_is_lent() && changes(what, a, b, c))
 		sl_start_part(part_ways, is_clear);
 	if (sl_mail_is_shared() && changes(what, a, b, c))

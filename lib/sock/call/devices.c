@@ -10,6 +10,7 @@
 #include <net/if.h>
 #include <string.h>
 
+#include "ctl/front/broker.h"
 #include "net/rtnl.h"
 #include "sock/core/endpoint.h"
 #include "sock/core/life.h"
@@ -51,7 +52,10 @@ static void socket_device_up(struct sl_sock *sk, void *arg)
 {
 	struct offer *o = arg;
 
-	if (sl_load(&sk->state) != SL_STATE_KERNEL && !claim_on(sk, o->ifindex))
+	if (sl_load(&sk->state) == SL_STATE_KERNEL)
+		return;
+	sl_broker_ready();
+	if (!claim_on(sk, o->ifindex))
 		o->refused = true;
 }
 
