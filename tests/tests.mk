@@ -1,6 +1,14 @@
 # Builds and runs everything under tests/: unit programs, shell tests on real namespaces, fuzzers, benchmarks.
 # (The library loads libbpf and libxdp when it needs them; tests call them directly.)
 TEST_LIBS := -lxdp -lbpf $(LIBS)
+# Two hundred programs are linked: gold needs half of the default linker's time.
+ifneq ($(shell ld.gold --version 2>/dev/null),)
+$(BUILD)/tests/%: ALL_LDFLAGS := $(LDFLAGS) $(SAN:%=-fsanitize=%) -fno-lto -fuse-ld=gold
+endif
+ifneq ($(SAN),)
+# (The sanitizers look at the library; optimised tests would be an eighth of the compiler's time.)
+$(BUILD)/tests/%.o: PROTECT := -O0
+endif
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
 TCP_TEST_SRC := $(wildcard tests/tcp/test_*.c)
