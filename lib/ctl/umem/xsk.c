@@ -403,7 +403,8 @@ static void say_bound(const struct sl_part *part)
 {
 	const struct sl_device *port = part->port;
 
-	sl_info("port", "%s: AF_XDP %s", port->info.ifname,
+	sl_info("port", "%s: %sAF_XDP %s", port->info.ifname,
+		port->info.flags & SL_PORT_PACKET ? "sends by " : "",
 		part->zerocopy                                   ? "zero-copy"
 		: sl_broker_opts()->zerocopy == SL_BROKER_ZC_OFF ? "copy mode (as configured)"
 		: holds_packet_zerocopy(part)

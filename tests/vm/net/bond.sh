@@ -56,7 +56,7 @@ for KIND in active-backup 802.3ad; do
 	bond_up a "$LOW_A $SECOND_A" "$A4/24" "$A6/64" && bond_up b "$LOW_B $SECOND_B" "$B4/24" "$B6/64" || die "no bond"
 	ok "the bonds carry" wait_until 30 answered
 	traffic "on the bond" 0
-	says "bond0: AF_XDP copy mode"
+	says "bond0: sends by AF_XDP copy mode"
 	if kernel_is 6.6; then
 		says "packet sockets behind a tc program"
 	else
