@@ -54,6 +54,15 @@ wait_until 10 daemon_answers || die "no daemon goes on"
 ok "and the next daemon has it all" leases_are 1
 stop "$kept"
 ok "nobody has a lease then" wait_until 20 leases_are 0
+# A new vault that takes no more while the daemon fills it lacks records: it ends, and does not stay beside the next one.
+kill "$(daemon_pid)"
+wait_until 10 eval '[ -z "$(daemon_pid)$(vault_pid)" ]' || die "daemon and vault do not end"
+DAEMON_BY=(strace -D -qq -o "$TMP/full" -e trace=sendmsg -e "inject=sendmsg:error=EPIPE:when=2")
+daemon_up b "allow user *"
+DAEMON_BY=()
+ok "a daemon whose new vault takes nothing starts" wait_until 10 daemon_answers
+ok "it took nothing" grep -q "EPIPE.*INJECTED" "$TMP/full"
+ok "and has ended" wait_until 2 eval '[ "$(vault_pid | wc -w)" = 1 ]'
 kill "$(daemon_pid)"
 ok "the last one ends as ever" wait_until 10 eval '[ -z "$(daemon_pid)$(vault_pid)" ]'
 same "nothing is left" "" "$(ls -d "$TMP"/sluiced.b{,.vault} /sys/fs/bpf/sluice/"$DEV_B" 2>/dev/null)"

@@ -76,6 +76,15 @@ static void lose_vault(void)
 	tried_ns = 0;
 }
 
+/* Ends a vault that lacks records. It would hold what it has of the daemon's descriptors for as long
+ * as one program lives, and so keep devices busy that the daemon has closed. */
+static void end_vault(void)
+{
+	if (vault_pid > 1)
+		sl_sys(SYS_kill, vault_pid, SIGKILL);
+	lose_vault();
+}
+
 /* 0 or -errno. */
 static int post_message(const struct sl_vault_msg *m)
 {
@@ -109,9 +118,7 @@ static void send_out(uint8_t op, uint8_t kind, uint64_t key)
 		"the vault (process %d) takes nothing any more: %s; it is ended, and "
 		"there will be another",
 		vault_pid, sl_strerror(err));
-	if (vault_pid > 1)
-		sl_sys(SYS_kill, vault_pid, SIGKILL);
-	lose_vault();
+	end_vault();
 }
 
 static void put_entry(enum sl_keep kind, uint64_t key)
@@ -339,7 +346,9 @@ static int start_vault(void)
 		return door;
 	err = (int)sl_sys(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
 	if (!err) {
-		err = sl_helper_start("vault", NULL, (int[]){door, pair[0], pair[0], pair[0]});
+		vault_pid = sl_helper_start("vault", NULL,
+					    (int[]){door, pair[0], pair[0], pair[0]});
+		err = sl_min(vault_pid, 0);
 		sl_sys_close(pair[0]);
 		if (err)
 			sl_sys_close(pair[1]);
@@ -359,7 +368,6 @@ static void start_and_fill(void)
 	wanted = true;
 	tried_ns = sl_now_ns();
 	if (vault < 0) {
-		vault_pid = 0;
 		err = start_vault();
 		if (err) {
 			sl_warn_once("sluiced",
@@ -370,11 +378,9 @@ static void start_and_fill(void)
 			return;
 		}
 		keep_all();
-		/* The vault answers with its process id when it has read all of that. */
-		send_out(SL_VAULT_LIST, 0, 0);
 	}
 	if (vault >= 0 && watch_vault())
-		lose_vault();
+		end_vault();
 }
 
 void sl_keep_start(void (*views_keep)(void))
@@ -399,10 +405,8 @@ void sl_keep_readable(void)
 	static struct sl_vault_msg m;
 	int n = sl_vault_recv(vault, &m, MSG_DONTWAIT);
 
-	if (n == 1) {
+	if (n == 1) { /* (it has nothing to say) */
 		sl_vault_close_fds(&m);
-		if (m.hdr.op == SL_VAULT_END)
-			vault_pid = (pid_t)m.hdr.key;
 	} else if (n != -EAGAIN && n != -EINTR) {
 		sl_warn("sluiced", "the vault (process %d) has gone: there will be another",
 			vault_pid);

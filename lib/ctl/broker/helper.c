@@ -75,7 +75,7 @@ struct launch {
 	char *envp[4];
 	int fd[SL_HELPER_FDS]; /* they become 3, 4, 5, 6 */
 	void *stack;           /* of the reaper; the first half is the middleman's */
-	int err;
+	int err, pid;  /* pid: of the new process */
 	bool wait;     /* the middleman must not exit before `may` */
 	int made, may; /* the middleman says `made`; we answer with `may` */
 };
@@ -148,7 +148,8 @@ RAW static int middleman(void *arg)
 {
 	struct launch *l = arg;
 
-	if (__clone(reaper_child, (char *)l->stack + REAPER_STACK, CLONE_VM | CLONE_VFORK, l) < 0)
+	l->pid = __clone(reaper_child, (char *)l->stack + REAPER_STACK, CLONE_VM | CLONE_VFORK, l);
+	if (l->pid < 0)
 		l->err = -EAGAIN;
 	sl_store_release(&l->made, 1);
 	for (int i = 0; l->wait && i < NAPS && nap(&l->may); i++)
@@ -192,7 +193,7 @@ static int launch(struct launch *l)
 	else
 		sl_sys(SYS_wait4, pid, NULL, __WCLONE, NULL);
 	munmap(l->stack, REAPER_STACK);
-	return l->err;
+	return l->err ? l->err : l->pid;
 }
 
 /* libxdp and the loader need to find what we find; nothing else of the environment is passed. */

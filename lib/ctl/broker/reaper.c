@@ -71,7 +71,7 @@ int sl_reaper_start(struct sl_device *port)
 	fd[SL_REAPER_CONNS] = conns.fd ? conns.fd : life[0];
 	err = fd[SL_REAPER_PIDFD] = owner_death();
 	if (err >= 0) {
-		err = sl_helper_start("reaper", arg, fd);
+		err = sl_min(sl_helper_start("reaper", arg, fd), 0);
 		sl_sys_close(fd[SL_REAPER_PIDFD]);
 	}
 	sl_sys_close(life[0]);
