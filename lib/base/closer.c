@@ -24,19 +24,21 @@
 
 static struct job {
 	int next;      /* -1: none */
-	uint8_t owner; /* its entry below */
+	uint32_t id;   /* the owner, */
+	uint8_t owner; /* and its entry below */
 	bool alone;
 } * jobs; /* by number of the descriptor */
 static int first = -1, last = -1;
 
 static struct owner {
 	uint32_t id, open, closing; /* open: those being closed, too */
-} owners[OWNERS + 1];
+} owners[OWNERS + 1];               /* the last entry is that of all the others, without an id */
 
 static struct worker {
 	pthread_t thread;
 	int tid;
 	struct owner *owner;
+	uint32_t id;       /* of the descriptor's owner */
 	uint64_t since_ns; /* 0: it waits for work */
 } workers[SL_CLOSER_THREADS];
 static unsigned nworkers, nidle, nopen;
@@ -101,6 +103,7 @@ static void close_one(struct worker *w, int fd)
 	struct job j = jobs[fd];
 
 	w->owner = &owners[j.owner];
+	w->id = j.id;
 	w->since_ns = sl_now_ns();
 	pthread_mutex_unlock(&mutex);
 	if (j.alone)
@@ -195,7 +198,8 @@ void sl_closer_add(int fd, uint32_t owner, bool alone)
 	}
 	pthread_mutex_lock(&mutex);
 	o = owner_by_id(owner);
-	jobs[fd] = (struct job){.next = -1, .owner = (uint8_t)(o - owners), .alone = alone};
+	jobs[fd] = (struct job){
+		.next = -1, .id = owner, .owner = (uint8_t)(o - owners), .alone = alone};
 	if (last < 0)
 		first = fd;
 	else
@@ -257,6 +261,25 @@ bool sl_closer_look(void)
 	return open;
 }
 
+/* How many of the owner's are open, some of them perhaps in the entry of the others: it may have
+ * got an entry of its own since, or may have lost it. */
+static uint32_t open_of(uint32_t id)
+{
+	const struct owner *others = &owners[OWNERS];
+	uint32_t n = 0;
+
+	for (const struct owner *o = owners; o < others; o++)
+		if (o->open && o->id == id)
+			n += o->open;
+	if (!others->open)
+		return n;
+	for (int fd = first; fd >= 0; fd = jobs[fd].next)
+		n += jobs[fd].owner == OWNERS && jobs[fd].id == id;
+	for (const struct worker *w = workers; w < workers + nworkers; w++)
+		n += w->since_ns && w->owner == others && w->id == id;
+	return n;
+}
+
 uint32_t sl_closer_pending(uint32_t owner)
 {
 	uint32_t n;
@@ -264,25 +287,24 @@ uint32_t sl_closer_pending(uint32_t owner)
 	if (!sl_load(&nopen))
 		return 0;
 	pthread_mutex_lock(&mutex);
-	n = owner_by_id(owner)->open;
+	n = open_of(owner);
 	pthread_mutex_unlock(&mutex);
 	return n;
 }
 
 /* True: one of the owner's closes has taken long already. */
-static bool is_late(const struct owner *o)
+static bool is_late(uint32_t id)
 {
 	uint64_t now = sl_now_ns();
 
 	for (const struct worker *w = workers; w < workers + nworkers; w++)
-		if (w->since_ns && w->owner == o && now - w->since_ns > LATE_NS)
+		if (w->since_ns && w->id == id && now - w->since_ns > LATE_NS)
 			return true;
 	return false;
 }
 
 bool sl_closer_wait(uint32_t owner, unsigned ms)
 {
-	const struct owner *o;
 	struct timespec end;
 	int err = 0;
 
@@ -292,9 +314,8 @@ bool sl_closer_wait(uint32_t owner, unsigned ms)
 	end.tv_sec += end.tv_nsec / 1000000000;
 	end.tv_nsec %= 1000000000;
 	pthread_mutex_lock(&mutex);
-	o = owner_by_id(owner);
-	while (o->open && o->id == owner && !err)
-		err = is_late(o) ? ETIMEDOUT : pthread_cond_timedwait(&done, &mutex, &end);
+	while (open_of(owner) && !err)
+		err = is_late(owner) ? ETIMEDOUT : pthread_cond_timedwait(&done, &mutex, &end);
 	pthread_mutex_unlock(&mutex);
 	return !err;
 }

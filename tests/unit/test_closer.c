@@ -168,17 +168,38 @@ static void test_many_owners(void **state)
 		pair(fd[i]);
 		sl_closer_add(fd[i][1], 1000 + i, false);
 	}
-	for (uint32_t i = 0; i < N; i++)
-		look_until_closed(1000 + i, 10000);
-	/* (An owner that had no entry of its own is no longer known to have something open once an
-	 * entry is free.) */
-	for (int i = 0; i < 500 && sl_closer_look(); i++)
-		usleep(SL_CLOSER_LOOK_MS * 1000);
 	for (uint32_t i = 0; i < N; i++) {
+		look_until_closed(1000 + i, 10000);
 		assert_false(is_open(fd[i][1]));
 		close(fd[i][0]);
 	}
 	assert_false(sl_closer_look());
+}
+
+/* An owner that finds no free entry is known to have something open when one is free again. */
+static void test_owner_without_entry(void **state)
+{
+	enum { N = 64 };
+	int fd[N][2], peer;
+
+	for (uint32_t i = 0; i < N; i++) {
+		pair(fd[i]);
+		sl_closer_add(fd[i][1], 1000 + i, false);
+	}
+	sl_closer_add(lingering(&peer), SLOW, false);
+	for (uint32_t i = 0; i < N; i++) {
+		assert_true(sl_closer_wait(1000 + i, 5000));
+		close(fd[i][0]);
+	}
+	assert_int_equal(sl_closer_pending(SLOW), 1);
+	assert_int_equal(sl_closer_pending(OTHER), 0);
+	assert_false(sl_closer_wait(SLOW, 50));
+	pair(fd[0]);
+	sl_closer_add(fd[0][1], SLOW, false); /* this one has an entry */
+	assert_int_equal(sl_closer_pending(SLOW), 2);
+	look_until_closed(SLOW, 10000);
+	close(fd[0][0]);
+	close(peer);
 }
 
 static void test_start(void **state)
@@ -197,6 +218,7 @@ int main(void)
 		cmocka_unit_test(test_slow_is_interrupted),
 		cmocka_unit_test(test_others_find_a_thread),
 		cmocka_unit_test(test_many_owners),
+		cmocka_unit_test(test_owner_without_entry),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
