@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """lease_user.py SOCKET VERSION: clients of sluiced that begin as root. Each changes its user, group or process after
 its greeting, then asks for packet memory; those of SMALL ask what is lent to nobody. Prints the answer to each.
-lease_user.py SOCKET VERSION child: one that dies after its greeting, and leaves its connection to a child."""
+lease_user.py SOCKET VERSION child: one that dies after its greeting, and leaves its connection to a child.
+lease_user.py SOCKET VERSION successor: likewise, but the child has a process that gets the dead one's number, and asks
+without a pause. Prints whether the daemon hung up."""
 import array
 import ctypes
 import os
@@ -16,6 +18,7 @@ MAGIC, HELLO, UMEM, STATUS, DRAIN = 0x4C534C53, 1, 2, OPS["STATUS"], OPS["DRAIN"
 path, version = sys.argv[1], int(sys.argv[2])
 libc = ctypes.CDLL(None)
 NOBODY = 65534
+STATUS_REQUEST = struct.pack("=IHHIi", MAGIC, version, STATUS, 1, 0)
 
 
 def ask(s, op, body=b"", fds=()):
@@ -132,6 +135,48 @@ def run(name, change):
     return os.read(r, 1000).decode()
 
 
+def clone_as(pid):
+    """fork(), with that number for the child; less than 0: not possible here."""
+    pids = (ctypes.c_int * 1)(pid)
+    args = struct.pack("=11Q", 0, 0, 0, 0, 17, 0, 0, 0, ctypes.addressof(pids), 1, 0)  # (17: SIGCHLD)
+    return libc.syscall(435, args, len(args))  # clone3
+
+
+def keep_asking(s):
+    """At any moment some requests wait in the queue: see the script."""
+    end = time.monotonic() + 3
+    try:
+        while time.monotonic() < end:
+            if not s.recv(4096):
+                return "hung up"
+            s.send(STATUS_REQUEST)
+    except OSError:
+        return "hung up"
+    return "still served"
+
+
+def leave_to_successor():
+    s = dial()
+    assert greet(s) == 0
+    pid = os.getpid()
+    for _ in range(64):
+        s.send(STATUS_REQUEST)
+    if os.fork():
+        os._exit(0)
+    while os.path.exists(f"/proc/{pid}"):
+        time.sleep(0.001)
+    child = clone_as(pid)
+    if child == 0:
+        print(keep_asking(s), flush=True)
+    elif child < 0:
+        print("no process can choose its number here", flush=True)
+    else:
+        os.waitpid(child, 0)
+    os._exit(0)
+
+
+if sys.argv[3:] == ["successor"]:
+    leave_to_successor()
 if sys.argv[3:] == ["child"]:
     s = dial()
     assert greet(s) == 0

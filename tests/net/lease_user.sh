@@ -3,7 +3,7 @@
 # A lease belongs to a process and its user: the daemon hangs up on a process that has another user, other groups or
 # fewer capabilities than at its greeting, and gives it nothing.
 . "$(dirname "$0")/lib_lease.sh"
-need python3
+need python3 strace
 lease_up
 version=$(sed -n 's/^#define SL_LEASE_VERSION *//p' "$TOP/lib/ctl/lease/proto.h")
 b timeout 60 python3 "$TESTS/net/lease_user.py" "$TMP/sluiced.b" "$version" >"$TMP/b" 2>&1
@@ -31,4 +31,19 @@ ok "their leases have ended" wait_until 10 leases_are 0
 bg b python3 "$TESTS/net/lease_user.py" "$TMP/sluiced.b" "$version" child
 wait "$BG"
 ok "so has that of a dead process, whose child has the connection" wait_until 10 leases_are 0
+# A process with the number of the dead one is not that process, even if it asks so fast that the daemon always has a
+# request to read. (Here the daemon is slow.)
+strace -qq -p "$(daemon_pid)" -o "$TMP/trace" -e trace=recvmsg -e "inject=recvmsg:delay_exit=10000" &
+slow=$!
+PIDS+=("$slow")
+traced() { grep -q "^TracerPid:.*[1-9]" "/proc/$(daemon_pid)/status"; }
+wait_until 10 traced || die "the daemon cannot be traced"
+b timeout 60 python3 "$TESTS/net/lease_user.py" "$TMP/sluiced.b" "$version" successor >"$TMP/successor" 2>&1
+wait_until 20 test -s "$TMP/successor"
+stop "$slow"
+case $(cat "$TMP/successor") in
+"no process"*) say "$(cat "$TMP/successor")" ;;
+*) same "its number gives nobody the lease" "hung up" "$(cat "$TMP/successor")" ;;
+esac
+ok "and the lease has ended" wait_until 10 leases_are 0
 done_testing

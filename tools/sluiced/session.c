@@ -102,6 +102,11 @@ static int watch_process(struct sl_session *s)
 	return 0;
 }
 
+static bool has_died(const struct sl_session *s)
+{
+	return s->pidfd >= 0 && sl_is_dead(s->pidfd);
+}
+
 /* True: no process uses the loan any more. The library never closes its end, so when it is closed
  * the process has ended, or is another program (ctl/lease/conn.c, hang_up()). If the daemon hung
  * up, only the process's death is certain. */
@@ -290,13 +295,18 @@ int sl_on_hello(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 }
 
 /* A child may have the connection of a process that has ended. What the process asked for last, and
- * the end of the connection, are read before. A pidfd that has told its news is not watched any
- * more: the loop would not sleep until the dead are buried. */
+ * the end of the connection, are read before; nothing can be added to that (SHUT_RD), so that no
+ * process with the dead one's number keeps the lease by asking without a pause. A pidfd that has
+ * told its news is not watched any more: the loop would not sleep until the dead are buried. */
 void sl_sessions_died(void)
 {
 	for (struct sl_session *s = sluiced.sessions; s; s = s->next) {
-		if (s->pidfd < 0 || !sl_is_dead(s->pidfd) || (!s->leaving && sl_is_readable(s->fd)))
+		if (!has_died(s))
 			continue;
+		if (!s->leaving && sl_is_readable(s->fd)) {
+			sl_sys(SYS_shutdown, s->fd, SHUT_RD);
+			continue;
+		}
 		sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_DEL, s->pidfd, NULL);
 		if (!s->leaving)
 			sl_session_hang_up(s);
@@ -469,7 +479,7 @@ void sl_session_readable(struct sl_session *s)
 		n = -EPROTO;
 	}
 	memcpy(passed, m.fd, npassed * sizeof(int));
-	s->eof = n == -ECONNRESET || (!n && has_hung_up(s));
+	s->eof = n == -ECONNRESET || (!n && (has_hung_up(s) || has_died(s)));
 	if (n == -EPROTO || (!n && !s->eof))
 		sluiced.broken++;
 	if (n > 0)
