@@ -76,8 +76,8 @@ static void lose_vault(void)
 	tried_ns = 0;
 }
 
-/* Ends a vault that lacks records. It would hold what it has of the daemon's descriptors for as long
- * as one program lives, and so keep devices busy that the daemon has closed. */
+/* Ends a vault that lacks records. It would hold what it has of the daemon's descriptors for as
+ * long as one program lives, and so keep devices busy that the daemon has closed. */
 static void end_vault(void)
 {
 	if (vault_pid > 1)
@@ -346,8 +346,8 @@ static int start_vault(void)
 		return door;
 	err = (int)sl_sys(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
 	if (!err) {
-		vault_pid = sl_helper_start("vault", NULL,
-					    (int[]){door, pair[0], pair[0], pair[0]});
+		vault_pid =
+			sl_helper_start("vault", NULL, (int[]){door, pair[0], pair[0], pair[0]});
 		err = sl_min(vault_pid, 0);
 		sl_sys_close(pair[0]);
 		if (err)
