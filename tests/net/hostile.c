@@ -32,6 +32,7 @@
 
 #define ASK_MS 50
 #define BUSY_S 20
+#define CUT    (F_SEAL_SHRINK | F_SEAL_SEAL)
 #define FAR    ((uint64_t)60000 << 28) /* where frames of 256 MB would lie */
 
 static struct sl_lease_msg m;
@@ -86,16 +87,18 @@ static void say_read_only(const char *what, int fd)
 	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	void *r = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
 	char path[64];
-	int again;
+	int again, seals;
 
 	if (r == MAP_FAILED)
 		err(1, "%s cannot be read", what);
 	(void)fchmod(fd, 0666);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	again = open(path, O_RDWR | O_CLOEXEC);
-	printf("%s %s %s %s\n", what, p == MAP_FAILED ? "not-mapped" : "mapped",
+	seals = fcntl(fd, F_GET_SEALS);
+	printf("%s %s %s %s %s\n", what, p == MAP_FAILED ? "not-mapped" : "mapped",
 	       again < 0 ? "not-opened" : "opened",
-	       mprotect(r, 4096, PROT_READ | PROT_WRITE) ? "not-changed" : "changed");
+	       mprotect(r, 4096, PROT_READ | PROT_WRITE) ? "not-changed" : "changed",
+	       truncate(path, 0) && (seals & CUT) == CUT ? "not-cut" : "cut");
 	munmap(r, 4096);
 }
 

@@ -59,7 +59,7 @@ export SLUICE_DAEMON=$SOCKET
 looks() { # whom
 	b $1 "$BIN/hostile" "$SOCKET" "$DEV_B" look >"$TMP/look" 2>&1
 	same "${1:-root}: what the daemon alone writes can be read only" \
-		"told not-mapped not-opened not-changed; rules not-mapped not-opened not-changed; " "$(tr '\n' ';' <"$TMP/look" | sed 's/;/; /g')"
+		"told not-mapped not-opened not-changed not-cut; rules not-mapped not-opened not-changed not-cut; " "$(tr '\n' ';' <"$TMP/look" | sed 's/;/; /g')"
 	wait_until 20 leases_are 0
 }
 looks ""
@@ -80,8 +80,8 @@ talker=$BG
 wait_until 20 grows "$TMP/honest" 100 || fail "no answers from the second group"
 hostile lock
 evil=$BG
-same "what the daemon tells can be read only" "told not-mapped not-opened not-changed" "$(grep ^told "$TMP/hostile")"
-same "and the rules" "rules not-mapped not-opened not-changed" "$(grep ^rules "$TMP/hostile")"
+same "what the daemon tells can be read only" "told not-mapped not-opened not-changed not-cut" "$(grep ^told "$TMP/hostile")"
+same "and the rules" "rules not-mapped not-opened not-changed not-cut" "$(grep ^rules "$TMP/hostile")"
 answers "a broken lock"
 ok "the log says which group, and what to do" wait_until 10 grep -q \
 	"group uid:$TWO has broken the memory .*Remedy: end all programs of the group" "$TMP/sluice.db.log"
