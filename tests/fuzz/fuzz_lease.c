@@ -104,7 +104,10 @@ static struct sl_session *session_new(int fd)
 	s->fd = fd;
 	s->memory = &memory;
 	s->conns.gone.fd = s->pidfd = -1;
-	s->cred = (struct ucred){.pid = 1, .uid = 1, .gid = 1};
+	/* The kernel names no sender here, so that is process 0 (sender.c). */
+	s->cred = (struct ucred){.uid = 1, .gid = 1};
+	s->sent = true;
+	s->identity = 1;
 	/* The session seems to have a device: requests about it go as far as they can. */
 	s->port[0] = (struct sl_session_port){.ifindex = 3, .nqueues = 1, .lane[0] = 1};
 	/* And a lane that waits to be bound. */
@@ -196,7 +199,7 @@ static void as_daemon(const uint8_t *data, size_t size)
 	/* (The kernel's grace period is waited for beside: grace.c.) */
 	for (int i = 0; (sl_sessions_reap() || sluiced.sessions) && i < REAPS; i++)
 		usleep(100);
-	sl_linger_end(0); /* what is kept for the next program of a process */
+	sl_linger_end_all(); /* what is kept for the next program of a process */
 	if (sluiced.sessions || sluiced.nsessions || sluiced.memory_users || sl_umem_first())
 		abort();
 	sluiced.draining = false;

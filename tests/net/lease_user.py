@@ -3,9 +3,11 @@
 its greeting, then asks for packet memory; those of SMALL ask what is lent to nobody. Prints the answer to each.
 lease_user.py SOCKET VERSION child: one that dies after its greeting, and leaves its connection to a child.
 lease_user.py SOCKET VERSION successor: likewise, but the child has a process that gets the dead one's number, and asks
-without a pause. Prints whether the daemon hung up."""
+without a pause. Prints whether the daemon hung up.
+lease_user.py SOCKET VERSION "hang up" DEVICE: one that opens the device for a second, hangs up, and lives on."""
 import array
 import ctypes
+import errno
 import os
 import socket
 import struct
@@ -175,6 +177,22 @@ def leave_to_successor():
     os._exit(0)
 
 
+def hang_up(device):
+    s = dial()
+    assert greet(s) == 0
+    assert ask(s, UMEM) == 0
+    port = struct.pack("=II", socket.if_nametoindex(device), 0)
+    while (err := ask(s, OPS["PORT_OPEN"], port)) == -errno.EAGAIN:
+        time.sleep(0.05)
+    assert err == 0, err
+    time.sleep(1)
+    s.close()
+    time.sleep(30)
+
+
+if sys.argv[3:4] == ["hang up"]:
+    hang_up(sys.argv[4])
+    sys.exit()
 if sys.argv[3:] == ["successor"]:
     leave_to_successor()
 if sys.argv[3:] == ["child"]:

@@ -174,7 +174,7 @@ static int port_get(struct sl_session *s, uint32_t ifindex, struct sl_port_info 
 	if (!err)
 		err = may_lend(s, ifindex, &groups, why);
 	if (!err && sl_device_find(ifindex) && sl_embedded_port_end(ifindex))
-		sl_linger_end(0); /* then the device may be opened anew */
+		sl_linger_end_all(); /* then the device may be opened anew */
 	if (!err && sl_memory_is_anothers(s, ifindex, why)) {
 		s->outside = true;
 		sl_keep_session(s);

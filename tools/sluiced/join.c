@@ -76,7 +76,7 @@ bool sl_memory_is_anothers(const struct sl_session *s, uint32_t ifindex, const c
 		return true;
 	}
 	if (is_anothers(s, ifindex))
-		sl_linger_end(0);
+		sl_linger_end_all();
 	if (!is_anothers(s, ifindex))
 		return false;
 	sl_why(why,

@@ -7,7 +7,8 @@
  * of device and memory stays for LINGER_NS, or until the process has both again, or is dead. (A
  * process that exits closes the connection, too, a moment before it is dead.) Its claims, lanes and
  * frames are taken back as always. (Where rings are lent once the next program could not have
- * them.) The vault has no record of it: the next daemon keeps nothing for the process. */
+ * them. And a process without a number here, of another pid namespace, would not be known again.)
+ * The vault has no record of it: the next daemon keeps nothing for the process. */
 #include "base/clock.h"
 #include "base/sys.h"
 #include "ctl/broker/embedded.h"
@@ -35,7 +36,7 @@ void sl_linger_begin(struct sl_session *s)
 
 	while (l < lingers + LINGERS && l->pid)
 		l++;
-	if (!s->share || !s->eof || s->pidfd < 0 || sl_is_dead(s->pidfd) || sluiced.draining ||
+	if (!s->cred.pid || !s->share || !s->eof || s->pidfd < 0 || sl_is_dead(s->pidfd) || sluiced.draining ||
 	    s->memory->broken_ns || sl_rings_lent_once() || l == lingers + LINGERS)
 		return;
 	*l = (struct lingerer){
@@ -73,7 +74,14 @@ static void end_linger(struct lingerer *l)
 void sl_linger_end(int pid)
 {
 	for (struct lingerer *l = lingers; l < lingers + LINGERS; l++)
-		if (l->pid && (!pid || l->pid == pid))
+		if (l->pid && l->pid == pid)
+			end_linger(l);
+}
+
+void sl_linger_end_all(void)
+{
+	for (struct lingerer *l = lingers; l < lingers + LINGERS; l++)
+		if (l->pid)
 			end_linger(l);
 }
 

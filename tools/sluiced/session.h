@@ -133,8 +133,9 @@ void sl_grace_readable(void);
 /* linger.c: keeps a program's devices while it becomes another one (exec). Call before they are
  * taken back. */
 void sl_linger_begin(struct sl_session *s);
-/* Ends that for a process which has a lease again, or for all (0). */
+/* Ends that for a process which has a lease again, or for all. */
 void sl_linger_end(int pid);
+void sl_linger_end_all(void);
 /* Ends those whose time is over. */
 void sl_linger_tick(void);
 /* How many uses of a device with that packet memory linger. */
