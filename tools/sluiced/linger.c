@@ -36,8 +36,9 @@ void sl_linger_begin(struct sl_session *s)
 
 	while (l < lingers + LINGERS && l->pid)
 		l++;
-	if (!s->cred.pid || !s->share || !s->eof || s->pidfd < 0 || sl_is_dead(s->pidfd) || sluiced.draining ||
-	    s->memory->broken_ns || sl_rings_lent_once() || l == lingers + LINGERS)
+	if (!s->cred.pid || !s->share || !s->eof || s->pidfd < 0 || sl_is_dead(s->pidfd) ||
+	    sluiced.draining || s->memory->broken_ns || sl_rings_lent_once() ||
+	    l == lingers + LINGERS)
 		return;
 	*l = (struct lingerer){
 		.pid = s->cred.pid,
