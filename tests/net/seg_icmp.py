@@ -110,6 +110,22 @@ def advertised_elsewhere(t):
     expect("MAC", f.take().to, t.net.eth[6:12])
 
 
+def advertised_learned(t):
+    """A neighbour that was learned moves to the MAC that it advertises (the kernel keeps what it learned less than
+    `locktime` ago), and moves back; a redirect changes nothing."""
+    f, s, mss = in_flight(t)
+    t.net.send(about(f, REDIRECT, 1))
+    goes_on(f, s, 1 + mss, mss)
+    at = 1 + 3 * mss
+    for mac in OTHER_MAC, t.net.eth[6:12]:
+        t.net.send(advertised(t.net, mac))
+        f.skip(0.1)
+        s.send(payload(at, 10))
+        expect("MAC", f.take().to, mac)
+        at += 10
+        f.put(f". 11:11(0) ack {at}")
+
+
 def icmp_small_mtu(t):
     """A path MTU below the least is not believed: IPv4 takes the least, IPv6 drops the report. (The kernel keeps it, so
     this script is the last.)"""
@@ -124,3 +140,4 @@ def icmp_small_mtu(t):
 
 
 SCRIPTS = [icmp_of_another, icmp_hard, redirected, advertised_elsewhere, icmp_small_mtu]
+LEARNED = [advertised_learned]  # with a neighbour that is not permanent

@@ -9,8 +9,15 @@ b sysctl -qw net.ipv4.tcp_fastopen=3
 GHOST_MAC=02:00:5e:10:00:77
 MAC_B=$(ip -n "${NS}b" -o link show "$DEV_B" | sed 's/.*link.ether \([0-9a-f:]*\).*/\1/')
 G4=$NET4.77 G6=$NET6::77
-ip -n "${NS}b" neigh add "$G4" lladdr $GHOST_MAC dev "$DEV_B" nud permanent
-ip -n "${NS}b" neigh add "$G6" lladdr $GHOST_MAC dev "$DEV_B" nud permanent
+ghosts_are() { # a state of the neighbours
+	ip -n "${NS}b" neigh replace "$G4" lladdr $GHOST_MAC dev "$DEV_B" nud "$1"
+	ip -n "${NS}b" neigh replace "$G6" lladdr $GHOST_MAC dev "$DEV_B" nud "$1"
+}
+b sysctl -qw "net.ipv4.neigh.$DEV_B.locktime=0"
+scripts() { # script...
+	differ "segments$fam${1:+, $1}" a python3 "$TESTS/net/tcp_segments.py" "$DEV_A" "${!ghost}" $GHOST_MAC \
+		"${!own}" "$MAC_B" "$TMP/far.$N" "$@"
+}
 N=0
 for MODE in $MODES; do
 	if [ "$MODE" = both ]; then # nobody on a is preloaded
@@ -25,9 +32,11 @@ for MODE in $MODES; do
 		bg pb python3 "$TESTS/net/tcp_far.py" "$TMP/far.$N"
 		far=$BG
 		wait_until 30 test -S "$TMP/far.$N" || die "the subject does not start"
+		ghosts_are permanent
 		segs_begin
-		differ "segments$fam" a python3 "$TESTS/net/tcp_segments.py" "$DEV_A" "${!ghost}" $GHOST_MAC \
-			"${!own}" "$MAC_B" "$TMP/far.$N" "$@"
+		scripts "$@"
+		ghosts_are reachable
+		[ $# -gt 0 ] || scripts advertised_learned
 		segs_end "segments$fam" 10
 		stop "$far"
 	done
