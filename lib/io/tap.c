@@ -105,7 +105,7 @@ static void put_one(struct tap *t, uint8_t *mem, const struct sl_tap_at *at,
 	uint32_t need = (uint32_t)(sizeof(struct sl_tap_rec) + cap + SL_TAP_ALIGN - 1) &
 			~(SL_TAP_ALIGN - 1);
 	struct sl_tap_rec *r = reserve(t, mem, need);
-	uint8_t *to = (uint8_t *)(r + 1);
+	uint8_t *to;
 
 	if (!r) {
 		struct sl_tap_head *h = (struct sl_tap_head *)mem;
@@ -126,6 +126,7 @@ static void put_one(struct tap *t, uint8_t *mem, const struct sl_tap_at *at,
 	r->hdr = pkt->hdr;
 	r->port = at->port;
 	r->flags = pkt->flags;
+	to = (uint8_t *)(r + 1);
 	for (uint32_t i = 0; i < pkt->n && left; i++) {
 		uint32_t n = sl_min(left, pkt->piece[i].len);
 

@@ -133,6 +133,20 @@ next_daemon() {
 # Without free descriptors the daemon does not spin.
 limit=$(($(fds_of "$D") + 16))
 next_daemon $limit
+ends=()
+for user in 65533 65532; do # (each may have 16 connections)
+	bg_stuck $user idle 16 >"$TMP/idle.$user" 2>&1
+	ends+=("$BG")
+done
+most=0
+for _ in {1..10}; do
+	n=$(ls "/proc/$D/fd" | awk -v limit=$limit '$1 < limit' | wc -l) # (it may have some beyond the limit)
+	most=$((n > most ? n : most))
+	sleep 0.1
+done
+ok "users get many descriptors, but not the last ones, which are root's ($most of $limit are in use)" \
+	test $most -gt $((limit / 2)) -a $most -le $((limit - limit / 16))
+for p in "${ends[@]}"; do wait_end "$p" 20; done
 bg_stuck 0 idle 60 >"$TMP/idle3" 2>&1
 full=$BG
 ok "no descriptor of $limit is free" wait_until 5 fds_at_least "$D" $limit

@@ -11,6 +11,7 @@
 #include "door.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/resource.h>
 
 #include "base/clock.h"
@@ -46,16 +47,22 @@ static struct counts count(const struct sl_session *of)
 	return c;
 }
 
-/* True: few descriptors are left. (The kernel gives out numbers from the lowest on.) */
+/* True: few descriptors are left. The kernel gives out numbers from the lowest on, so those that
+ * are free lie above the newest one. The daemon's own are among them, where the limit is low at its
+ * very end (base/fds.c). */
 static bool are_short(int fd)
 {
 	struct rlimit64 files;
-	uint64_t spare;
+	uint64_t spare, free = 0;
 
 	if (sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &files))
 		return false;
 	spare = sl_min((uint64_t)SPARE_FDS, files.rlim_cur / 8);
-	return (uint64_t)fd + spare >= files.rlim_cur;
+	if ((uint64_t)fd + spare >= files.rlim_cur)
+		return true;
+	for (uint64_t n = files.rlim_cur; free < spare && --n > (uint64_t)fd;)
+		free += sl_sys_fcntl((int)n, F_GETFD, 0) == -EBADF;
+	return free < spare;
 }
 
 /* Hangs up on the connection that has been silent longest; false: all have asked for something. */
