@@ -10,8 +10,14 @@
 #define SPINS 200
 /* Wait for a holder in another process. It returns in a few quanta if it was preempted, and is
  * buried in a few milliseconds if it died; after this time it must be stopped (SIGSTOP, a frozen
- * cgroup), and the caller goes on without the lock. A holder in this process: wait forever. */
+ * cgroup), and the caller goes on without the lock. */
 #define PATIENCE_NS 20000000ll
+/* A holder in this process gets longer than the owner of the group believes any word
+ * (tools/sluiced/broken.c), but no longer: another member may have written our number there.
+ * Counted in naps, too, since time goes on while a process is stopped. */
+#ifndef OWN_NAPS
+#define OWN_NAPS 2000
+#endif
 /* A holder that was preempted on this processor runs again when the caller yields. */
 #define YIELDS 4
 /* A dead member's word does not change; the bound is for a live member that writes to it anyway. */
@@ -46,8 +52,8 @@ static bool want_waking(struct sl_rlock *l, uint32_t word)
 SL_APART bool sl_rlock_slow(struct sl_rlock *l, uint32_t me)
 {
 	const struct timespec slice = {.tv_nsec = PATIENCE_NS};
-	uint32_t word, us = me >> SL_RLOCK_SHIFT;
-	int64_t end;
+	uint32_t word, us = me >> SL_RLOCK_SHIFT, naps = 0;
+	int64_t end, now;
 
 	for (int i = 0; i < SPINS; i++) {
 		if (take(l, me))
@@ -58,7 +64,10 @@ SL_APART bool sl_rlock_slow(struct sl_rlock *l, uint32_t me)
 	/* This thread cannot know whether others sleep too, so it sets SLEEPERS. */
 	while (!take(l, me | SL_RLOCK_SLEEPERS)) {
 		word = sl_load(&l->word);
-		if (word && sl_rlock_named(word) != us && now_ns() >= end)
+		now = now_ns();
+		if (word && now >= end &&
+		    (sl_rlock_named(word) != us ||
+		     (naps++ >= OWN_NAPS && now >= end + OWN_NAPS * PATIENCE_NS)))
 			return false;
 		if (want_waking(l, word))
 			sl_sys(SYS_futex, &l->word, FUTEX_WAIT, word | SL_RLOCK_SLEEPERS, &slice);

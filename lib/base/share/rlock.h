@@ -18,8 +18,8 @@ struct sl_rlock {
 #define SL_RLOCK_SLEEPERS (1u << 31)
 #define SL_RLOCK_SHIFT    22 /* thread ids are below (PID_MAX_LIMIT); members are 8 bits */
 
-/* Waits: for a thread of our own process as long as it takes, else a bounded time. False: the lock
- * did not become free. */
+/* Waits a bounded time: for a thread of our own process 40 s. False: the lock did not become free.
+ */
 bool sl_rlock_slow(struct sl_rlock *l, uint32_t me);
 void sl_runlock_slow(struct sl_rlock *l);
 /* Takes the lock by a bounded number of tries, without sleeping, whatever stands in its word: for

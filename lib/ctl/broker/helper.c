@@ -75,9 +75,9 @@ struct launch {
 	char *envp[4];
 	int fd[SL_HELPER_FDS]; /* they become 3, 4, 5, 6 */
 	void *stack;           /* of the reaper; the first half is the middleman's */
-	int err, pid;  /* pid: of the new process */
-	bool wait;     /* the middleman must not exit before `may` */
-	int made, may; /* the middleman says `made`; we answer with `may` */
+	int err, pid;          /* pid: of the new process */
+	bool wait;             /* the middleman must not exit before `may` */
+	int made, may;         /* the middleman says `made`; we answer with `may` */
 };
 
 #define RAW __attribute__((no_sanitize("address", "thread", "undefined")))
