@@ -102,6 +102,7 @@ static void add_port(struct sl_port *p, const struct sl_port *as)
 	uint32_t index = again ? p->index : nports;
 
 	*p = *as;
+	p->opened_ns = sl_now_ns();
 	p->info.ifindex = 0;
 	p->index = index;
 	fill_stats(p, as->info.ifindex);
@@ -316,6 +317,7 @@ static struct sl_port *find_vlan(const struct sl_port *base, uint32_t vlan)
 static void revive_vlan(struct sl_port *p, const struct sl_link *link)
 {
 	name_vlan(p, link);
+	sl_store(&p->opened_ns, sl_now_ns());
 	p->stats->ifindex = link->ifindex;
 	memcpy(p->stats->ifname, link->name, sizeof(p->stats->ifname));
 	sl_store(&p->left, false);

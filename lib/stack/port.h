@@ -34,6 +34,7 @@ struct sl_port {
 	uint8_t gone;      /* times the keeper has looked since the steering program was detached */
 	bool retired;      /* free place in the table, until another device takes it (retire.c) */
 	bool cost_link;    /* opening the port took its link down */
+	uint64_t opened_ns;  /* when it was taken into use */
 	uint64_t restart_ns; /* link and neighbours may be missing until then; 0: the link was up */
 	struct sl_xsk_counts
 		counted; /* kernel counts already added to stats; used by the keeper only */

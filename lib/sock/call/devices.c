@@ -39,9 +39,13 @@ static bool claim_on(struct sl_sock *sk, uint32_t ifindex)
 		return false;
 	if (sk->nfds && sk->state == SL_STATE_OFFLOADED && !sl_sock_is_connected_udp(sk) &&
 	    sk->slot != SL_NO_SLOT && !sk->conn && !(sk->lsn && sl_tlisten_drains(sk->lsn))) {
+		const struct sl_sock_claim *old = sk->claims;
+
 		if (sk->lsn)
 			sl_tlisten_claim_device(sk, ifindex);
-		else
+		if (sk->lsn && sk->claims != old)
+			sl_policy_now(); /* connections follow */
+		if (!sk->lsn)
 			sl_sock_claim_device(sk, ifindex);
 	}
 	sl_unlock(&sk->slow);

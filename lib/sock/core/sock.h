@@ -118,6 +118,7 @@ struct sl_sock {
 	bool awaited : 1;     /* parked, since threads sleep in calls on it */
 	uint8_t pmtudisc : 3; /* IP_MTU_DISCOVER */
 	bool own_ports : 1;   /* IP_LOCAL_PORT_RANGE was set */
+	uint8_t lane_was : 7; /* handed back: its lane, counted from 1; 0: none, or the last */
 	uint8_t passed;       /* the parent's sl_keeper_generation(); 0: not a parent's socket */
 	uint8_t given;        /* made by another program: so often it will be tried to take it; or
 			       * SL_GIVEN_LATER, less what it has been used since */

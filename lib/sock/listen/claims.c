@@ -9,6 +9,8 @@
 #include "sock/listen/listen.h"
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
+#include "stack/leg.h"
+#include "stack/port.h"
 
 #define TURNS     64 /* at most, to take what was steered here before the endpoint went */
 #define KEYS_MORE 64
@@ -46,6 +48,46 @@ void sl_tlisten_claim_children(struct sl_sock *sk)
 	sl_tconn_for_each(claim_child, sk);
 }
 
+struct older {
+	struct sl_sock *sk;
+	bool left; /* some have no device, or their claims are on another one still */
+};
+
+static void claim_older(struct sl_tconn *c, void *arg)
+{
+	struct sl_lane *lane = sl_load(&c->lane);
+	const struct sl_leg *leg, *claimed;
+	struct older *o = arg;
+	bool lives, older;
+
+	if (c->lsn_id != o->sk->lsn->id || !sl_lane_lock(lane))
+		return;
+	sl_lane_tcp_begin(lane);
+	lives = !c->dead && c->tcp.state != SL_TCP_CLOSED;
+	leg = lives ? sl_tconn_leg(c) : NULL;
+	claimed = sl_load(&c->claimed);
+	older = leg && c->tcp.born_us * 1000 < sl_load(&leg->port->opened_ns);
+	sl_lane_unlock(lane);
+	if (lives && (!leg || (claimed && claimed != leg)))
+		o->left = true;
+	else if (older && !claimed)
+		sl_tconn_claim_own(c, c->lsn_id, o->sk->fd);
+}
+
+bool sl_tlisten_claim_older(struct sl_sock *sk)
+{
+	struct older o = {.sk = sk};
+
+	if (!sk->reuseport)
+		return true;
+	if (!sl_trylock(&sk->slow))
+		return false;
+	if (sk->lsn)
+		sl_tconn_for_each(claim_older, &o);
+	sl_unlock(&sk->slow);
+	return !o.left;
+}
+
 /* The flows of handshakes: those that were held back, or the others. */
 static void claim_requests(struct sl_sock *sk, const struct sl_sock_claim *endpoints, bool held)
 {
@@ -65,7 +107,7 @@ static void claim_requests(struct sl_sock *sk, const struct sl_sock_claim *endpo
 	sl_free(keys);
 }
 
-/* The endpoint goes ----------------------------------------------------------------------------
+/* Claims take the endpoint's place ---------------------------------------------------------------
  */
 
 static void hold(struct sl_sock *sk, bool on)
@@ -93,6 +135,18 @@ static void take_steered(struct sl_sock *sk)
 	while (i++ < TURNS && sl_lane_turn_locked(lane) > 0)
 		;
 	sl_lane_unlock(lane);
+}
+
+bool sl_tlisten_take_late(struct sl_sock *sk)
+{
+	if (!sk->reuseport)
+		return true;
+	if (!sl_trylock(&sk->slow))
+		return false;
+	if (sk->lsn)
+		take_steered(sk);
+	sl_unlock(&sk->slow);
+	return true;
 }
 
 void sl_tlisten_leave(struct sl_sock *sk)

@@ -283,11 +283,16 @@ void sl_tlisten_claim_device(struct sl_sock *sk, uint32_t ifindex)
 {
 	const struct sl_sock_claim *old = sk->claims;
 	struct sl_tlisten *l = sk->lsn;
+	uint64_t followed = sl_load(&sl_tconn_follow_ns);
 	bool sorts = !sk->heir && sl_load(&l->state) == SL_TLISTEN_OPEN;
 
 	if (sorts)
 		sl_tlisten_enter(l, SL_TLISTEN_SORTING);
+	if (sl_tconn_in_use())
+		sl_store(&sl_tconn_follow_ns, sl_now_ns() + SL_TCONN_FOLLOW_NS);
 	sl_sock_claim_device(sk, ifindex); /* puts new claims at the head of the list */
+	if (sk->claims == old)
+		sl_store(&sl_tconn_follow_ns, followed);
 	if (sorts && sk->claims != old)
 		sort_out(sk, l, old);
 	else if (sorts)

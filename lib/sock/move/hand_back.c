@@ -284,6 +284,7 @@ int sl_tconn_hand_back(struct sl_sock *sk, enum sl_reason reason)
 	sl_store_release(&sk->conn, NULL);
 	c->sk = NULL;
 	sk->told_mss = c->tcp.adv_mss;
+	sk->lane_was = (c->lane->id + 1) & 0x7f;
 	/* A segment under way to us finds the old connection, not the listener, which would reset.
 	 */
 	sl_tcp_repair_gone(&c->tcp);

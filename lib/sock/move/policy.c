@@ -116,6 +116,8 @@ static bool routes_changed(void)
 struct look {
 	bool rules, changed; /* they are to be looked at; because they say something else */
 	bool back, ports; /* sockets without a device may have one now; since ports have changed */
+	bool follow;      /* connections of several listeners are to follow to a device that came */
+	bool behind;      /* some of these have not */
 	uint32_t moved, left, waiting, away;
 };
 
@@ -408,7 +410,7 @@ static void look_for_device(struct sl_sock *sk, struct look *l)
 		sl_debug("policy", "fd %d has a device again", sk->fd);
 }
 
-static void look_at_listener(struct sl_sock *sk, const struct look *look)
+static void look_at_listener(struct sl_sock *sk, struct look *look)
 {
 	struct sl_tlisten *l = sl_load_acquire(&sk->lsn);
 
@@ -419,6 +421,8 @@ static void look_at_listener(struct sl_sock *sk, const struct look *look)
 			take_over(sk);
 	} else if (l && look->rules && is_listener_kernels(sk)) {
 		sl_sock_kernel_of(sk, l, SL_REASON_RULE);
+	} else if (l && look->follow) {
+		look->behind |= !sl_tlisten_claim_older(sk);
 	}
 }
 
@@ -498,9 +502,35 @@ uint64_t sl_policy_soon_ns(uint64_t now_ns, bool quiet)
 	return due_ns();
 }
 
+static void take_late(struct sl_sock *sk, void *arg)
+{
+	bool *all = arg;
+
+	if (sl_load_acquire(&sk->lsn))
+		*all &= sl_tlisten_take_late(sk);
+}
+
+/* until_ns is what sl_tconn_follow_ns was before the look: a device that has come since stays to be
+ * waited for. Before the wait ends, listeners take the segments that were steered to them before
+ * the connections had their claims: they may be for another lane. */
+static void follow_on(uint64_t until_ns, const struct look *l)
+{
+	uint64_t now = sl_now_ns(), next = l->left && now < until_ns ? until_ns : 0;
+
+	bool all = !l->behind;
+
+	if (!next && until_ns && all)
+		sl_sock_for_each(take_late, &all);
+	if (!all)
+		next = now + SL_TCONN_FOLLOW_NS;
+	(void)__atomic_compare_exchange_n(&sl_tconn_follow_ns, &until_ns, next, false,
+					  __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 void sl_policy_check(void)
 {
 	struct look l = {0};
+	uint64_t follow_ns;
 	bool leaving, routes;
 
 	if (!sl_lock(&busy))
@@ -517,18 +547,22 @@ void sl_policy_check(void)
 		leaving = unguard();
 		routes = routes_changed();
 		l.ports = ports_changed();
+		follow_ns = sl_load(&sl_tconn_follow_ns);
+		l.follow = l.ports || follow_ns;
 		if (l.ports)
 			sl_strays_forget();
-		if (l.rules || left || leaving || routes ||
+		if (l.rules || left || leaving || routes || l.follow ||
 		    __atomic_exchange_n(&sl_tconn_awaited, false, __ATOMIC_ACQ_REL))
 			sl_tconn_for_each(look_at_conn, &l);
 		if (sl_tconn_in_use())
 			l.moved += sl_strays_look();
 		l.back = l.ports || l.moved || (routes && away);
-		if (l.rules || l.back || sl_tlisten_draining())
+		if (l.rules || l.back || l.follow || sl_tlisten_draining())
 			sl_sock_for_each(apply_to_sock, &l);
 		if (l.back)
 			sl_store(&away, l.away);
+		if (l.follow)
+			follow_on(follow_ns, &l);
 		sl_store(&stranded, l.left > 0);
 		sl_store(&left, l.left + leaving + retire(l.left));
 		sl_store(&waiting, l.waiting);
@@ -541,7 +575,7 @@ void sl_policy_check(void)
 bool sl_policy_waits(void)
 {
 	return sl_load(&left) || sl_load(&waiting) || sl_load(&sl_tconn_awaited) ||
-	       sl_tlisten_draining();
+	       sl_load(&sl_tconn_follow_ns) || sl_tlisten_draining();
 }
 
 void sl_policy_stop(void)

@@ -130,22 +130,34 @@ int sl_sock_is_sole(const struct sl_sock *sk)
 
 static bool is_listener_of(struct sl_sock *sk, void *arg)
 {
-	const struct sl_tcp_key *k = arg;
+	const struct take *x = arg;
+	const struct sl_tcp_key *k = &x->key;
 
 	return sl_load_acquire(&sk->lsn) && sl_load(&sk->local_port) == k->lport &&
 	       (!sk->bound_addr || sl_addr_eq(&sk->local, &k->local)) &&
 	       sl_load(&sk->lane) != &sl_limbo;
 }
 
+static bool is_in_its_lane(struct sl_sock *sk, void *arg)
+{
+	const struct take *x = arg;
+
+	return is_listener_of(sk, arg) && sl_load(&sk->lane)->id + 1 == x->sk->lane_was;
+}
+
 /* A connection that came by a listener enters the listener's lane, as it would have been made
  * there: until its own claim is on a device that is new, its segments meet the listener, which
- * resets what its lane does not know. */
+ * resets what its lane does not know. Of several listeners on the port it is the one in whose lane
+ * the connection was. */
 static bool take_lane(struct take *x, uint32_t ifindex)
 {
 	struct sl_sock *sk = x->sk, *lsn = NULL;
 
-	if (sk->server && sl_load(&sk->lane) == &sl_limbo)
-		lsn = sl_sock_find(is_listener_of, &x->key);
+	if (sk->server && sl_load(&sk->lane) == &sl_limbo) {
+		lsn = sk->lane_was ? sl_sock_find(is_in_its_lane, x) : NULL;
+		if (!lsn)
+			lsn = sl_sock_find(is_listener_of, x);
+	}
 	return lsn ? sl_sock_enter_lane(sk, sl_load(&lsn->lane)) : sl_sock_take_lane(sk, ifindex);
 }
 

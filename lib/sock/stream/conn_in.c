@@ -108,6 +108,8 @@ static bool has_no_way(struct sl_lane *lane, const struct sl_sock *sk, const str
 	return !d->leg && (d->route.kind == SL_ROUTE_DEVICE || d->route.kind == SL_ROUTE_OTHER);
 }
 
+uint64_t sl_tconn_follow_ns;
+
 /* Handler of SL_SLOT_TCP_LISTEN: a handshake, or a connection that came by the listener. */
 static bool listen_input(void *obj, struct sl_in *in)
 {
@@ -119,8 +121,9 @@ static bool listen_input(void *obj, struct sl_in *in)
 	if (is_foreign(lane, in))
 		return false;
 	key_of_pkt(in, &key);
-	/* A segment that is unknown here may be the kernel's: the peer sends it again. */
-	if (sl_unlikely(sl_load(&l->state) == SL_TLISTEN_SORTING) &&
+	/* A segment that is unknown here may be the kernel's, or for another lane: the peer sends
+	 * it again. */
+	if (sl_unlikely(sl_load(&l->state) == SL_TLISTEN_SORTING || sl_load(&sl_tconn_follow_ns)) &&
 	    !(in->seg.flags & SL_TCP_SYN) && !sl_tcp_knows(lane->tcp, &key))
 		return false;
 	if (sl_unlikely((in->seg.flags & (SL_TCP_SYN | SL_TCP_ACK | SL_TCP_RST)) == SL_TCP_SYN) &&

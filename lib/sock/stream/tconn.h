@@ -153,6 +153,11 @@ int sl_tconn_claim_move(struct sl_tconn *c, struct sl_leg *leg, int shadow);
 /* Gives a live connection from the listener lsn_id its own claim. Does nothing if it has one, has
  * ended meanwhile, or came by another listener. No lane held. */
 void sl_tconn_claim_own(struct sl_tconn *c, uint32_t lsn_id, int shadow);
+/* A device has come: connections may be without a claim on it until then, at the latest, and a
+ * segment that a listener does not know may be one of theirs, so it is not reset. 0: all have
+ * followed (policy.c). */
+#define SL_TCONN_FOLLOW_NS 3000000000ull
+extern uint64_t sl_tconn_follow_ns;
 /* Tells the claim of the socket's connection whether hardware time stamps are wanted now. No lane
  * held. */
 void sl_tcp_sock_claim_flags(struct sl_sock *sk);
