@@ -37,7 +37,7 @@
 #include "stack/retire.h"
 #include "tcp/tcp_icmp.h"
 
-#define LOST_NS         500000000 /* from the end of its steering until a device is opened anew */
+#define LOST_NS         250000000 /* from the end of its steering until a device is opened anew */
 #define BACK_NS         200000000 /* between looks for routes that sockets wait for */
 #define UNGUARD_LOOKS   5
 #define UNGUARD_LOOK_NS 900000000 /* looks that something has brought about are none of these */
