@@ -9,7 +9,7 @@ enum { DROP, RECV, HOLD };
 #define FORCE 0x01000000
 #define ZCOPY 0x00040000
 #define GET   2800
-#define REAL  0x50ffu /* bits 0-7, 12, 14 */
+#define REAL  0x3c3fu /* bits 0-5, 10-13 */
 
 struct packet {
 	void *id;
