@@ -37,7 +37,8 @@ enum sl_verdict {
 
 /* A packet; valid until the callback returns. */
 struct sl_packet_info {
-	size_t size; /* of this structure; later versions add fields at the end */
+	size_t size; /* of this structure; later versions add fields at the end. Without
+			sl_flow_tag() it ends before flow_tag, with sw_stamp */
 	void *id;    /* name for sl_free_packets(); NULL: the packet cannot be held */
 	struct sockaddr *src, *dst; /* sockaddr_in or sockaddr_in6, as sa_family says */
 	size_t payload_bytes;
@@ -45,6 +46,7 @@ struct sl_packet_info {
 	struct timespec
 		hw_stamp; /* by the hardware; 0: it gave none. Of a stream: of what came last */
 	struct timespec sw_stamp; /* CLOCK_REALTIME; 0: the socket asked for no time stamps */
+	uint32_t flow_tag;        /* of sl_flow_tag() */
 };
 
 /* Sees each datagram, or each piece of a stream, that comes over the bypass. Runs in a thread of
@@ -62,6 +64,12 @@ typedef int sl_recv_fn(int fd, size_t niov, struct iovec *iov, struct sl_packet_
  * none any more. A listener's says nothing about the connections that it accepts. -EINVAL: no
  * socket of ours; -ENOMEM. */
 int sl_recv_callback(int fd, sl_recv_fn *fn, void *arg);
+
+/* Gives the socket a number, which its callback is told with each packet (flow_tag; 0 until then),
+ * so one callback serves many sockets without a table. -EINVAL: no socket of ours; -ENOMEM. */
+int sl_flow_tag(int fd, uint32_t tag);
+/* That number. -EINVAL: no socket of ours. */
+int sl_flow_tag_get(int fd, uint32_t *tag);
 
 /* Receive without a copy ----------------------------------------------------------------------- */
 
@@ -128,6 +136,8 @@ struct sl_completion {
  * user_data. Another thread must not accept or receive at the same time. -EINVAL: no socket of
  * ours; -ENOMEM; -EBUSY: called by a signal handler in the midst of a call. */
 int sl_lane_join(int fd, uint64_t user_data);
+/* What sl_lane_join() was given; 0: nothing yet. -EINVAL: no socket of ours. */
+int sl_lane_user_data(int fd, uint64_t *user_data);
 /* sl_lane_join() with fd as user_data, if SLUICE_SOCKETXTREME is set. -EOPNOTSUPP: it is not. */
 int sl_lane_join_new(int fd);
 /* Turns the lane with that ring (sl_ring_fds()) and writes at most n completions for its sockets.
@@ -169,6 +179,10 @@ int sl_lane_choose(int fd, int logic, uint32_t id);
 int sl_ring_fds(int fd, int *fds, int n);
 /* Descriptor of the ring by which the socket sends. Errors as above. */
 int sl_ring_tx_fd(int fd);
+/* Has the device of that ring (sl_ring_fds()) interrupt once in so many packets or microseconds, as
+ * ethtool -C does: for all programs and the kernel. -EINVAL: no ring of a lane; -EOPNOTSUPP: the
+ * device cannot; -EPERM: without CAP_NET_ADMIN. */
+int sl_ring_moderate(int ring, uint32_t packets, uint32_t us);
 /* Writes the socket's counters, or with fd 0 those of all sockets, to the log, at that level
  * (SLUICE_TRACELEVEL's numbers). -EBADF: no socket of ours. */
 int sl_dump_fd(int fd, int level);

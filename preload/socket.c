@@ -133,6 +133,8 @@ int getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 			return 0;
 		return REAL(getsockopt)(fd, level, name, val, len);
 	}
+	if (sl_unlikely(level == SOL_SOCKET && name >= SL_VMA_FIRST && name <= SL_VMA_LAST))
+		return (int)done(sl_vma_getsockopt(fd, name, val, len));
 	return (int)done(lib.getsockopt(fd, level, name, val, len));
 }
 

@@ -17,7 +17,7 @@ SAME(struct vma_info_t, socket_ready_queue_pkt_count, struct sl_packet_info, que
 SAME(struct vma_info_t, socket_ready_queue_byte_count, struct sl_packet_info, queue_bytes);
 SAME(struct vma_info_t, hw_timestamp, struct sl_packet_info, hw_stamp);
 SAME(struct vma_info_t, sw_timestamp, struct sl_packet_info, sw_stamp);
-_Static_assert(sizeof(struct vma_info_t) == sizeof(struct sl_packet_info), "info");
+_Static_assert(sizeof(struct vma_info_t) == offsetof(struct sl_packet_info, flow_tag), "info");
 SAME(struct vma_packet_t, iov, struct sl_packet, iov);
 SAME(struct vma_packets_t, pkts, struct sl_packets, packet);
 _Static_assert(VMA_PACKET_DROP == (int)SL_PACKET_DROP && VMA_PACKET_RECV == (int)SL_PACKET_RECV &&
@@ -143,6 +143,19 @@ static int socketxtreme_free_vma_buff(struct vma_buff_t *buff)
 	return (int)done(is_xtreme() ? lib.buff_free((struct sl_buff *)buff) : -EOPNOTSUPP);
 }
 
+static int vma_modify_ring(struct vma_modify_ring_attr *a)
+{
+	uint32_t all = VMA_MODIFY_RING_CQ_MODERATION | VMA_MODIFY_RING_CQ_ARM;
+	int fd = lib_is_there() && a ? a->ring_fd : -1;
+
+	if (fd < 0 || !a->comp_bit_mask || a->comp_bit_mask & ~all)
+		return (int)done(-EINVAL);
+	if (a->comp_bit_mask & VMA_MODIFY_RING_CQ_MODERATION)
+		return (int)done(lib.ring_moderate(fd, a->cq_moderation.cq_moderation_count,
+						   a->cq_moderation.cq_moderation_period_usec));
+	return 0;
+}
+
 /* Calls that only libvma's own rings can serve. */
 #define ABSENT(name, ...)                                                                          \
 	static int name(__VA_ARGS__)                                                               \
@@ -153,7 +166,6 @@ ABSENT(vma_add_ring_profile, struct vma_ring_type_attr *profile, int *key)
 ABSENT(get_ring_direct_descriptors, int fd, struct vma_mlx_hw_device_data *data)
 ABSENT(register_memory_on_ring, int fd, void *addr, size_t length, uint32_t *key)
 ABSENT(deregister_memory_on_ring, int fd, void *addr, size_t length)
-ABSENT(vma_modify_ring, struct vma_modify_ring_attr *attr)
 ABSENT(api_ioctl, void *cmsg, size_t len)
 
 static struct vma_api_t api = {
@@ -181,7 +193,8 @@ static struct vma_api_t api = {
 		VMA_EXTRA_API_FREE_PACKETS | VMA_EXTRA_API_ADD_CONF_RULE |
 		VMA_EXTRA_API_THREAD_OFFLOAD | VMA_EXTRA_API_GET_SOCKET_RINGS_NUM |
 		VMA_EXTRA_API_GET_SOCKET_RINGS_FDS | VMA_EXTRA_API_GET_SOCKET_TX_RING_FD |
-		VMA_EXTRA_API_DUMP_FD_STATS | VMA_EXTRA_API_GET_SOCKET_NETWORK_HEADER,
+		VMA_EXTRA_API_DUMP_FD_STATS | VMA_EXTRA_API_GET_SOCKET_NETWORK_HEADER |
+		VMA_EXTRA_API_MODIFY_RING,
 	.ioctl = api_ioctl,
 };
 
@@ -220,6 +233,7 @@ static int choose_ring(int fd, const void *val, socklen_t len)
 int sl_vma_setsockopt(int fd, int name, const void *val, socklen_t len)
 {
 	uint64_t data;
+	uint32_t tag;
 
 	switch (name) {
 	case SO_VMA_USER_DATA:
@@ -231,9 +245,29 @@ int sl_vma_setsockopt(int fd, int name, const void *val, socklen_t len)
 		return lib.shutdown(fd, SHUT_RD);
 	case SO_VMA_RING_ALLOC_LOGIC:
 		return choose_ring(fd, val, len);
-	case SO_VMA_RING_USER_MEMORY:
 	case SO_VMA_FLOW_TAG:
+		if (!val || len != sizeof(tag))
+			return -EINVAL;
+		memcpy(&tag, val, sizeof(tag));
+		return lib.flow_tag(fd, tag);
+	case SO_VMA_RING_USER_MEMORY:
 		return -EOPNOTSUPP;
+	}
+	return -ENOPROTOOPT;
+}
+
+int sl_vma_getsockopt(int fd, int name, void *val, socklen_t *len)
+{
+	if (!val || !len)
+		return -EINVAL;
+	switch (name) {
+	case SO_VMA_USER_DATA:
+		return *len != sizeof(uint64_t) ? -EINVAL : lib.lane_user_data(fd, val);
+	case SO_VMA_FLOW_TAG:
+		if (*len < sizeof(uint32_t))
+			return -EINVAL;
+		*len = sizeof(uint32_t);
+		return lib.flow_tag_get(fd, val);
 	}
 	return -ENOPROTOOPT;
 }

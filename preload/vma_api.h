@@ -17,5 +17,8 @@ bool sl_vma_api(int level, int name, void *val, socklen_t *len)
 /* setsockopt() of such an option for a socket of ours. 0 or -errno. */
 int sl_vma_setsockopt(int fd, int name, const void *val, socklen_t len)
 	__attribute__((visibility("hidden")));
+/* getsockopt() of such an option. 0 or -errno. */
+int sl_vma_getsockopt(int fd, int name, void *val, socklen_t *len)
+	__attribute__((visibility("hidden")));
 
 #endif

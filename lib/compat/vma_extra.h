@@ -126,10 +126,26 @@ struct vma_ring_alloc_logic_attr {
 	uint32_t reserved : 30;
 };
 
+/* What vma_modify_ring changes of the ring with that descriptor: how often its device interrupts
+ * (once in so many packets or microseconds), or nothing: a ring wakes poll(2) without being armed.
+ */
+enum {
+	VMA_MODIFY_RING_CQ_MODERATION = 1 << 0,
+	VMA_MODIFY_RING_CQ_ARM = 1 << 1,
+};
+struct vma_cq_moderation_attr {
+	uint32_t cq_moderation_count;
+	uint32_t cq_moderation_period_usec;
+};
+struct vma_modify_ring_attr {
+	uint32_t comp_bit_mask;
+	int ring_fd;
+	struct vma_cq_moderation_attr cq_moderation;
+};
+
 /* Arguments of functions that are absent here. */
 struct vma_ring_type_attr;
 struct vma_mlx_hw_device_data;
-struct vma_modify_ring_attr;
 
 /* Bits of vma_extra_supported_mask; their order is not the structure's. */
 enum {

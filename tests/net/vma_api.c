@@ -2,6 +2,9 @@
 /* A program for libvma's extra API, written from the facts of its binary interface alone: nothing
  * of ours is included. `vma_api PEER PORT OWN [CASE...]`; the peer is tests/preload/peer. */
 #include "../preload/t.h"
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
 
@@ -9,7 +12,7 @@ enum { DROP, RECV, HOLD };
 #define FORCE 0x01000000
 #define ZCOPY 0x00040000
 #define GET   2800
-#define REAL  0x3c3fu /* bits 0-5, 10-13 */
+#define REAL  0x103c3fu /* bits 0-5, 10-13, 20 */
 
 struct packet {
 	void *id;
@@ -112,7 +115,6 @@ static void structure(void)
 	CHECK(api->direct(1, big) < 0 && errno == EOPNOTSUPP);
 	CHECK(api->reg(1, big, 1, &k32) < 0 && errno == EOPNOTSUPP);
 	CHECK(api->dereg(1, big, 1) < 0 && errno == EOPNOTSUPP);
-	CHECK(api->modify(big) < 0 && errno == EOPNOTSUPP);
 	CHECK(api->ioctl(big, 1) < 0 && errno == EOPNOTSUPP);
 	CHECK(pipe(pair) == 0);
 	CHECK(api->callback(pair[0], NULL, NULL) < 0 && errno == EINVAL);
@@ -685,6 +687,75 @@ static void logic(void)
 	close(fd[0]);
 }
 
+static int tagged(int fd, size_t n, struct iovec *iov, struct info *info, void *arg)
+{
+	uint32_t tag = 0;
+
+	if (info->size >= sizeof(*info) + sizeof(tag))
+		memcpy(&tag, info + 1, sizeof(tag));
+	((uint32_t *)arg)[0]++;
+	((uint32_t *)arg)[1] = tag;
+	return RECV;
+}
+
+/* SO_VMA_FLOW_TAG: four bytes, which come back behind what the callback is told. */
+static void tag(void)
+{
+	int fd = fresh();
+	uint32_t tag = 0xcafe1234, got[2] = {0};
+	uint64_t mark = 1;
+	socklen_t len = sizeof(tag);
+
+	CHECK(api->callback(fd, tagged, got) == 0);
+	ask(fd, 1, 10, 0, 0);
+	CHECK(recv(fd, big, sizeof(big), 0) == 10 && got[0] == 1 && got[1] == 0);
+	CHECK(getsockopt(fd, SOL_SOCKET, 2820, &tag, &len) == 0 && tag == 0 && len == 4);
+	tag = 0xcafe1234;
+	CHECK(setsockopt(fd, SOL_SOCKET, 2820, &tag, 2) < 0 && errno == EINVAL);
+	CHECK(setsockopt(fd, SOL_SOCKET, 2820, NULL, 4) < 0 && errno == EINVAL);
+	CHECK(setsockopt(fd, SOL_SOCKET, 2820, &tag, 4) == 0);
+	ask(fd, 1, 10, 0, 0);
+	CHECK(recv(fd, big, sizeof(big), 0) == 10 && got[0] == 2 && got[1] == 0xcafe1234);
+	CHECK(getsockopt(fd, SOL_SOCKET, 2820, &got, &len) == 0 && got[0] == tag);
+	len = 2;
+	CHECK(getsockopt(fd, SOL_SOCKET, 2820, &got, &len) < 0 && errno == EINVAL);
+	len = sizeof(mark);
+	CHECK(getsockopt(fd, SOL_SOCKET, 2801, &mark, &len) == 0 && mark == 0);
+	mark = 7ull << 40;
+	CHECK(setsockopt(fd, SOL_SOCKET, 2801, &mark, len) == 0);
+	mark = 0;
+	CHECK(getsockopt(fd, SOL_SOCKET, 2801, &mark, &len) == 0 && mark == 7ull << 40);
+	close(fd);
+}
+
+/* vma_modify_ring, of a device that has moderation (a tap has that of packets alone). */
+static void moderate(void)
+{
+	struct {
+		uint32_t mask;
+		int ring;
+		uint32_t packets, us;
+	} attr = {.mask = 1, .packets = 9};
+	struct ethtool_coalesce c = {.cmd = ETHTOOL_GCOALESCE};
+	struct ifreq ifr = {.ifr_data = (void *)&c, .ifr_name = "tapmod"};
+	int fd = udp(), no = open("/dev/null", O_RDONLY);
+
+	CHECK(send(fd, "x", 1, 0) == 1 && api->ring_fds(fd, &attr.ring, 1) >= 1);
+	CHECK(api->modify(&attr) == 0);
+	CHECK(ioctl(fd, SIOCETHTOOL, &ifr) == 0 && c.rx_max_coalesced_frames == 9);
+	attr.us = 50;
+	CHECK(api->modify(&attr) < 0 && errno == EOPNOTSUPP);
+	attr.mask = 2; /* arm */
+	CHECK(api->modify(&attr) == 0);
+	attr.mask = 4;
+	CHECK(api->modify(&attr) < 0 && errno == EINVAL);
+	attr.mask = 1;
+	attr.ring = no;
+	CHECK(api->modify(&attr) < 0 && errno == EINVAL && api->modify(NULL) < 0);
+	close(no);
+	close(fd);
+}
+
 static void dummy(void)
 {
 	int fd = fresh();
@@ -758,6 +829,8 @@ int main(int argc, char **argv)
 		{"rings", rings},
 		{"logic", logic},
 		{"dummy", dummy},
+		{"tag", tag},
+		{"moderate", moderate},
 		{"bounded", bounded},
 		{"choice", choice},
 		{"tcp", tcp},

@@ -33,6 +33,7 @@ struct sl_extra {
 	uint64_t base;    /* high bits of all its names */
 	uint64_t charged; /* TCP: bytes of the packets held */
 	uint64_t user_data;
+	uint32_t flow_tag; /* sl_flow_tag(); atomic */
 	bool has_user_data;
 	struct sl_kept *held;
 };

@@ -2,6 +2,7 @@
 /* A socket's part of this room: made at first use, ended with the socket, forgotten in a child. */
 #include <errno.h>
 
+#include "base/guard.h"
 #include "base/heap.h"
 #include "sluice_extra.h"
 #include "sock/core/life.h"
@@ -14,6 +15,7 @@ static void end(struct sl_sock *sk, struct sl_lane *lane)
 	sl_filter_end(x);
 	sl_kept_end(sk, lane);
 	x->has_user_data = false;
+	sl_store(&x->flow_tag, 0);
 }
 
 static void forget(struct sl_sock *sk, void *arg)
@@ -118,4 +120,26 @@ int sl_recv_callback(int fd, sl_recv_fn *fn, void *arg)
 		sl_filter_connected(sk);
 	sl_lane_unlock(lane);
 	return 0;
+}
+
+SL_API
+int sl_flow_tag(int fd, uint32_t tag)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	struct sl_extra *x = sk ? sl_extra_get(sk) : NULL;
+
+	if (!x)
+		return sk ? -ENOMEM : -EINVAL;
+	sl_store(&x->flow_tag, tag);
+	return 0;
+}
+
+SL_API
+int sl_flow_tag_get(int fd, uint32_t *tag)
+{
+	const struct sl_sock *sk = sl_fd_sock(fd);
+	const struct sl_extra *x = sk ? sl_extra_of(sk) : NULL;
+	uint32_t have = x ? sl_load(&x->flow_tag) : 0;
+
+	return sk ? sl_guard_copy(tag, &have, sizeof(have)) : -EINVAL;
 }

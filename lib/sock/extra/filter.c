@@ -107,6 +107,7 @@ static int collect(struct sl_sock *sk, struct sl_extra *x, struct item *item,
 	as->callback = x->callback;
 	as->arg = x->arg;
 	as->fd = x->fd;
+	as->flow_tag = sl_load(&x->flow_tag);
 	as->pkts = sl_udp_queued(&x->accepted);
 	as->bytes = x->accepted.charged;
 	sl_lane_unlock(lane);
@@ -162,13 +163,14 @@ static int ask(const struct sl_filter_run *as, const struct item *it)
 	struct sockaddr_in6 src, dst;
 	uint32_t over = as->pkts * SL_DGRAM_OVERHEAD;
 	struct sl_packet_info info = {
-		.size = sizeof(info),
+		.size = sl_filter_info_bytes(as->flow_tag),
 		.id = (void *)(uintptr_t)it->id,
 		.src = (struct sockaddr *)&src,
 		.dst = (struct sockaddr *)&dst,
 		.payload_bytes = it->d.len,
 		.queue_pkts = as->pkts,
 		.queue_bytes = as->bytes > over ? as->bytes - over : 0,
+		.flow_tag = as->flow_tag,
 	};
 	size_t n = 1;
 

@@ -116,6 +116,7 @@ static int collect(struct batch *b)
 	b->as.callback = b->x->callback;
 	b->as.arg = b->x->arg;
 	b->as.fd = b->x->fd;
+	b->as.flow_tag = sl_load(&b->x->flow_tag);
 	b->gen = b->sk->gen;
 	b->conn = b->sk->conn;
 	if (b->conn && sl_tcp_unseen(&b->conn->tcp))
@@ -138,13 +139,14 @@ static int ask(const struct batch *b, const struct item *it)
 	struct iovec iov = {sl_frame_ptr(it->s.frame) + it->s.off, it->s.len};
 	struct sockaddr_in6 src, dst;
 	struct sl_packet_info info = {
-		.size = sizeof(info),
+		.size = sl_filter_info_bytes(b->as.flow_tag),
 		.id = (void *)(uintptr_t)it->id,
 		.src = (struct sockaddr *)&src,
 		.dst = (struct sockaddr *)&dst,
 		.payload_bytes = it->s.len,
 		.queue_pkts = b->as.pkts,
 		.queue_bytes = b->as.bytes,
+		.flow_tag = b->as.flow_tag,
 	};
 
 	put_name(&b->key.remote, b->key.rport, b->sk->local_scope, &src);

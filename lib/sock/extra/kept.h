@@ -3,6 +3,7 @@
 #ifndef SL_KEPT_H
 #define SL_KEPT_H
 
+#include "sluice_extra.h"
 #include "sock/core/extra.h"
 #include "stack/lane.h"
 
@@ -92,7 +93,13 @@ struct sl_filter_run {
 	void *arg;
 	int fd;
 	uint32_t pkts, bytes;
+	uint32_t flow_tag;
 };
+/* Of a struct sl_packet_info. Programs that have no flow tag may know the structure without it. */
+static inline size_t sl_filter_info_bytes(uint32_t flow_tag)
+{
+	return flow_tag ? sizeof(struct sl_packet_info) : offsetof(struct sl_packet_info, flow_tag);
+}
 #define SL_FILTER_BATCH 16 /* packets taken under one lock */
 static inline struct timespec sl_filter_time(uint64_t ns)
 {

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <poll.h>
 
+#include "base/guard.h"
 #include "base/heap.h"
 #include "base/settings.h"
 #include "sluice.h"
@@ -185,6 +186,16 @@ int sl_lane_join(int fd, uint64_t user_data)
 		sl_lane_unlock(lane);
 	}
 	return 0;
+}
+
+SL_API
+int sl_lane_user_data(int fd, uint64_t *user_data)
+{
+	const struct sl_sock *sk = sl_fd_sock(fd);
+	const struct sl_extra *x = sk ? sl_extra_of(sk) : NULL;
+	uint64_t have = x && x->has_user_data ? x->user_data : 0;
+
+	return sk ? sl_guard_copy(user_data, &have, sizeof(have)) : -EINVAL;
 }
 
 SL_API
