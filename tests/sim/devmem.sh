@@ -84,5 +84,16 @@ begin SLUICE_RING_DEV_MEM_TX=16384 -- 1 8x1400 ..
 ok "the log says that there is none" said 'no on-device memory: the device has none'
 same "nothing to show" "" "$(stat_line Alloc)"
 finish "none" 8
+
+# The inline limit, and the doorbell that carries a small packet, as settings.
+SIM_OPTIONS=min_inline=0
+begin SLUICE_TX_MAX_INLINE=100 SLUICE_TX_WRE_BATCHING=1 -- 1 1x50 = 1x200 = 3x50 = ..
+finish "an inline limit" 5
+same "TX_MAX_INLINE=100: the packets below it are inline" $((4 * 92)) "$(counted inline_bytes)"
+ok "small packets are in the doorbell ($(counted blue_flames))" test "$(counted blue_flames)" -ge 1
+begin SLUICE_TX_MAX_INLINE=0 SLUICE_BF=0 SLUICE_TX_WRE_BATCHING=1 -- 1 5x50 = ..
+finish "no inline, no BlueFlame" 5
+same "TX_MAX_INLINE=0: none is" 0 "$(counted inline_bytes)"
+same "BF=0: none is in the doorbell" 0 "$(counted blue_flames)"
 stop "$ECHO"
 done_testing

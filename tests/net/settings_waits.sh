@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Settings of lanes and of waiting do as documented: which sockets share a lane, how often the kernel is asked, whether
+# polls give the processor away, what the internal thread takes in one go, segments handled as one.
+RX=xdp # (segments that come one by one; the rest does not depend on it)
+. "$(dirname "$0")/lib.sh"
+net_up
+need python3 perf
+[ -e "$PRELOAD" ] && [ -x "$BUILD/sluice" ] || skip "the library is not built"
+MODE=one
+export SLUICE_STATS_SHMEM_DIR=$TMP
+bg a python3 "$TESTS/net/reflector.py" "$A4" 7000 1
+bg a python3 -c 'import socket, sys
+s = socket.create_server((sys.argv[1], 7001))
+while True: s.accept()[0].sendall(bytes(1 << 20))' "$A4"
+wait_udp a 7000
+wait_tcp a 7001
+
+run() { # what, settings...: OUT is the program's output
+	local what=$1
+	shift
+	SL_ENV=("SLUICE_STATS_SHMEM_DIR=$TMP" "$@")
+	OUT=$(sb "${TRACE[@]}" python3 "$TESTS/net/settings_waits.py" "$what" "$B4" "$A4" 7000 "$BUILD/sluice")
+}
+TRACE=()
+
+# Two threads with two sockets each.
+lanes() { # expected lanes, settings...
+	local n=$1
+	shift
+	run lanes "$@"
+	same "$*" "4 sockets, $n lanes" "$OUT"
+}
+lanes 1 SLUICE_RING_ALLOCATION_LOGIC_RX=interface
+lanes 4 SLUICE_RING_ALLOCATION_LOGIC_RX=socket
+lanes 2 SLUICE_RING_ALLOCATION_LOGIC_RX=thread
+lanes 1 SLUICE_RING_ALLOCATION_LOGIC_TX=socket
+lanes 4 SLUICE_RING=socket
+lanes 3 SLUICE_RING=socket SLUICE_RING_LIMIT_PER_INTERFACE=3
+run lanes SLUICE_OFFLOADED_SOCKETS=0
+same "OFFLOADED_SOCKETS=0" "0 sockets, 0 lanes" "$OUT"
+
+# (A pipe is left out of looks once it was quiet for a while.)
+run skip SLUICE_SELECT_SKIP_OS=0 SLUICE_SELECT_POLL_OS_RATIO=10
+same "SELECT_SKIP_OS=0: each call tells of the kernel's pipe" 1 "$OUT"
+run skip SLUICE_SELECT_SKIP_OS=7 SLUICE_SELECT_POLL_OS_RATIO=10
+same "SELECT_SKIP_OS=7: one call in eight" 8 "$OUT"
+
+run burst SLUICE_CQ_POLL_BATCH_MAX=1
+ok "the internal thread takes many packets in one go ($OUT)" test "${OUT:-0}" -ge 10
+run burst SLUICE_CQ_POLL_BATCH_MAX=1 SLUICE_PROGRESS_ENGINE_WCE_MAX=2
+same "PROGRESS_ENGINE_WCE_MAX=2" 2 "$OUT"
+
+run stream
+ok "segments in a row are handled as one ($OUT)" test "${OUT:-0}" -ge 10
+run stream SLUICE_GRO_STREAMS_MAX=0
+same "GRO_STREAMS_MAX=0: none" 0 "$OUT"
+
+# System calls of waits, which last 150 ms in all.
+perf stat -e syscalls:sys_enter_ppoll -- true 2>/dev/null || skip "perf cannot count system calls here"
+calls() { # system calls, what, settings...: N is how many the program makes
+	TRACE=(perf stat -x " " -o "$TMP/count" -e "syscalls:sys_enter_$1")
+	shift
+	run "$@"
+	N=$(awk '$1 + 0 == $1 { print $1 }' "$TMP/count")
+}
+few() { ok "$1 ($N calls)" test "$N" -le 200; }
+many() { ok "$1 ($N calls)" test "$N" -ge 400; }
+calls sched_yield poll SLUICE_SELECT_POLL=-1
+few "select calls do not yield"
+calls sched_yield poll SLUICE_SELECT_POLL=-1 SLUICE_SELECT_POLL_YIELD=1
+many "SELECT_POLL_YIELD"
+calls sched_yield recv SLUICE_RX_POLL=-1
+few "receive calls do not yield"
+calls sched_yield recv SLUICE_RX_POLL=-1 SLUICE_RX_POLL_YIELD=1
+many "RX_POLL_YIELD"
+calls ppoll poll SLUICE_SELECT_POLL=-1 SLUICE_SELECT_POLL_OS_RATIO=1000000000
+few "SELECT_POLL_OS_RATIO: the kernel is hardly asked"
+calls ppoll poll SLUICE_SELECT_POLL=-1 SLUICE_SELECT_POLL_OS_RATIO=1
+many "SELECT_POLL_OS_RATIO=1: it is, in each poll"
+calls ppoll poll SLUICE_SELECT_POLL=-1 SLUICE_SELECT_POLL_OS_RATIO=1000000000 SLUICE_SELECT_POLL_OS_FORCE=1
+many "SELECT_POLL_OS_FORCE: also with another ratio"
+calls recvmsg recv SLUICE_RX_POLL=-1 SLUICE_RX_UDP_POLL_OS_RATIO=0
+few "RX_UDP_POLL_OS_RATIO=0: the kernel is hardly asked"
+calls recvmsg recv SLUICE_RX_POLL=-1 SLUICE_RX_UDP_POLL_OS_RATIO=1
+many "RX_UDP_POLL_OS_RATIO=1: it is, in each poll"
+done_testing
