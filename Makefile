@@ -102,7 +102,7 @@ $(patsubst %,$(BUILD)/lib/%.o,wire/csum wire/build wire/parse io/xsk io/gso net/
 	sock/stream/tcp_recv): PROTECT = $(HARDEN)
 $(patsubst %.c,$(BUILD)/%.o,$(wildcard lib/io/verbs*.c lib/io/mlx5_cqe.c)) \
 $(patsubst %,$(BUILD)/lib/%.o,base/clock sock/call/writing sock/dgram/send sock/dgram/send_put \
-	sock/extra/filter sock/extra/kept sock/extra/zcopy): PROTECT = $(BRANCHES) -Wformat=2 -Wvla
+	sock/extra/filter sock/extra/kept sock/extra/zcopy sock/extra/zc_send): PROTECT = $(BRANCHES) -Wformat=2 -Wvla
 $(LIB_OBJ): ALL_CFLAGS += $(LTO:%=% -ffat-lto-objects)
 # (Its assembly keeps its place.)
 $(BUILD)/lib/base/roomy.o: LTO :=

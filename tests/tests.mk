@@ -44,7 +44,7 @@ SIM_OBJ := $(patsubst %,$(BUILD)/tests/tcp/%.o,sim sim_ops sim_wire sim_check sc
 $(TCP_TEST_BIN): %: %.o $(SIM_OBJ) $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lm $(TEST_LIBS)
 # Tests that look inside the library: the mirror of the kernel's tables, a full ring, TCP_REPAIR.
-$(BUILD)/tests/net/mirror_probe $(BUILD)/tests/net/route_spans $(BUILD)/tests/net/txfull $(BUILD)/tests/net/tcp_repair $(BUILD)/tests/net/share \
+$(BUILD)/tests/net/mirror_probe $(BUILD)/tests/net/route_spans $(BUILD)/tests/net/txfull $(BUILD)/tests/net/zc_send $(BUILD)/tests/net/tcp_repair $(BUILD)/tests/net/share \
 	$(BUILD)/tests/net/frames $(BUILD)/tests/net/txroom $(BUILD)/tests/net/late_frames $(BUILD)/tests/net/hostile: %: %.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) $(TEST_LIBS)
 $(BUILD)/tests/bench/segments: %: %.o $(BUILD)/libsluice.a

@@ -24,7 +24,7 @@ prints() { # PROGRAM TEXT
 extract
 bg a "$PEER" "$A4" 7000
 wait_udp a 7000
-same "the page's programs" "callback lane receive rules send stream" "$(cd "$TMP" && echo *.c | sed 's/\.c//g')"
+same "the page's programs" "callback lane receive rules send stream write" "$(cd "$TMP" && echo *.c | sed 's/\.c//g')"
 for c in "$TMP"/*.c; do
 	ok "$(basename "$c") is short" short "$c"
 	ok "$(basename "$c") compiles" gcc -Wall -Werror -I"$(dirname "$0")/../../lib" -o "${c%.c}" "$c" \
@@ -34,6 +34,7 @@ prints callback $'0\n2'
 prints stream "hello"
 prints receive "hello"
 prints send "calls 0 to 0 are done, copied"
+prints write $'hello 0\nhello 1'
 prints lane "7: hello"
 prints rules $'use os udp_connect *:7000: the kernel\'s\nuse sluice udp_connect *:7000: ours'
 done_testing

@@ -14,6 +14,7 @@ struct sl_kept {
 	uint32_t frame;  /* of a free entry: the next free one */
 	uint32_t charge; /* bytes, as struct sl_dgram.truesize */
 	uint8_t nmore;
+	bool sends; /* memory to send from (sl_zc_alloc()) */
 };
 
 /* Stays with the socket object, since other threads read it without a lock. The lane's lock
@@ -26,7 +27,9 @@ struct sl_extra {
 	int fd;           /* the number given at registration */
 	uint32_t runs;    /* thread ID of the thread that runs the callback, 0: none; atomic */
 	uint32_t listed;  /* place in the list of sockets with a callback + 1; 0: not in it */
-	uint32_t nheld;   /* packets that the program holds; read without a lock, too */
+	uint32_t nheld;   /* packets that the program holds, and buffers to send from; read without
+			     a lock, too */
+	uint32_t nsends;  /* such buffers; as nheld */
 	uint32_t size;    /* entries of held */
 	uint32_t free;    /* first free entry; size: none */
 	uint32_t count;   /* of names given, in 24 bits */
@@ -82,7 +85,14 @@ static inline uint32_t sl_sock_queued(const struct sl_sock *sk)
 		return 0;
 	return sl_udp_queued(&us->udp) + (us->extra ? sl_udp_queued(&us->extra->accepted) : 0);
 }
-/* Packets of the socket that the program holds. */
+/* Received packets of the socket that the program holds. */
+static inline uint32_t sl_extra_received(const struct sl_sock *sk)
+{
+	const struct sl_extra *x = sl_extra_of(sk);
+
+	return x ? sl_load(&x->nheld) - sl_load(&x->nsends) : 0;
+}
+/* These, and buffers from which it sends. */
 static inline uint32_t sl_extra_held(const struct sl_sock *sk)
 {
 	const struct sl_extra *x = sl_extra_of(sk);

@@ -60,6 +60,10 @@ static inline bool sl_path_is_fresh(const struct sl_path *p, uint64_t now)
  * done, since the datagram needs more than this. */
 bool sl_send_straight(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r,
 		      uint64_t now);
+/* Posts r->len bytes that are in the frame, SL_SEND_ROOM behind its start, as a plain datagram; the
+ * caller kicks sk->path.leg. True: the frame is the device's. False: they must be copied. */
+bool sl_send_filled(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r,
+		    uint32_t frame, uint64_t now);
 /* True: a datagram that is longer than a frame can go in several. */
 bool sl_send_takes_long(const struct sl_sock *sk, const struct sl_path *p, size_t len);
 /* Posts all segments of one call (one, without UDP_SEGMENT) by p, which is fresh and has a leg.

@@ -112,6 +112,37 @@ bool sl_send_straight(struct sl_sock *sk, struct sl_lane *lane, const struct sl_
 	return put_one(sk, lane, p, (struct slice){r->iov, 1, 0, r->len}, true);
 }
 
+bool sl_send_filled(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r,
+		    uint32_t frame, uint64_t now)
+{
+	static const struct sl_tx_ctl none = {.tos = -1, .ttl = -1};
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+	struct sl_path *p = &us->path;
+	uint8_t *payload = sl_frame_ptr(frame) + SL_SEND_ROOM;
+	bool by_device;
+	struct sl_tx_desc d = {.frame = frame};
+
+	if (us->tx_odd || us->stamps || (!sl_send_is_same(p, r) && sl_send_find(sk, r, p)))
+		return false;
+	if (!sl_path_is_fresh(p, now))
+		sl_send_make_path(sk, lane, p, &none, now);
+	if (!p->leg || r->len > p->max_payload || sl_load(&us->wmem) >= us->sndbuf)
+		return false;
+	by_device = p->leg->tx->caps & SL_TX_CSUM;
+	sl_build_udp(&p->hdr, payload, (uint16_t)r->len, us->ip_id,
+		     by_device ? SL_CSUM_NONE : sl_csum_add(0, payload, r->len));
+	d.off = (uint16_t)(SL_SEND_ROOM - p->hdr.len);
+	d.len = (uint16_t)(p->hdr.len + r->len);
+	d.flags = by_device ? SL_TXD_CSUM : 0;
+	if (!sl_leg_post_desc(p->leg, &d))
+		return false;
+	us->ip_id++;
+	sl_frame_charge(frame, &us->wmem, (uint32_t)r->len + SL_SEND_OVERHEAD);
+	sk->stats->tx_pkts++;
+	sk->stats->tx_bytes += r->len;
+	return true;
+}
+
 /* In several frames -----------------------------------------------------------------------------
  */
 

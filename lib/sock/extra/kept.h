@@ -44,6 +44,7 @@ static inline uint64_t sl_kept_add(struct sl_extra *x, uint32_t frame, uint8_t n
 	h->frame = frame;
 	h->charge = charge;
 	h->nmore = nmore;
+	h->sends = false;
 	sl_store(&x->nheld, x->nheld + 1);
 	return h->id;
 }
@@ -60,6 +61,8 @@ static inline void sl_kept_del(struct sl_extra *x, struct sl_kept *h)
 	uint32_t i = (uint32_t)h->id & ((1u << SL_KEPT_PLACE_BITS) - 1);
 
 	h->id = 0;
+	if (sl_unlikely(h->sends))
+		sl_store(&x->nsends, x->nsends - 1);
 	h->frame = x->free;
 	x->free = i;
 	sl_store(&x->nheld, x->nheld - 1);
@@ -68,7 +71,9 @@ static inline void sl_kept_del(struct sl_extra *x, struct sl_kept *h)
 static inline void sl_kept_put(struct sl_sock *sk, struct sl_extra *x, struct sl_lane *lane,
 			       struct sl_kept *h)
 {
-	if (sl_likely(sl_sock_is_udp(sk))) {
+	if (sl_unlikely(h->sends)) {
+		sl_frame_put(&lane->frames, h->frame);
+	} else if (sl_likely(sl_sock_is_udp(sk))) {
 		sl_udp_release(&sl_udp_sk(sk)->udp, &lane->frames, h->frame, h->nmore, h->charge);
 	} else {
 		x->charged -= h->charge;

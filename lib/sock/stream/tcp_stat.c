@@ -102,7 +102,7 @@ static void stat_sock(struct sl_sock_stats *s, void *arg)
 
 	if (!sk || sk->stats != s)
 		return;
-	sl_store(&s->rx_held_pkts, sl_extra_held(sk));
+	sl_store(&s->rx_held_pkts, sl_extra_received(sk));
 	if (s->proto == IPPROTO_TCP)
 		sl_tcp_sock_stat(sk);
 }
