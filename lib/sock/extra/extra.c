@@ -26,8 +26,8 @@ static void forget(struct sl_sock *sk, void *arg)
 		return;
 	sl_filter_end(x);
 	x->runs = 0;
-	x->nheld = x->nsends = x->size = x->free =
-		0; /* a lost table: another thread may have been in it */
+	/* A lost table: another thread may have been in it. */
+	x->nheld = x->nsends = x->size = x->free = 0;
 	x->held = NULL;
 	x->charged = 0;
 	x->accepted.ring = NULL;
