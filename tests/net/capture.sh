@@ -78,6 +78,20 @@ ends --lane "$LANE" --flow "$(b "$TOOL" flow -k "$SLUICE_STATS_SHMEM_DIR" -p "$S
 ok "the flow as listed, on its lane" holds "rx > 100 and tx > 100"
 ends --lane $((LANE + 1))
 ok "nothing on another lane" holds "n == 0"
+ends -i "$DEV_B"
+ok "by device" holds "rx > 100 and tx > 100"
+ends -i lo
+ok "nothing on another device" holds "n == 0"
+mkfifo "$TMP/extcap"
+bg b cat "$TMP/extcap" >"$TMP/ends"
+bg b "$TOOL" capture -k "$SLUICE_STATS_SHMEM_DIR" --capture --extcap-interface sluice --fifo "$TMP/extcap" \
+	--extcap-capture-filter "udp port 6001" 2>"$TMP/log1"
+CAPTURE=$BG
+wait_line "$TMP/log1" "programs"
+a python3 "$TESTS/net/capture_ask.py" "$A4" "$B4" 5001 120 6001 6002 || fail "the clients"
+finish "$CAPTURE"
+read_it "$TMP/ends"
+ok "as Wireshark calls it (extcap), with a filter" holds "rx > 50 and tx > 50 and ports == [5001, 6001]"
 
 # TCP, through a pipe that is read while it runs ---------------------------------------------------
 stop "$SERVER"
