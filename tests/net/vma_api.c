@@ -725,6 +725,10 @@ static void tag(void)
 	CHECK(setsockopt(fd, SOL_SOCKET, 2801, &mark, len) == 0);
 	mark = 0;
 	CHECK(getsockopt(fd, SOL_SOCKET, 2801, &mark, &len) == 0 && mark == 7ull << 40);
+	/* SO_VMA_SHUTDOWN_RX: nothing is received any more. */
+	CHECK(recv(fd, big, 10, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+	CHECK(setsockopt(fd, SOL_SOCKET, 2821, NULL, 0) == 0);
+	CHECK(recv(fd, big, 10, 0) == 0); /* (a call that does not wait says EAGAIN) */
 	close(fd);
 }
 
