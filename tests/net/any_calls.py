@@ -489,10 +489,12 @@ class Run:
                         ("shut", r.randrange(8)), ("close", r.randrange(8)), ("reset", r.randrange(8))))
         return "peer " + " ".join(map(str, cmd)).replace(host, "own").replace(str(to[1]), f"{to[1] - self.base}"), self.peer(*cmd)
 
+    OFTEN = {"socket": 5, "bind": 6, "connect": 7, "listen": 4, "accept": 5, "peer": 22, "send": 5, "sendto": 4, "sendmsg": 4,
+             "recv": 6, "recvfrom": 4, "recvmsg": 6, "mmsg": 3, "rw": 5, "wrong": 4, "get": 6, "set": 6, "name": 3, "ioctl": 4,
+             "fcntl": 2, "dup": 2, "shutdown": 3, "close": 2, "poll": 5, "select": 1, "epoll_ctl": 5, "epoll_wait": 5, "state": 2}
+
     def go(self):
-        often = {"socket": 5, "bind": 6, "connect": 7, "listen": 4, "accept": 5, "peer": 22, "send": 5, "sendto": 4, "sendmsg": 4,
-                 "recv": 6, "recvfrom": 4, "recvmsg": 6, "mmsg": 3, "rw": 5, "wrong": 4, "get": 6, "set": 6, "name": 3, "ioctl": 4,
-                 "fcntl": 2, "dup": 2, "shutdown": 3, "close": 2, "poll": 5, "select": 1, "epoll_ctl": 5, "epoll_wait": 5, "state": 2}
+        often = dict(self.OFTEN)
         if os.environ.get("BAD_ADDRESSES") == "no":
             often["wrong"] = 0
         names = sorted(often)
@@ -508,7 +510,7 @@ class Run:
         self.peer("begin", self.base)
 
 
-def subject():
+def subject(run=Run):
     ctl = A.socket(A.AF_UNIX, A.SOCK_SEQPACKET)
     ctl.connect(control)
     # The first sockets wait for the device to be opened.
@@ -518,7 +520,8 @@ def subject():
                 s.connect_ex((to, base0 + 2))
     time.sleep(200 * settle)
     for seed in range(first, first + seeds):
-        Run(seed, ctl).go()
+        run(seed, ctl).go()
 
 
-peer() if role == "peer" else subject()
+if __name__ == "__main__":
+    peer() if role == "peer" else subject()

@@ -4,7 +4,7 @@
 # differs is tried once more, with more time after each step, since a busy machine may be late. FIRST=1 SEEDS=1000
 # tries more of them.
 . "$(dirname "$0")/lib.sh"
-FIRST=${FIRST:-41} SEEDS=${SEEDS:-10} BASE=0
+FIRST=${FIRST:-41} SEEDS=${SEEDS:-10} SUBJECT=${SUBJECT:-any_calls.py} BASE=0
 case $BUILD in *san*) export BAD_ADDRESSES=no ;; esac # a sanitizer looks there itself
 net_up
 need python3
@@ -14,7 +14,7 @@ bg a python3 "$TESTS/net/any_calls.py" peer "$TMP/peer" "$A4" "$A6" "$B4" "$B6"
 wait_until 10 test -S "$TMP/peer" || die "the peer does not start"
 run() { # first seed, seeds, ms to wait after a step: what they print. Each run has ports of its own.
 	BASE=$((BASE % 49000 + 5000 > 49000 ? 5000 : BASE + 5000))
-	pb python3 "$TESTS/net/any_calls.py" subject "$TMP/peer" "$B4" "$B6" "$A4" "$A6" "$BASE" "$@"
+	pb python3 "$TESTS/net/$SUBJECT" subject "$TMP/peer" "$B4" "$B6" "$A4" "$A6" "$BASE" "$@"
 }
 again() { # seeds...: those that still differ
 	local seed

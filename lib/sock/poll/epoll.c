@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Epoll sets: made, entered, closed. (epoll.h has the theory of operation.) */
+/* Epoll sets: made, entered, closed; the lanes of their members. (epoll.h has the theory of
+ * operation.) */
 #include "sock/poll/epoll.h"
 
 #include <errno.h>
@@ -9,6 +10,7 @@
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/poll/sets.h"
+#include "sock/poll/wait.h"
 #include "sock/proc/fdtab.h"
 #include "sock/core/life.h"
 #include "sock/core/sock.h"
@@ -177,4 +179,39 @@ int sl_epoll_close(struct sl_epoll *ep)
 	sl_epoll_unlock(ep);
 	sl_epoll_leave(ep);
 	return 0;
+}
+
+/* Remembers the members' lanes with the set: they do not change often. */
+static void remember(struct sl_epoll *ep, const struct sl_wait *w, unsigned first)
+{
+	if (ep->nnested || first || w->nlanes > SL_EP_LANES)
+		return;
+	memcpy(ep->lane, w->lane, w->nlanes * sizeof(ep->lane[0]));
+	ep->nlanes = w->nlanes;
+	ep->moves = w->moves;
+	ep->lanes_known = true;
+}
+
+void sl_epoll_lanes(struct sl_epoll *ep, struct sl_wait *w)
+{
+	unsigned first = w->nlanes;
+
+	if (!sl_lock(&ep->lock))
+		return;
+	if (ep->lanes_known && ep->moves == w->moves) {
+		for (unsigned i = 0; i < ep->nlanes; i++)
+			sl_wait_lane(w, ep->lane[i]);
+		sl_epoll_unlock(ep);
+		return;
+	}
+	sl_list_for_each (l, &ep->items) {
+		struct sl_epitem *it = sl_container_of(l, struct sl_epitem, node);
+
+		if (it->sk)
+			sl_wait_lane(w, sl_sock_lane(it->sk));
+		else
+			sl_epoll_lanes(it->inner, w); /* outer lock, then inner lock */
+	}
+	remember(ep, w, first);
+	sl_epoll_unlock(ep);
 }

@@ -253,7 +253,8 @@ static struct sl_sock *hold_in_kernel(int fd)
 
 int sl_epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 {
-	bool has_event = op == EPOLL_CTL_ADD || op == EPOLL_CTL_MOD;
+	bool known = op == EPOLL_CTL_ADD || op == EPOLL_CTL_MOD || op == EPOLL_CTL_DEL;
+	bool has_event = op != EPOLL_CTL_DEL; /* read also for an op that is none */
 	struct sl_epoll *ep = sl_epoll_enter(epfd);
 	struct sl_sock *kernels;
 	int r;
@@ -273,7 +274,7 @@ int sl_epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 	kernels = hold_in_kernel(fd);
 	if (!ep && op == EPOLL_CTL_ADD && sl_fdtab_word(fd) && epfd != fd)
 		ep = enter_foreign(epfd, fd);
-	if (!ep || !sl_fdtab_word(fd) || epfd == fd || (!has_event && op != EPOLL_CTL_DEL))
+	if (!ep || !sl_fdtab_word(fd) || epfd == fd || !known)
 		r = change_kernel(ep, epfd, op, fd, ev);
 	else if (has_event && !ev)
 		r = -EFAULT;

@@ -2,7 +2,7 @@
 /* epoll_wait: the events of our members and of the kernel's, merged. */
 #include <errno.h>
 #include <limits.h>
-#include <string.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 
 #include "base/guard.h"
@@ -70,7 +70,8 @@ static int kernel_wait(int epfd, struct epoll_event *evs, int max, const struct 
 	long long ms = -1;
 	int r = -ENOSYS;
 
-	if (timeout && timeout->tv_nsec % 1000000)
+	/* (What is no time stays so, and the kernel refuses it.) */
+	if (timeout && (timeout->tv_nsec % 1000000 || timeout->tv_nsec >= 1000000000))
 		ms = LLONG_MAX;
 	else if (timeout)
 		ms = timeout->tv_sec > INT_MAX / 1000
@@ -216,41 +217,6 @@ static int check(void *arg, bool os)
 	return n;
 }
 
-/* Remembers the members' lanes with the set: they do not change often. */
-static void remember(struct sl_epoll *ep, const struct sl_wait *w, unsigned first)
-{
-	if (ep->nnested || first || w->nlanes > SL_EP_LANES)
-		return;
-	memcpy(ep->lane, w->lane, w->nlanes * sizeof(ep->lane[0]));
-	ep->nlanes = w->nlanes;
-	ep->moves = w->moves;
-	ep->lanes_known = true;
-}
-
-void sl_epoll_lanes(struct sl_epoll *ep, struct sl_wait *w)
-{
-	unsigned first = w->nlanes;
-
-	if (!sl_lock(&ep->lock))
-		return;
-	if (ep->lanes_known && ep->moves == w->moves) {
-		for (unsigned i = 0; i < ep->nlanes; i++)
-			sl_wait_lane(w, ep->lane[i]);
-		sl_epoll_unlock(ep);
-		return;
-	}
-	sl_list_for_each (l, &ep->items) {
-		struct sl_epitem *it = sl_container_of(l, struct sl_epitem, node);
-
-		if (it->sk)
-			sl_wait_lane(w, sl_sock_lane(it->sk));
-		else
-			sl_epoll_lanes(it->inner, w); /* outer lock, then inner lock */
-	}
-	remember(ep, w, first);
-	sl_epoll_unlock(ep);
-}
-
 static void lanes(void *arg)
 {
 	struct call *c = arg;
@@ -331,12 +297,13 @@ static void leave(struct sl_epoll **ep)
 		sl_epoll_leave(*ep);
 }
 
-/* There is no memory for events: the call waits for one all the same. */
+/* There is no memory for events: the call waits for one all the same, and leaves it in the set,
+ * since an event that is told only once would be lost. */
 static SL_COLD int wait_without_room(int epfd, const struct timespec *timeout,
 				     const sigset_t *sigmask)
 {
-	struct epoll_event ev;
-	int r = sl_epoll_wait(epfd, &ev, 1, timeout, sigmask);
+	struct pollfd p = {.fd = epfd, .events = POLLIN};
+	int r = sl_poll(&p, 1, timeout, sigmask);
 
 	return r > 0 ? -EFAULT : r;
 }
