@@ -48,13 +48,14 @@ int sl_given(int fd);
  * posix_spawn(3). Sockets that it will have are handed back to the kernel. Those that are closed
  * on exec are left alone, but an execve of this process ends the library: if it fails, everything
  * goes on through the kernel. In a forked child SL_EXEC_SELF means that child. Async-signal-safe
- * for SL_EXEC_VFORK. */
+ * for SL_EXEC_VFORK. True: connections wait for the new program that only this library finds; it
+ * needs LD_PRELOAD in its environment. */
 enum sl_exec {
 	SL_EXEC_SELF,  /* this process becomes another program */
 	SL_EXEC_VFORK, /* this is the child of vfork(2), which has the parent's memory */
 	SL_EXEC_SPAWN, /* the C library makes a process of its own */
 };
-void sl_exec_begin(enum sl_exec how);
+bool sl_exec_begin(enum sl_exec how);
 
 /* Call before the system call of that name with those arguments (pointers as numbers). If the call
  * makes this process another user, or takes groups, capabilities or its root directory, offloaded

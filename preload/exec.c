@@ -3,34 +3,82 @@
  * one's descriptors.
  *
  * Theory of operation: the C library's exec functions call execve inside, past any wrapper, so each
- * of them is wrapped here. A call that can only fail (no such file) changes nothing. */
+ * of them is wrapped here. A call that can only fail (no such file) changes nothing.
+ *
+ * If connections wait in a listener's queue, the new program needs the library to find them. Some
+ * callers (systemd-socket-activate) make its environment anew: LD_PRELOAD and the settings are
+ * added then. */
 #include "real.h"
 
 #include <alloca.h>
 
-static void exec_begin(void)
+/* Each of these: true if the new program needs the library. */
+static bool exec_begin(void)
 {
-	if (lib_is_there())
-		lib.exec_begin(sl_in_vfork ? SL_EXEC_VFORK : SL_EXEC_SELF);
+	return lib_is_there() && lib.exec_begin(sl_in_vfork ? SL_EXEC_VFORK : SL_EXEC_SELF);
 }
 
-static void exec_file(const char *path)
+static bool exec_file(const char *path)
 {
 	int saved = errno;
+	bool needs = false;
 
 	if (lib_is_there() && faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0)
-		exec_begin();
+		needs = exec_begin();
 	errno = saved;
+	return needs;
 }
 
 /* For a name without a slash, which execvp(3) looks for in PATH. */
-static void exec_name(const char *file)
+static bool exec_name(const char *file)
 {
-	if (strchr(file, '/'))
-		exec_file(file);
-	else
-		exec_begin();
+	return strchr(file, '/') ? exec_file(file) : exec_begin();
 }
+
+static size_t count_env(char *const envp[])
+{
+	size_t n = 0;
+
+	while (envp && envp[n])
+		n++;
+	return n;
+}
+
+static bool begins(const char *entry, const char *name)
+{
+	return strncmp(entry, name, strlen(name)) == 0;
+}
+
+static bool has_preload(char *const envp[])
+{
+	for (size_t i = 0, n = count_env(envp); i < n; i++)
+		if (begins(envp[i], "LD_PRELOAD="))
+			return true;
+	return false;
+}
+
+/* Makes, in env, what envp has and what of this program's environment the library needs. */
+static char **add_library(char **env, char *const envp[])
+{
+	size_t n = count_env(envp);
+
+	for (size_t i = 0; i < n; i++)
+		env[i] = envp[i];
+	for (char *const *e = environ; e && *e; e++)
+		if (begins(*e, "LD_PRELOAD=") || begins(*e, "SLUICE_"))
+			env[n++] = *e;
+	env[n] = NULL;
+	return env;
+}
+
+/* No malloc(): the caller may be a child of vfork(2). */
+#define KEEP_LIBRARY(envp, needs)                                                                  \
+	do {                                                                                       \
+		if ((needs) && !has_preload(envp))                                                 \
+			(envp) = add_library(alloca((count_env(envp) + count_env(environ) + 1) *   \
+						    sizeof(*(envp))),                              \
+					     envp);                                                \
+	} while (0)
 
 static void spawn_begin(void)
 {
@@ -40,7 +88,9 @@ static void spawn_begin(void)
 
 int execve(const char *path, char *const argv[], char *const envp[])
 {
-	exec_file(path);
+	bool needs = exec_file(path);
+
+	KEEP_LIBRARY(envp, needs);
 	return REAL(execve)(path, argv, envp);
 }
 
@@ -51,7 +101,9 @@ int execv(const char *path, char *const argv[])
 
 int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-	exec_name(file);
+	bool needs = exec_name(file);
+
+	KEEP_LIBRARY(envp, needs);
 	return REAL(execvpe)(file, argv, envp);
 }
 
@@ -62,13 +114,17 @@ int execvp(const char *file, char *const argv[])
 
 int fexecve(int fd, char *const argv[], char *const envp[])
 {
-	exec_begin();
+	bool needs = exec_begin();
+
+	KEEP_LIBRARY(envp, needs);
 	return REAL(fexecve)(fd, argv, envp);
 }
 
 int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
 {
-	exec_begin();
+	bool needs = exec_begin();
+
+	KEEP_LIBRARY(envp, needs);
 	return REAL(execveat)(dir, path, argv, envp, flags);
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """tcp_activated.py server ADDRESS PORT HOW | client ADDRESS PORT: a server (as inetd's "wait", dovecot's and postfix's
 masters) waits until its listener is readable, and executes a program that accepts: in a child (HOW: fork), or itself (self),
-three connections each time. What waited at that time is served, too."""
+three connections each time; bare is self with an environment that is empty. What waited at that time is served, too."""
 import os
 import select
 import socket
@@ -21,8 +21,8 @@ def accept_all(fd):
         conn.close()
 
 
-def execute(ls):
-    os.execv(sys.executable, [sys.executable, __file__, "accept", str(ls.fileno())])
+def execute(ls, env=os.environ):
+    os.execve(sys.executable, [sys.executable, __file__, "accept", str(ls.fileno())], env)
 
 
 def server(address, port, how):
@@ -36,8 +36,8 @@ def server(address, port, how):
     while True:
         waits.poll()
         time.sleep(0.3)  # all three wait
-        if how == "self":
-            execute(ls)
+        if how != "fork":
+            execute(ls, {} if how == "bare" else os.environ)
         if os.fork() == 0:
             execute(ls)
         os.wait()

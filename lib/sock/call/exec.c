@@ -89,17 +89,23 @@ static struct sl_sock *sock_behind(int fd)
 	return sl_sock_find(has_inode, &inode);
 }
 
+struct look {
+	bool vfork;
+	bool waits; /* connections wait for the new program, in a box */
+};
+
 static void look_at_fd(int fd, void *arg)
 {
 	struct sl_sock *sk = survives(fd) ? sock_behind(fd) : NULL;
-	const bool *vfork = arg;
+	struct look *look = arg;
 
 	if (!sk)
 		return;
 	sl_tlisten_strange(sk);
-	if (sk->passed || (*vfork && is_to_go(sk)))
+	if (sk->passed || (look->vfork && is_to_go(sk)))
 		sl_keeper_tell_parent_of(sk, fd);
-	sl_tlisten_over_exec(sk);
+	if (sl_tlisten_over_exec(sk))
+		look->waits = true;
 }
 
 static bool wants_to_go(struct sl_sock *sk, void *arg)
@@ -114,11 +120,13 @@ static bool is_a_parents(struct sl_sock *sk, void *arg)
 
 /* Allocates nothing: a child of vfork has the parent's memory, a child of fork perhaps a locked
  * heap. */
-static void before_child_exec(bool vfork)
+static bool before_child_exec(bool vfork)
 {
-	if (!sl_sock_find(vfork ? wants_to_go : is_a_parents, NULL))
-		return;
-	(void)sl_fd_each(look_at_fd, &vfork);
+	struct look look = {.vfork = vfork};
+
+	if (sl_sock_find(vfork ? wants_to_go : is_a_parents, NULL))
+		(void)sl_fd_each(look_at_fd, &look);
+	return look.waits;
 }
 
 /* This process becomes another program ----------------------------------------------------------
@@ -126,27 +134,31 @@ static void before_child_exec(bool vfork)
 
 static void pass_to_kernel(struct sl_sock *sk, void *arg)
 {
+	bool *waits = arg;
+
 	if (sl_load(&sk->lsn) && (survives(sk->fd) || sk->forks != sl_load(&sl_forks)))
 		sl_tlisten_for_others(sk);
 	sl_sock_kernel(sk, SL_REASON_PASSED);
-	if (is_stream(sk) && survives(sk->fd))
-		sl_tlisten_over_exec(sk);
+	if (is_stream(sk) && survives(sk->fd) && sl_tlisten_over_exec(sk))
+		*waits = true;
 }
 
 SL_API
-void sl_exec_begin(enum sl_exec how)
+bool sl_exec_begin(enum sl_exec how)
 {
 	int saved = errno;
+	bool waits;
 
 	sl_fdtab_notice();
-	before_child_exec(how == SL_EXEC_VFORK);
+	waits = before_child_exec(how == SL_EXEC_VFORK);
 	if (how == SL_EXEC_SPAWN && sl_is_up()) {
 		before_spawn();
 	} else if (how == SL_EXEC_SELF && sl_is_up()) {
 		if (sl_tlisten_count())
 			sl_tlisten_fork_begin(); /* (makes boxes for what waits) */
-		sl_sock_for_each(pass_to_kernel, NULL);
+		sl_sock_for_each(pass_to_kernel, &waits);
 		sl_shut_down();
 	}
 	errno = saved;
+	return waits;
 }

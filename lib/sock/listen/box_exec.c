@@ -45,14 +45,15 @@ static socklen_t prefix_of(uint32_t inode, char *path)
 	return (socklen_t)(put_hex(path + sizeof(NAME), inode) - path);
 }
 
-void sl_tlisten_over_exec(const struct sl_sock *sk)
+bool sl_tlisten_over_exec(const struct sl_sock *sk)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	socklen_t len = prefix_of(sk->inode, name.sun_path);
 	int end[2];
+	char byte;
 
 	if (!sl_tbox_ends(sk, end))
-		return;
+		return false;
 	/* The process and a descriptor of it make the name unique. A box has one already if it came
 	 * over an execve. */
 	len = (socklen_t)(put_hex(name.sun_path + len,
@@ -61,6 +62,7 @@ void sl_tlisten_over_exec(const struct sl_sock *sk)
 	(void)sl_sys(SYS_bind, end[1], &name, offsetof(struct sockaddr_un, sun_path) + (size_t)len);
 	for (int i = 0; i < 2; i++)
 		(void)sl_sys_fcntl(end[i], F_SETFD, 0);
+	return sl_sys_recvfrom(end[0], &byte, 1, MSG_PEEK | MSG_DONTWAIT, NULL, NULL) > 0;
 }
 
 /* In the new program ---------------------------------------------------------------------------

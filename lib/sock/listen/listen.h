@@ -37,8 +37,9 @@ void sl_tlisten_give(struct sl_sock *sk);
  * of vfork(2), too; no lock held. */
 void sl_tlisten_strange(const struct sl_sock *sk);
 /* listen/box_exec.c. The listener's box stays open over the execve(2) that comes: call it in the
- * process that will be the new program, or before. Allocates nothing. */
-void sl_tlisten_over_exec(const struct sl_sock *sk);
+ * process that will be the new program, or before. True: connections lie in it. Allocates nothing.
+ */
+bool sl_tlisten_over_exec(const struct sl_sock *sk);
 /* In the new program, for a listener that it has just found: looks for such a box. */
 void sl_tlisten_after_exec(const struct sl_sock *sk);
 void sl_tlisten_closing(struct sl_sock *sk); /* before it is closed here, drained; slow held */
