@@ -253,6 +253,14 @@ CASES = {
     "a connection that was reset has its name in a child": (6, (
         ("M", "socket", 1, "fam", 1), ("M", "connect", 1, "peer", 0), ("M", "fork", "P1"), ("peer", "reset", 0),
         ("P1", "name", 1, "getsockname", "base"))),
+    "a disconnected connection leaves its error to a child, too": (4, (
+        ("M", "socket", 1, "fam", 1), ("M", "connect", 1, "peer", 0), ("M", "disconnect", 1), ("M", "fork", "P1"), ("P1", "poll"),
+        ("P1", "option", 1, 1, 4), ("M", "poll"))),
+    "a disconnected connection leaves its error to another program, too": (6, (
+        ("M", "socket", 1, "fam", 1), ("M", "connect", 1, "peer", 0), ("M", "disconnect", 1), ("M", "spawn", "P1", "popen", [1], False),
+        ("P1", "poll"), ("M", "option", 1, 1, 4), ("P1", "poll"))),
+    "a listener that is disconnected resets what waits": (4, (
+        ("M", "socket", 1, "fam", 1), ("M", "bind", 1, "own", 3), ("M", "listen", 1), ("peer", "connect", 3), ("M", "disconnect", 1))),
 }
 
 

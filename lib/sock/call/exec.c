@@ -39,7 +39,7 @@ static bool is_stream(const struct sl_sock *sk)
 /* True: a stream that is not the kernel's yet, here or (in a child) in the parent. */
 static bool is_to_go(const struct sl_sock *sk)
 {
-	return is_stream(sk) && (sl_load(&sk->state) == SL_STATE_OFFLOADED || sk->passed);
+	return is_stream(sk) && (sl_sock_is_apart(sk) || sk->passed);
 }
 
 /* True: the new program must find the socket in the kernel, and other processes' parts of a

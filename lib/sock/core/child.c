@@ -49,8 +49,10 @@ static void child_sock(struct sl_sock *sk, void *arg)
 		return;
 	}
 	sk->given = later ? SL_GIVEN_LATER : 0;
-	if (!sk->passed && (sk->state == SL_STATE_OFFLOADED || sl_sock_queued(sk)))
+	if (!sk->passed && (sl_sock_is_apart(sk) || sl_sock_queued(sk)))
 		sk->passed = sl_keeper_generation();
+	if (sk->state == SL_STATE_NEW)
+		sk->error = 0; /* the parent leaves it in the kernel's socket */
 	sk->state = SL_STATE_KERNEL;
 	sk->stats = sl_stats_sock_none(); /* the parent's memory is not there any more */
 	sk->slot = SL_NO_SLOT;

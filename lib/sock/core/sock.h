@@ -136,6 +136,13 @@ static inline bool sl_sock_stays(const struct sl_sock *sk)
 {
 	return sk->phase == SL_STAYING && sk->proto == IPPROTO_TCP;
 }
+/* True: what a call gives is known to this process alone, not to the kernel's socket. */
+static inline bool sl_sock_is_apart(const struct sl_sock *sk)
+{
+	uint8_t state = sl_load(&sk->state);
+
+	return state == SL_STATE_OFFLOADED || (state == SL_STATE_NEW && sl_load(&sk->error));
+}
 /* The TOS and TTL of packets to that address: IPv4's or IPv6's. */
 static inline uint8_t sl_sock_tos(const struct sl_sock *sk, const struct sl_addr *to)
 {

@@ -204,6 +204,14 @@ static bool leave_closed(struct sl_sock *sk, enum sl_reason reason)
 	return err == 0;
 }
 
+/* A disconnected socket's error is in this process alone: others look at the kernel's socket. */
+static void leave_error(struct sl_sock *sk, enum sl_reason reason)
+{
+	if ((reason == SL_REASON_PASSED || reason == SL_REASON_FORKED) &&
+	    sl_load(&sk->error) == ECONNRESET && !sk->shut && sl_repair_error(sk->fd) == 0)
+		sl_store(&sk->error, 0);
+}
+
 /* All together ----------------------------------------------------------------------------------
  */
 
@@ -253,8 +261,10 @@ bool sl_tcp_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
 	if (reason != SL_REASON_STRAY &&
 	    may_connect_soon(sk)) /* (its answers come by another way) */
 		wait_connected(sk);
-	if (!sk->conn)
+	if (!sk->conn) {
+		leave_error(sk, reason);
 		return true;
+	}
 	if (reason == SL_REASON_FORKED && sk->conn->lsn_id && is_untouched(&sk->conn->tcp))
 		sl_tlisten_forked(sk->conn->lsn_id);
 	if (is_connecting(sk)) {

@@ -62,6 +62,11 @@ int sl_repair_syn(int fd, const struct sl_tcp_key *key, uint32_t scope,
 		  const struct sl_tcp_repair_syn *syn, const void *data);
 /* Undoes sl_repair_syn(): fd is a closed socket again. */
 void sl_repair_unsyn(int fd);
+/* Leaves ECONNRESET in the closed socket fd, as a connection does that connect(AF_UNSPEC) ends: its
+ * next call, or the next poll(2), of any process says so. No packet leaves this host, and fd keeps
+ * the name that the program gave it. 0 or -errno, after which fd has no error; -EOPNOTSUPP: it is
+ * bound to a device. */
+int sl_repair_error(int fd);
 
 /* Bytes of a queue that sl_repair_take() has read, in memory that sl_repair_free() frees. */
 struct sl_repair_bytes {

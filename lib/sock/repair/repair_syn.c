@@ -14,7 +14,10 @@
  * others. So the kernel drops the answer to its first SYN, then we set the timestamps, and the
  * answer to its second SYN, a second later, gets through. */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/tcp.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <string.h>
 
 #include "base/sys.h"
@@ -99,4 +102,45 @@ int sl_repair_syn(int fd, const struct sl_tcp_key *key, uint32_t scope,
 	if (reuse) /* leaving repair mode clears it */
 		(void)sl_sys_setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof(reuse));
 	return err;
+}
+
+/* The socket's own address, with a port that is nobody's business: the discard service's. An
+ * address that the kernel may choose is the loopback device's. */
+static int own_address(int fd, struct sockaddr_storage *ss, socklen_t *len)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ss;
+	struct sockaddr_in *in = (struct sockaddr_in *)ss;
+	int err = sl_sys_getsockname(fd, ss, len);
+
+	if (err)
+		return err;
+	in->sin_port = htons(9); /* where sin6_port is */
+	if (ss->ss_family == AF_INET && !in->sin_addr.s_addr)
+		in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (ss->ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr))
+		in6->sin6_addr = (struct in6_addr)IN6ADDR_LOOPBACK_INIT;
+	return 0;
+}
+
+/* A socket that sends its first SYN and disconnects has this error (tcp_disconnect()). The answer
+ * is dropped, lest it leaves another one. */
+int sl_repair_error(int fd)
+{
+	char device[IFNAMSIZ];
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss), n = sizeof(device);
+	int flags = sl_sys_fcntl(fd, F_GETFL, 0), err;
+
+	if (!sl_sys_getsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, &n) && n > 1)
+		return -EOPNOTSUPP;
+	err = own_address(fd, &ss, &len);
+	if (!err)
+		err = sl_broker_drop_packets(fd, true);
+	if (err)
+		return err;
+	sl_sys_fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+	err = sl_sys_connect(fd, &ss, len);
+	sl_sys_fcntl(fd, F_SETFL, flags);
+	sl_repair_unsyn(fd);
+	return err == -EINPROGRESS ? 0 : err ? err : -EISCONN;
 }

@@ -386,6 +386,23 @@ static int wait_open(struct sl_sock *sk, int fd, int err)
 	return outcome(sk, err);
 }
 
+/* The kernel has ended the listener (inet_shutdown(), tcp_disconnect(), inet_csk_listen_stop()): so
+ * do we, and the kernel's socket answers from now on. */
+static void end_listener(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+	bool there = false;
+
+	if (sl_sock_lock(sk, &lane)) {
+		there = sk->lsn;
+		if (there)
+			sk->lsn->ended = true;
+		sl_lane_unlock(lane);
+	}
+	if (there)
+		sl_sock_kernel(sk, SL_REASON_RUNTIME);
+}
+
 /* The error that tcp_disconnect() leaves in sk_err. */
 static int error_of_disconnect(const struct sl_tcp *t)
 {
@@ -536,7 +553,7 @@ int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr,
 		/* A listener stops listening. */
 		err = sl_sys_connect(fd, addr, len);
 		if (err == 0)
-			sl_sock_kernel(sk, SL_REASON_RUNTIME);
+			end_listener(sk);
 		return err;
 	}
 	sl_lock(&sk->slow);
@@ -612,23 +629,6 @@ static int shutdown_conn(struct sl_sock *sk, struct sl_lane *lane, int how)
 	sl_lane_tcp_done(lane);
 	sl_sock_notify(sk, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLHUP);
 	return err;
-}
-
-/* The kernel has ended the listener (inet_shutdown(), inet_csk_listen_stop()): so do we, and the
- * kernel's socket answers from now on. */
-static void end_listener(struct sl_sock *sk)
-{
-	struct sl_lane *lane;
-	bool there = false;
-
-	if (sl_sock_lock(sk, &lane)) {
-		there = sk->lsn;
-		if (there)
-			sk->lsn->ended = true;
-		sl_lane_unlock(lane);
-	}
-	if (there)
-		sl_sock_kernel(sk, SL_REASON_RUNTIME);
 }
 
 int sl_tcp_sock_shutdown(struct sl_sock *sk, int fd, int how)
