@@ -6,9 +6,10 @@
 #                              comes back; keeps in FILE: messages sent, messages back, longest gap in ms
 #   churn ADDRESS PORT FILE    connects, has 20,000 bytes sent back, closes, again and again; keeps in FILE: connections
 #                              done, failed, the longest in ms
+#   forks ADDRESS PORT FILE    the same, but a child of each connection's own sends and reads
 #
-# stream and churn end on SIGTERM, when what is under way has come back; status 0 if all of it was right.
-import selectors, signal, socket, sys, time
+# stream, churn and forks end on SIGTERM, when what is under way has come back; status 0 if all of it was right.
+import os, selectors, signal, socket, sys, time
 
 SIZE = 1000
 mode, addr, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -96,6 +97,28 @@ def stream():
     assert c.recv(1) == b"", "more than was sent"
 
 
+def exchange(c, data):
+    c.sendall(data)
+    got = b""
+    while len(got) < len(data):
+        piece = c.recv(65536)
+        assert piece, "it ended early"
+        got += piece
+    assert got == data, "wrong bytes"
+
+
+def by_child(c, data):
+    child = os.fork()
+    if child == 0:
+        try:
+            exchange(c, data)
+        except (OSError, AssertionError) as e:
+            print("a child's connection", e, flush=True)
+            os._exit(1)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, "lost in a child"
+
+
 def churn():
     done = failed = 0
     longest = 0.0
@@ -103,14 +126,7 @@ def churn():
         start = time.monotonic()
         try:
             with socket.create_connection((addr, port), timeout=30) as c:
-                data = bytes([done % 251]) * 20000
-                c.sendall(data)
-                got = b""
-                while len(got) < len(data):
-                    piece = c.recv(65536)
-                    assert piece, "it ended early"
-                    got += piece
-                assert got == data, "wrong bytes"
+                (by_child if mode == "forks" else exchange)(c, bytes([done % 251]) * 20000)
             done += 1
         except (OSError, AssertionError) as e:
             print("connection", done + failed, e, flush=True)
@@ -124,4 +140,4 @@ def churn():
 for sig in (signal.SIGTERM, signal.SIGINT):
     if mode != "serve":
         signal.signal(sig, stop)
-{"serve": serve, "stream": stream, "churn": churn}[mode]()
+{"serve": serve, "stream": stream, "churn": churn, "forks": churn}[mode]()

@@ -54,9 +54,9 @@ for s in "a $B4 7001 in4" "a $B6 7001 in6" "sb $A4 7002 out4"; do
 	streams+=("$BG")
 done
 files=("$TMP/udp" "$TMP/in4" "$TMP/in6" "$TMP/out4")
-for s in "a $B4 7001 new-in" "sb $A4 7002 new-out"; do
-	read -r who addr port name <<<"$s"
-	bg "$who" $peer churn "$addr" "$port" "$TMP/$name"
+for s in "a $B4 7001 new-in churn" "sb $A4 7002 new-out churn" "sb $A4 7002 new-forks forks"; do
+	read -r who addr port name mode <<<"$s"
+	bg "$who" $peer "$mode" "$addr" "$port" "$TMP/$name"
 	streams+=("$BG")
 done
 all_go_on "at first"
@@ -77,6 +77,8 @@ same "by the same vault" "$V" "$(vault_pid)"
 same "none of the datagrams came by the kernel" 0 $(($(udp_stat b InDatagrams) - K_IN))
 n=$(field "$TMP/new-out" 1)
 ok "connections are made" wait_until 20 grows "$TMP/new-out" 1 $((n + 5))
+n=$(field "$TMP/new-forks" 1)
+ok "children have connections" wait_until 20 grows "$TMP/new-forks" 1 $((n + 2))
 
 # A daemon that is told to step down leaves everything to the next one, too.
 kill_daemon USR2

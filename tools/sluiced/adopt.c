@@ -193,6 +193,13 @@ static int adopt_lane(struct sl_vault_msg *m)
 	return err;
 }
 
+static int adopt_restore(struct sl_vault_msg *m)
+{
+	struct sl_session *s = session_by_id((uint32_t)m->hdr.key);
+
+	return s ? sl_restore_adopt(s, m) : -ENOENT;
+}
+
 /* Claims ----------------------------------------------------------------------------------------
  */
 
@@ -359,6 +366,7 @@ int sl_adopt(void)
 	each(SL_KEEP_VIEW, adopt_view);
 	each(SL_KEEP_SESSION, adopt_session);
 	each(SL_KEEP_LANE, adopt_lane);
+	each(SL_KEEP_RESTORE, adopt_restore);
 	sl_broker_again(is_used);
 	for (struct sl_device *d = sl_port_first(); d; d = d->next) {
 		find_owners(&owners, d);

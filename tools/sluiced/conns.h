@@ -9,6 +9,7 @@
 #include "../death/death.h"
 
 struct sl_session;
+struct sl_vault_msg;
 
 /* conns.c ------------------------------------------------------------------------------------ */
 
@@ -63,5 +64,7 @@ void sl_late(const struct sl_session *s, const struct sl_broker_lane *lanes, uns
 bool sl_restore_covers(const struct sl_session *s, const struct sl_claim_req *req);
 /* Drops the restored connection without a word to its peer. */
 void sl_restore_drop(struct sl_session *s);
+/* The session has the one that was under way when the daemon before died. 0 or -EPROTO. */
+int sl_restore_adopt(struct sl_session *s, struct sl_vault_msg *m);
 
 #endif

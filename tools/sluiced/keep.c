@@ -247,6 +247,18 @@ void sl_keep_no_session(const struct sl_session *s)
 	del_entry(SL_KEEP_SESSION, s->id);
 }
 
+void sl_keep_restore(const struct sl_session *s, const void *record, uint32_t bytes, int fd)
+{
+	if (fd < 0) {
+		del_entry(SL_KEEP_RESTORE, s->id);
+		return;
+	}
+	memcpy(out.body, record, bytes);
+	out.bytes = bytes;
+	sl_vault_add(&out, fd);
+	put_entry(SL_KEEP_RESTORE, s->id);
+}
+
 bool sl_session_begin(struct sl_session *s)
 {
 	if (s->again && s->begun == s->seq)

@@ -7,7 +7,7 @@
 #include "session.h"
 
 /* Raise it when a record's meaning changes; sizes are compared in any case. */
-#define SL_KEEP_VERSION 10
+#define SL_KEEP_VERSION 11
 
 struct sl_keep_meta {
 	uint32_t lease, steer, share, keep;
@@ -60,6 +60,8 @@ void sl_keep_view(uint32_t ifindex, int memfd); /* -1: the view is gone */
 void sl_keep_session(const struct sl_session *s);
 void sl_keep_no_session(const struct sl_session *s);
 void sl_keep_lane(const struct sl_session *s, const struct sl_session_port *p, unsigned number);
+/* fd -1: no connection of the session is under way any more. */
+void sl_keep_restore(const struct sl_session *s, const void *record, uint32_t bytes, int fd);
 /* Marks the request being served as one that must not be done again; false: the daemon before us
  * did it. */
 bool sl_session_begin(struct sl_session *s);

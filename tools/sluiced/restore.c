@@ -12,7 +12,8 @@
  * nor have it wait.
  *
  * Between the two requests the client lets the flow's packets pass to the kernel; until the second
- * the new socket drops what comes. */
+ * the new socket drops what comes. From the first on it is all that is left of the connection, so
+ * the vault has it, too: if the daemon dies in between, the next one answers the second request. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/tcp.h>
@@ -22,6 +23,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
+#include "base/fds.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/front/broker.h"
@@ -30,13 +32,15 @@
 #include "sock/repair/repair.h"
 #include "conns.h"
 #include "handlers.h"
+#include "keep.h"
 #include "proof.h"
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 struct sl_restore {
-	int fd;    /* the new socket */
-	bool live; /* the restore is begun, not finished */
+	int fd;       /* the new socket */
+	uint32_t seq; /* of the request */
+	bool live;    /* the restore is begun, not finished */
 	struct sl_flow_key key;
 	struct sl_tcp_repair r;
 	struct sl_repair_saved saved;
@@ -311,9 +315,25 @@ void sl_restore_drop(struct sl_session *s)
 {
 	if (!s->restore)
 		return;
+	sl_keep_restore(s, NULL, 0, -1);
 	sl_sys_close(s->restore->fd);
 	free(s->restore);
 	s->restore = NULL;
+}
+
+int sl_restore_adopt(struct sl_session *s, struct sl_vault_msg *m)
+{
+	struct sl_restore *x;
+
+	if (m->bytes != sizeof(*x) || m->nfds != 1 || s->restore)
+		return -EPROTO;
+	x = malloc(sizeof(*x));
+	if (!x)
+		return -ENOMEM;
+	memcpy(x, m->body, sizeof(*x));
+	x->fd = sl_fd_keep(sl_vault_take(m, 0));
+	s->restore = x;
+	return 0;
 }
 
 int sl_on_restore(struct sl_session *s, struct sl_lease_msg *m, const char **why)
@@ -322,6 +342,8 @@ int sl_on_restore(struct sl_session *s, struct sl_lease_msg *m, const char **why
 	struct sl_restore *x;
 	int err;
 
+	if (s->again && s->restore && s->restore->seq == s->seq)
+		return 0; /* the daemon before us made it */
 	sl_restore_drop(s);
 	x = calloc(1, sizeof(*x));
 	if (!x)
@@ -334,10 +356,13 @@ int sl_on_restore(struct sl_session *s, struct sl_lease_msg *m, const char **why
 		return err;
 	}
 	x->key = flow_key_of(&x->r.key);
+	x->seq = s->seq;
 	s->restore = x;
 	err = make_socket(x, &q, m->fd[1]);
 	if (err)
 		sl_restore_drop(s);
+	else
+		sl_keep_restore(s, x, sizeof(*x), x->fd);
 	return err;
 }
 
@@ -368,6 +393,7 @@ int sl_on_restored(struct sl_session *s, struct sl_lease_msg *m, const char **wh
 		sl_restore_drop(s);
 		return err;
 	}
+	sl_keep_restore(s, NULL, 0, -1);
 	m->fd[m->nfds++] = x->fd;
 	free(x);
 	s->restore = NULL;

@@ -37,7 +37,11 @@
 #include "sock/core/stranger.h"
 #include "sock/proc/keeper.h"
 
-#define PARENT_NS   1000000000ull /* most that a child waits for its parent's hand-back */
+/* Most that a child waits for its parent's hand-back: a daemon that is started again may keep the
+ * parent waiting for ten seconds (ctl/lease/conn.c). Before the end of it the child's file is a
+ * closed socket, and its call would fail by EPIPE. */
+#define PARENT_NS   11000000000ull
+#define POST_NS     1000000000ull /* most that it waits for room in the mailbox */
 #define SLICE_NS    10000000ull   /* so often it looks whether the parent is there still */
 #define LOOK_NS     500000
 #define REST_NS     1000000      /* after this the keeper reads on, when a child writes on and on */
@@ -107,7 +111,7 @@ static void tell(const struct sl_letter *l, int with, const struct postbox *to, 
 {
 	uint64_t end = sl_now_ns() + PARENT_NS;
 
-	if (!post(l, with, to->fd, end))
+	if (!post(l, with, to->fd, sl_now_ns() + POST_NS))
 		return;
 	while (!sl_board_wait(to->board, to->place, l->ticket, SLICE_NS)) {
 		if (reader_is_gone(to->fd) || sl_now_ns() >= end)
