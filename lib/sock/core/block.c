@@ -92,10 +92,12 @@ static bool is_merged(const struct sl_call *s)
 	return s->kernel || (s->sk->proto != IPPROTO_TCP && !s->sends) || sl_load(&s->sk->lsn);
 }
 
-/* signal(7): a handler without SA_RESTART ends the call, with a time-out set any does. */
+/* signal(7): a handler without SA_RESTART ends the call; with a time-out set, or with bytes done
+ * (tcp_recvmsg_locked(), sk_stream_wait_memory()), any does. */
 static bool interrupted(const struct sl_call *s)
 {
-	return sl_sig_intr != s->intr || (s->deadline && sl_sig_ran != s->ran);
+	return sl_sig_intr != s->intr ||
+	       (sl_sig_ran != s->ran && (s->deadline || (s->done && *s->done)));
 }
 
 /* Attempts once more and, on -EAGAIN, sleeps once. A signal ends the sleep, and its handler runs
@@ -273,6 +275,8 @@ static ssize_t sleep_until(struct sl_call *s, sl_attempt attempt, void *arg)
 			return -EBADF;
 		if (over && (r == -EINTR || sl_settings.handle_sigintr))
 			return -EINTR;
+		if (!over)
+			s->ran = sl_sig_ran; /* the call was restarted */
 		if (deadline_ns && sl_now_ns() >= deadline_ns) {
 			r = attempt(arg);
 			sl_lane_left(sl_load(&sk->lane));
@@ -281,34 +285,46 @@ static ssize_t sleep_until(struct sl_call *s, sl_attempt attempt, void *arg)
 	}
 }
 
-static ssize_t block(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
-		     void *arg, bool sends)
+static ssize_t block(struct sl_call *s, sl_attempt attempt, void *arg)
 {
-	struct sl_call s = sl_call_begin(sk, fd, deadline_ns);
+	struct sl_sock *sk = s->sk;
 	ssize_t r;
 
 	sl_bell_wait_begin();
-	s.sends = sends;
-	r = spin(&s, attempt, arg);
+	r = spin(s, attempt, arg);
 	if (r != -EAGAIN) {
-		sk->stats->rx_poll_hit += r >= 0 && !sends;
+		sk->stats->rx_poll_hit += r >= 0 && !s->sends;
 		sl_lane_lead(sl_load(&sk->lane));
 		return r;
 	}
-	sk->stats->rx_poll_miss += !sends;
-	return sleep_until(&s, attempt, arg);
+	sk->stats->rx_poll_miss += !s->sends;
+	return sleep_until(s, attempt, arg);
 }
 
 ssize_t sl_sock_block(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
 		      void *arg)
 {
-	return block(sk, fd, deadline_ns, attempt, arg, false);
+	struct sl_call s = sl_call_begin(sk, fd, deadline_ns);
+
+	return block(&s, attempt, arg);
+}
+
+ssize_t sl_sock_block_counted(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
+			      void *arg, const size_t *done)
+{
+	struct sl_call s = sl_call_begin(sk, fd, deadline_ns);
+
+	s.done = done;
+	return block(&s, attempt, arg);
 }
 
 ssize_t sl_sock_block_send(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
 			   void *arg)
 {
-	return block(sk, fd, deadline_ns, attempt, arg, true);
+	struct sl_call s = sl_call_begin(sk, fd, deadline_ns);
+
+	s.sends = true;
+	return block(&s, attempt, arg);
 }
 
 ssize_t sl_sock_block_kernel(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,

@@ -20,6 +20,10 @@ typedef ssize_t (*sl_attempt)(void *arg);
  * meanwhile. A cancellation point. */
 ssize_t sl_sock_block(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
 		      void *arg);
+/* sl_sock_block() for a call of which *done bytes are done already: once there are some, any signal
+ * handler interrupts, since the result is a count and not an error to restart after. */
+ssize_t sl_sock_block_counted(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
+			      void *arg, const size_t *done);
 /* sl_sock_block() for a call that sends datagrams: does not wake for data in the kernel's queue. */
 ssize_t sl_sock_block_send(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
 			   void *arg);
@@ -44,6 +48,7 @@ struct sl_call {
 	bool kernel;    /* the kernel has the socket */
 	uint32_t loads; /* for sl_lane_is_led() */
 	uint64_t deadline;
+	const size_t *done; /* bytes done, or NULL */
 };
 struct sl_call sl_call_begin(struct sl_sock *sk, int fd, uint64_t deadline_ns);
 ssize_t sl_call_over(const struct sl_call *s);

@@ -399,7 +399,8 @@ static ssize_t receive(struct rx *x, int fd)
 	if (r != -EAGAIN)
 		return r;
 	if (!x->sk->nonblock && !(x->flags & MSG_DONTWAIT))
-		return sl_sock_block(x->sk, fd, sl_sock_deadline(x->sk->rcvtimeo_ns), attempt, x);
+		return sl_sock_block_counted(x->sk, fd, sl_sock_deadline(x->sk->rcvtimeo_ns),
+					     attempt, x, &x->done);
 	if (sl_unlikely(x->moving) && sl_sock_wait_moved(x->sk))
 		return attempt(x);
 	if (!x->done)

@@ -276,7 +276,7 @@ static inline __attribute__((always_inline)) ssize_t send_ours(struct tx *x, int
 	if (r == -EAGAIN && !sk->nonblock && !(x->flags & MSG_DONTWAIT)) {
 		deadline = sl_sock_deadline(sk->sndtimeo_ns);
 		x->waits = true;
-		r = sl_sock_block(sk, fd, deadline, attempt, x);
+		r = sl_sock_block_counted(sk, fd, deadline, attempt, x, &x->done);
 	} else if (r == -EAGAIN && x->moving && !x->done && sl_sock_wait_moved(sk)) {
 		r = attempt(x);
 	}
