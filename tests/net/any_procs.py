@@ -23,6 +23,7 @@ import zlib
 control = sys.argv[1]
 STEPS = int(os.environ.get("STEPS", 45))
 PORTS = 8
+MORE = 1000
 A = socket
 c = ctypes.CDLL(None, use_errno=True)
 
@@ -32,17 +33,19 @@ EVENTS = (1, 4, 5, 0x2001, 7, 0x80000001, 0x80000005, 0x80002005, 0x40000001, 0x
 
 
 class Program:
-    """Draws steps: (actor, operation, arguments). It only guesses what the steps before have given."""
+    """Draws steps: (actor, operation, arguments). It only guesses what the steps before have given. Seeds from MORE on
+    draw from more kinds of steps."""
 
     def __init__(self, seed):
         self.r = random.Random(seed)
+        self.more = seed >= MORE
         self.fam = self.r.choice((4, 6))
         self.mortal = self.r.random() < 0.2
         self.steps, self.has, self.threads, self.dead = [], {"M": {}}, {}, set()  # dead: in another root
         self.slot = self.names = 0
         for _ in range(self.r.choice((1, 2, 2, 3))):
             self.make("M")
-        while len(self.steps) < STEPS:
+        while len(self.steps) < STEPS and self.has:
             self.step()
 
     def share_sets(self, actor):
@@ -69,6 +72,8 @@ class Program:
             self.add(actor, "epoll", self.new(actor, "e"))
             return
         opts = [(1, 2)] if r.random() < 0.3 else []
+        if self.more and kind in "lu" and r.random() < 0.4:
+            opts = [(1, 15)]
         s = self.new(actor, kind)
         self.add(actor, "socket", s, "fam", (A.SOCK_DGRAM if kind in "ud" else A.SOCK_STREAM), opts)
         if kind in "lu" or r.random() < 0.1:
@@ -76,6 +81,8 @@ class Program:
             self.last_at = self.steps[-1][4]
         if kind == "l":
             self.add(actor, "listen", s)
+            if self.more and (1, 15) in opts and r.random() < 0.6:
+                self.twin(actor, s)
             if r.random() < 0.7:
                 self.add("peer", "connect", self.last_at)
             if r.random() < 0.6:
@@ -86,6 +93,18 @@ class Program:
             self.add(actor, "connect", s, "peer", 1)
         if r.random() < 0.2:
             self.add(actor, "nonblock", s, 1)
+
+    def twin(self, actor, of):
+        """Another member of the listener's SO_REUSEPORT group, in a process with or without the first."""
+        a = self.r.choice(list(self.has))
+        bind = next(s for s in self.steps[::-1] if s[:3] == (actor, "bind", of))
+        s = self.new(a, "l")
+        self.add(a, "socket", s, "fam", A.SOCK_STREAM, [(1, 15)])
+        self.add(a, "bind", s, *bind[3:])
+        self.add(a, "listen", s)
+        if self.r.random() < 0.5:
+            self.add(actor, "close", of)
+            self.has[actor].pop(of, None)
 
     def actor(self):
         return self.r.choice(list(self.has))
@@ -133,6 +152,8 @@ class Program:
 
     def step(self):
         r = self.r
+        if self.more and r.random() < 0.22:
+            return getattr(self, r.choice(("accepts", "threads", "flags", "steal", "again")) + "_step")()
         kind = r.choices(("family", "make", "peer", "data", "block", "ready", "epoll", "end", "misc"), (18, 5, 20, 20, 7, 6, 10, 12, 6))[0]
         getattr(self, kind + "_step" if kind not in ("family", "make") else kind)(*([self.actor()] if kind == "make" else []))
 
@@ -178,6 +199,90 @@ class Program:
             self.add(a, "signal", r.choice((signal.SIGUSR1, signal.SIGUSR2)))
         if r.random() < 0.3 and kind not in "eE":
             self.add(a, "timeo", s, 30)
+
+    def accepts_step(self):
+        """Processes that accept on one listener: more of them than there are connections."""
+        r = self.r
+        a, s = self.some("l")
+        if s is None:
+            return
+        all_of = [(b, t) for b in self.has for t, k in self.has[b].items() if k == "l"]
+        if not r.randint(0, 2):
+            self.add("peer", "connect", r.choice((3, 4, 5)))
+        for b, t in r.sample(all_of, min(len(all_of), r.randint(1, 3))):
+            self.add(b, "accept", t, self.new(b, "c"), r.choice((0, A.SOCK_NONBLOCK, A.SOCK_CLOEXEC, A.SOCK_NONBLOCK | A.SOCK_CLOEXEC)))
+        self.add("peer", "connect", r.choice((3, 4, 5)))
+
+    def threads_step(self):
+        """A thread sleeps in a call, another one of its process ends the socket or takes its number."""
+        r = self.r
+        if not self.threads or r.random() < 0.2:
+            a = self.actor()
+            if len(self.has) > 5 or self.threads.get(a, a) in self.dead:
+                return
+            self.names += 1
+            self.add(a, "thread", f"T{self.names}", False)
+            self.has[f"T{self.names}"] = self.has[a]
+            self.threads[f"T{self.names}"] = self.threads.get(a, a)
+        t = r.choice(list(self.threads))
+        if t not in self.has or self.has[t] is not self.has.get(self.threads[t]):
+            return
+        _, s = self.some("cul", t)
+        if s is None:
+            return
+        kind = self.has[t][s]
+        self.add(t, "timeo", s, r.choice((0, 5000)))
+        if r.random() < 0.3:
+            self.add(t, "poll_one", s, 1, 5000)
+        else:
+            self.add(*((t, "accept", s, self.new(t, "c")) if kind == "l" else (t, "recv", s, 1000, r.choice((0, 0, A.MSG_WAITALL, A.MSG_PEEK)))))
+        other = self.threads[t]
+        how = r.choice(("close", "shutdown", "shutdown", "null", "dup", "data"))
+        if how == "close":
+            self.add(other, "close", s)
+            self.has[t].pop(s, None)
+        elif how == "shutdown":
+            self.add(other, "shutdown", s, r.choice((0, 1, 2)))
+        elif how == "null":
+            self.add(other, "null", s)
+            self.has[t][s] = "x"
+        elif how == "dup":
+            _, over = self.some("cudl", other)
+            if over and over != s:
+                self.add(other, "dup", over, s, "dup2")
+                self.has[t][s] = self.has[t][over]
+        else:
+            self.add("peer", *r.choice((("send", r.randrange(6), 500), ("connect", r.choice((3, 4, 5))), ("sendto", r.choice((3, 4, 5)), 100))))
+        if r.random() < 0.6:
+            self.add("peer", *r.choice((("send", r.randrange(6), 600), ("connect", r.choice((3, 4, 5))), ("sendto", r.choice((3, 4, 5)), 100), ("shut", r.randrange(6)))))
+        if r.random() < 0.5:
+            self.add(t, "signal", r.choice((signal.SIGUSR1, signal.SIGUSR2)))
+
+    def flags_step(self):
+        r = self.r
+        a, s = self.some("cud")
+        if s:
+            self.add("peer", *(("send", r.randrange(6), r.choice((1, 100, 3000))) if self.has[a][s] == "c" else ("sendto", r.choice((3, 4, 5)), r.choice((0, 100, 1472)))))
+            fl = sum(f for f in (A.MSG_PEEK, A.MSG_WAITALL, A.MSG_TRUNC, A.MSG_DONTWAIT) if r.random() < 0.4)
+            self.add(a, "timeo", s, r.choice((20, 30)))
+            self.add(a, *(("recvmsg", s, r.choice((2, 50, 200, 65536)), fl)))
+
+    def steal_step(self):
+        a, s = self.some("cudl")
+        to = self.r.choice([x for x in self.has if x != a and self.threads.get(x, x) != self.threads.get(a, a)] or [a])
+        if s and to != a:
+            self.share_sets(a)
+            self.add(to, "steal", a, s, self.new(to, self.has[a][s]))
+
+    def again_step(self):
+        """A connected datagram socket is connected elsewhere, or disconnected."""
+        r = self.r
+        a, s = self.some("ud")
+        if s:
+            for _ in range(r.randint(1, 3)):
+                self.add(*r.choice(((a, "connect", s, "peer", 1), (a, "connect", s, "peer", 6), (a, "connect", s, "own", 4), (a, "disconnect", s),
+                                    (a, "send", s, 10, A.MSG_DONTWAIT), ("peer", "sendto", r.choice((3, 4, 5)), 100), (a, "recv", s, 1000, A.MSG_DONTWAIT),
+                                    (a, "name", s, "getsockname", "base"), (a, "name", s, "getpeername", "base"))))
 
     def ready_step(self):
         a = self.actor()
@@ -259,6 +364,9 @@ CASES = {
     "a disconnected connection leaves its error to another program, too": (6, (
         ("M", "socket", 1, "fam", 1), ("M", "connect", 1, "peer", 0), ("M", "disconnect", 1), ("M", "spawn", "P1", "popen", [1], False),
         ("P1", "poll"), ("M", "option", 1, 1, 4), ("P1", "poll"))),
+    "a signal ends a call that has some of its bytes, SA_RESTART or not": (4, (
+        ("M", "socket", 1, "fam", 1), ("M", "connect", 1, "peer", 0), ("M", "thread", "T1", False), ("M", "timeo", 1, 0),
+        ("T1", "recv", 1, 1000, 256), ("T1", "signal", 10), ("peer", "send", 0, 600), ("T1", "signal", 10))),
     "a listener that is disconnected resets what waits": (4, (
         ("M", "socket", 1, "fam", 1), ("M", "bind", 1, "own", 3), ("M", "listen", 1), ("peer", "connect", 3), ("M", "disconnect", 1))),
 }
@@ -497,6 +605,10 @@ class Conductor:
                     result = tell(args[1], "take", args[2], fds=fds)
                     for fd in fds:
                         os.close(fd)
+            elif op == "steal":
+                result = tell(args[0], "number", args[1])
+                if isinstance(result, int):
+                    result = tell(name, "steal", args[2], actors[args[0]].pid, result)
             elif op in ("fork", "thread", "spawn"):
                 real = f"{args[0]}.{self.base}"
                 result = tell(name, op, real, *args[1:])

@@ -108,8 +108,9 @@ class Actor:
     def do_listen(self, s):
         return call("listen", self.fd(s), 8)
 
-    def do_accept(self, s, new):
-        return self.new(new, call("accept4", self.fd(s), None, None, 0))
+    def do_accept(self, s, new, fl=0):
+        r = self.new(new, call("accept4", self.fd(s), None, None, fl))
+        return (r, call("fcntl", self.fd(new), 1) & 1, call("fcntl", self.fd(new), 3) & os.O_NONBLOCK) if fl and r == "ok" else r
 
     def do_send(self, s, n, fl):
         ctypes.memmove(self.buf, bytes((i * 7 + n) & 255 for i in range(n)), n)
@@ -125,6 +126,15 @@ class Actor:
 
     def do_recv(self, s, n, fl):
         return self.got(call("recv", self.fd(s), self.buf, n, fl))
+
+    def do_recvmsg(self, s, n, fl):
+        """recv() of several pieces, and what the message says of itself."""
+        half = max(1, n // 2)
+        iov = (ctypes.c_uint64 * 4)(ctypes.addressof(self.buf), half, ctypes.addressof(self.buf) + half, n - half)
+        name = ctypes.create_string_buffer(128)
+        hdr = ctypes.create_string_buffer(struct.pack("=QIIQQQQiI", ctypes.addressof(name), 128, 0, ctypes.addressof(iov), 2, 0, 0, 0, 0))
+        ret = call("recvmsg", self.fd(s), hdr, fl)
+        return *self.got(min(ret, n) if isinstance(ret, int) else ret), ret, struct.unpack_from("=i", hdr, 48)[0], struct.unpack_from("=I", hdr, 8)[0]
 
     def do_read(self, s, n):
         return self.got(call("read", self.fd(s), self.buf, n))
@@ -186,6 +196,13 @@ class Actor:
             return [len(x) for x in select.select([fd], [fd], [fd], ms / 1000)]
         except (OSError, ValueError):
             return "error"
+
+    def do_null(self, s):
+        """dup2() of a file that is no socket over the number."""
+        null = os.open("/dev/null", os.O_RDWR)
+        r = call("dup2", null, self.fd(s)) == self.fd(s)
+        os.close(null)
+        return r
 
     def do_epoll(self, s):
         return self.new(s, call("epoll_create1", 0))
@@ -254,6 +271,16 @@ class Actor:
             return "none"
         self.pass_on = [self.fd(s)]
         return "ok"
+
+    def do_steal(self, s, pid, number):
+        """A descriptor of another process, by pidfd_getfd(2)."""
+        pidfd = c.syscall(434, pid, 0)
+        fd = c.syscall(438, pidfd, number, 0) if pidfd >= 0 else -1
+        c.close(pidfd)
+        return self.new(s, fd) if fd >= 0 else "none"
+
+    def do_number(self, s):
+        return self.fd(s)
 
     def do_take(self, s, fd=None):
         return "none" if fd is None else self.new(s, fd)
