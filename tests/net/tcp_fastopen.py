@@ -144,6 +144,18 @@ def client():
     say("not taken:", attempt(s.sendto, data, MSG_FASTOPEN, (peer, 7001)))
     whole("sent again", s, fl, 100)
     fl.close()
+    if six or how:
+        return
+    # Nobody answers: the queue of that port is full.
+    fl = far.tcp(peer, 7002, 0)
+    kept = tcp(six=six)
+    kept.connect((peer, 7002))
+    s = tcp(six=six)
+    s.setsockopt(TCP, socket.TCP_USER_TIMEOUT, 500)
+    say("no answer:", attempt(s.sendto, data, MSG_FASTOPEN, (peer, 7002)), so_error(s), polled(s))
+    s.close()
+    kept.close()
+    fl.close()
 
 
 def server():

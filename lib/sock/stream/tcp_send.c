@@ -222,6 +222,7 @@ static ssize_t open_and_go_on(struct tx *x, int fd)
 	err = sl_tcp_sock_wait_open(x->sk, fd);
 	if (err < 0 && err != -EINPROGRESS)
 		x->done = 0;
+	x->broken = err == -ETIMEDOUT; /* a limit of SO_SNDTIMEO is -EINPROGRESS */
 	return err < 0 ? err : attempt(x);
 }
 
