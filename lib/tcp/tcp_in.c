@@ -291,6 +291,7 @@ static void advance(struct sl_tcp *c, const struct sl_tcp_arrival *a, struct sl_
 	c->bytes_acked += ack - c->snd_una;
 	c->snd_una = ack;
 	sl_tcp_snd_drop(c, ack);
+	c->more = false; /* MSG_MORE holds until an ACK comes (tcp_data_snd_check() of Linux) */
 	if (c->fin_sent && ack == c->write_seq)
 		c->fin_acked = true;
 	if (sl_unlikely(c->opts))

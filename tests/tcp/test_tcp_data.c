@@ -187,6 +187,24 @@ static void cork(struct t *t)
 	out(t, "P. 1001:1201(200) ack 1");
 }
 
+/* What MSG_MORE holds goes after an ACK as far as TCP_NODELAY or Nagle's rule allow. */
+static void more_until_ack(struct t *t)
+{
+	t_open(t);
+	t->c->tcp.nodelay = true;
+	t_changed(t);
+	t_write_more(t, 3100);
+	check(t, skip(t) == 3);
+	t_write_more(t, 50);
+	quiet(t, 1 * MS);
+	in(t, ". 1:1(0) ack 2001");
+	out(t, ". 3001:3151(150) ack 1");
+	t_write_more(t, 1);
+	quiet(t, 10 * MS);
+	in(t, ". 1:1(0) ack 3151");
+	out(t, ". 3151:3152(1) ack 1");
+}
+
 static void more(struct t *t)
 {
 	t_open(t);
@@ -534,6 +552,7 @@ const struct script scripts[] = {
 	SCRIPT(nodelay),
 	SCRIPT(cork),
 	SCRIPT(more),
+	SCRIPT(more_until_ack),
 	SCRIPT(paws),
 	SCRIPT(paws_idle),
 	SCRIPT(ts_recent),
