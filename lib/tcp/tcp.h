@@ -93,6 +93,9 @@ struct sl_tcp_route {
 	const char *congestion; /* its algorithm, valid until the next call; NULL: it sets none */
 };
 
+#define SL_TFO_LOST  1u /* only a SYN without option and data was answered */
+#define SL_TFO_ASKED 2u /* the SYN that was answered asked for a cookie */
+
 /* Callbacks of the core. Each is called with the host held; none may call back into the connection,
  * except for sl_tcp_fini() at SL_TCP_EV_CLOSED. */
 struct sl_tcp_ops {
@@ -139,9 +142,8 @@ struct sl_tcp_ops {
 				     const struct sl_tcp_listener *l, const struct sl_tcp_key *key,
 				     uint32_t scope);
 	/* Reports the peer's answer to our Fast Open SYN: its MSS, and perhaps a cookie to keep
-	 * for next time. lost: the peer answered only a SYN without option and data. May be NULL.
-	 */
-	void (*tfo_answer)(struct sl_tcp *c, const struct sl_tcp_seg *synack, bool lost);
+	 * for next time (one that nobody asked for is left out). how: SL_TFO_*. May be NULL. */
+	void (*tfo_answer)(struct sl_tcp *c, const struct sl_tcp_seg *synack, unsigned how);
 	/* Sets l->tfo_key and l->ntfo_keys, which a SYN with the Fast Open option needs; at most
 	 * once a second for each listener. May be NULL: each host has a key of its own. */
 	void (*tfo_keys)(struct sl_tcp_listener *l);

@@ -44,8 +44,8 @@ struct sl_tcp {
 	bool fin_queued : 1, fin_sent : 1, fin_acked : 1;
 	bool fin_rcvd;
 	bool rx_shut, tx_shut;
-	bool want_out; /* the owner waits for room and must get EV_OUT */
-	int16_t error; /* positive errno, reported to the owner once */
+	bool want_out : 1, tfo_again : 1; /* the owner waits for EV_OUT; the SYN's data go again */
+	int16_t error;                    /* positive errno, reported to the owner once */
 	int16_t soft_error;
 
 	/* options agreed with the peer */

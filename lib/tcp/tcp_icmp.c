@@ -2,6 +2,7 @@
 /* The path's MTU: ICMP errors about a connection, as far as they are trusted (RFC 5927), and the
  * route. */
 
+#include "tcp/listen/tcp_fastopen.h"
 #include "tcp/tcp.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_icmp.h"
@@ -50,10 +51,12 @@ void sl_tcp_icmp(struct sl_tcp *c, uint32_t seq, int err, uint32_t mtu)
 	if (c->state == SL_TCP_CLOSED || c->frozen || sl_seq_lt(seq, c->snd_una) ||
 	    sl_seq_ge(seq, c->snd_nxt))
 		return;
-	if (mtu)
+	if (mtu) {
 		take_mtu(c, mtu);
-	else if (c->state == SL_TCP_SYN_SENT || c->state == SL_TCP_SYN_RCVD)
+		sl_tcp_tfo_too_big(c);
+	} else if (c->state == SL_TCP_SYN_SENT || c->state == SL_TCP_SYN_RCVD) {
 		sl_tcp_done(c, err);
-	else /* RFC 5927 5.2: hard errors too, once the connection is synchronised */
+	} else { /* RFC 5927 5.2: hard errors too, once the connection is synchronised */
 		c->soft_error = err;
+	}
 }

@@ -141,8 +141,11 @@ static void advance(struct sl_tcp *c, const struct sl_txseg *s)
 	c->snd_nxt = piece_end(s);
 	if (s->flags & SL_TCP_FIN)
 		c->fin_sent = true;
-	if (s->len < segment_size(c))
-		c->snd_sml = c->snd_nxt;
+	if (s->len < segment_size(c)) {
+		if (sl_likely(!c->tfo_again)) /* (Nagle's rule takes no notice of those) */
+			c->snd_sml = c->snd_nxt;
+		c->tfo_again = false;
+	}
 	note_answer(c);
 	sl_tcp_timer_on_sent(c);
 }

@@ -109,7 +109,7 @@ struct sim_host {
 	uint64_t next_us; /* of its timers */
 	uint32_t nconns;
 	uint64_t count[SL_TCPC_COUNT];
-	uint32_t tfo_answers, tfo_losses; /* of ops->tfo_answer */
+	uint32_t tfo_answers, tfo_losses, tfo_asked; /* of ops->tfo_answer */
 	uint8_t tfo[SL_TCP_TFO_MAX], tfo_len;
 	uint16_t tfo_mss;
 	bool busy; /* in step: owes a flush */

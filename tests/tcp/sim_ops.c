@@ -205,12 +205,13 @@ static void op_count(struct sl_tcp_host *th, unsigned id, uint32_t n)
 	sl_container_of(th, struct sim_host, tcp)->count[id] += n;
 }
 
-static void op_tfo_answer(struct sl_tcp *t, const struct sl_tcp_seg *synack, bool lost)
+static void op_tfo_answer(struct sl_tcp *t, const struct sl_tcp_seg *synack, unsigned how)
 {
 	struct sim_host *h = sl_container_of(t, struct sim_conn, tcp)->host;
 
 	h->tfo_answers++;
-	h->tfo_losses += lost;
+	h->tfo_losses += (how & SL_TFO_LOST) != 0;
+	h->tfo_asked += (how & SL_TFO_ASKED) != 0;
 	h->tfo_mss = synack->mss;
 	h->tfo_len = synack->opts & SL_TCPO_TFO ? synack->tfo_len : 0;
 	memcpy(h->tfo, synack->tfo, sizeof(h->tfo));

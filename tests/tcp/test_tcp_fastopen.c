@@ -2,6 +2,7 @@
 /* Scripts: TCP Fast Open (RFC 7413), both sides. */
 #include "scripts.h"
 #include "tcp/listen/tcp_fastopen.h"
+#include "tcp/tcp_icmp.h"
 #include "tcp/tcp_user.h"
 
 /* Server ----------------------------------------------------------------------------------------
@@ -144,6 +145,33 @@ static void asked_in_vain(struct t *t)
 	in(t, "S. 0:0(0) ack 1 win 32896 <mss 1000,sackOK>");
 	out(t, ". 1:1(0) ack 1");
 	check(t, t->h->tfo_answers == 1 && !t->h->tfo_len && !t->h->tfo_losses);
+	check(t, t->h->tfo_asked == 1);
+}
+
+/* It answers a SYN that does not ask: so much says nothing about the peer. */
+static void not_asked_again(struct t *t)
+{
+	begin(t, false);
+	out(t, "S 0:0(0) <mss 1460,sackOK,TS 0 0,wscale 7,tfo>");
+	out_in(t, 1000 * MS, "S 0:0(0) <mss 1460,sackOK,TS * 0,wscale 7>");
+	in(t, "S. 0:0(0) ack 1 win 32896 <mss 1000,sackOK>");
+	out(t, ". 1:1(0) ack 1");
+	check(t, t->h->tfo_answers == 1 && !t->h->tfo_len && !t->h->tfo_asked);
+}
+
+/* Data without an option: the MSS is kept for next time, and an unsolicited cookie is not. */
+static void without_cookie(struct t *t)
+{
+	t->h->params.tfo = 1;
+	t_client(t);
+	check(t, sl_tcp_fast_open(&t->c->tcp, NULL, 0, true, false, 0) == 0);
+	t_connect(t);
+	t_write(t, 100);
+	out(t, "S 0:100(100) <mss 1460,sackOK,TS 0 0,wscale 7>");
+	in(t, "S. 0:0(0) ack 101 win 32896 <mss 940,sackOK,wscale 7,tfo =>");
+	out(t, ". 101:101(0) ack 1");
+	check(t, t->h->tfo_answers == 1 && t->h->tfo_mss == 940 && !t->h->tfo_len);
+	check(t, !t->h->tfo_asked);
 }
 
 /* 4.2.1: data go along and are taken. */
@@ -192,6 +220,25 @@ static void not_taken(struct t *t)
 	check(t, !sl_tcp_unacked(&t->c->tcp) && !t->c->tcp.wmem);
 }
 
+/* What is written then does not wait for the data's ACK. */
+static void not_taken_and_more(struct t *t)
+{
+	static uint8_t zero[5000];
+	struct iovec iov = {zero, sizeof(zero)};
+
+	begin(t, true);
+	check(t, sl_tcp_write(&t->c->tcp, &iov, 1, 0, false, false) == 1420);
+	t_kick(t);
+	out(t, "S 0:1420(1420)");
+	pass(t, 50 * MS);
+	in(t, "S. 0:0(0) ack 1 win 14600 <mss 1460,sackOK,wscale 6,tfo =>");
+	out(t, "P. 1:1421(1420) ack 1");
+	t_write(t, 3580);
+	out(t, ". 1421:2881(1460) ack 1");
+	out(t, ". 2881:4341(1460) ack 1");
+	out(t, "P. 4341:5001(660) ack 1");
+}
+
 static void taken_in_part(struct t *t)
 {
 	begin(t, true);
@@ -234,6 +281,39 @@ static void mss_known(struct t *t)
 	in(t, "S. 0:0(0) ack 1 win 32896 <mss 300>"); /* less now: cut */
 	out(t, ". 1:301(300) ack 1");
 	out(t, "P. 301:497(196) ack 1");
+}
+
+/* TCP_MAXSEG is a limit for the SYN's data, too, whatever the peer's MSS was. */
+static void mss_of_the_program(struct t *t)
+{
+	t->h->params.tfo = 1;
+	t_client(t);
+	sl_tcp_opts(&t->c->tcp)->user_mss = 1040;
+	check(t, sl_tcp_fast_open(&t->c->tcp, "12345678", 8, false, false, 1460) == 0);
+	t_connect(t);
+	t_write(t, 1000);
+	out(t, "S 0:1000(1000) <mss 1040,sackOK,TS 0 0,wscale 7,tfo *>");
+}
+
+/* A router says that the SYN with data is too large: a plain SYN follows at once, and only one. */
+static void too_big(struct t *t)
+{
+	begin(t, true);
+	t_write(t, 1000);
+	out(t, "S 0:1000(1000)");
+	pass(t, 10 * MS);
+	sl_tcp_icmp(&t->c->tcp, t->iss + 2000, EMSGSIZE, 840 - 20); /* of nothing in flight */
+	t_kick(t);
+	quiet(t, 1 * MS);
+	sl_tcp_icmp(&t->c->tcp, t->iss, EMSGSIZE, 840 - 20);
+	t_kick(t);
+	out(t, "S 0:0(0) <mss 1460,sackOK,TS * 0,wscale 7>");
+	sl_tcp_icmp(&t->c->tcp, t->iss, EMSGSIZE, 800 - 20);
+	t_kick(t);
+	quiet(t, 900 * MS);
+	in(t, "S. 0:0(0) ack 1 win 32896 <mss 1000,sackOK>");
+	out(t, ". 1:761(760) ack 1");
+	out(t, "P. 761:1001(240) ack 1");
 }
 
 /* 4.1.3.1: a SYN is sent again without option and data, and it is remembered. */
@@ -318,11 +398,30 @@ static void simultaneous(struct t *t)
 }
 
 const struct script scripts[] = {
-	SCRIPT(served),        SCRIPT(served_reset),   SCRIPT(served_wrong),
-	SCRIPT(served_anew),   SCRIPT(served_without), SCRIPT(asked),
-	SCRIPT(asked_in_vain), SCRIPT(taken),          SCRIPT(answered),
-	SCRIPT(not_taken),     SCRIPT(taken_in_part),  SCRIPT(as_much_as_fits),
-	SCRIPT(mss_known),     SCRIPT(lost),           SCRIPT(answer_lost),
-	SCRIPT(refused),       SCRIPT(bad_ack),        SCRIPT(nothing_to_say),
-	SCRIPT(closed_before), SCRIPT(simultaneous),   {NULL, NULL},
+	SCRIPT(served),
+	SCRIPT(served_reset),
+	SCRIPT(served_wrong),
+	SCRIPT(served_anew),
+	SCRIPT(served_without),
+	SCRIPT(asked),
+	SCRIPT(asked_in_vain),
+	SCRIPT(not_asked_again),
+	SCRIPT(without_cookie),
+	SCRIPT(not_taken_and_more),
+	SCRIPT(mss_of_the_program),
+	SCRIPT(too_big),
+	SCRIPT(taken),
+	SCRIPT(answered),
+	SCRIPT(not_taken),
+	SCRIPT(taken_in_part),
+	SCRIPT(as_much_as_fits),
+	SCRIPT(mss_known),
+	SCRIPT(lost),
+	SCRIPT(answer_lost),
+	SCRIPT(refused),
+	SCRIPT(bad_ack),
+	SCRIPT(nothing_to_say),
+	SCRIPT(closed_before),
+	SCRIPT(simultaneous),
+	{NULL, NULL},
 };

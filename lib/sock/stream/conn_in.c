@@ -242,9 +242,9 @@ static void op_accept_ready(struct sl_tcp_listener *l)
 		sl_sock_notify(lsn->sk, EPOLLIN | EPOLLRDNORM);
 }
 
-static void op_tfo_answer(struct sl_tcp *t, const struct sl_tcp_seg *synack, bool lost)
+static void op_tfo_answer(struct sl_tcp *t, const struct sl_tcp_seg *synack, unsigned how)
 {
-	sl_tcp_fastopen_learn(&t->node.key, synack, lost);
+	sl_tcp_fastopen_learn(&t->node.key, synack, how);
 }
 
 /* The counters lie in a row in the order of their ids: stats.def makes both. */

@@ -83,7 +83,8 @@ static struct entry look_up(const struct sl_tcp_key *key)
 	return e;
 }
 
-void sl_tcp_fastopen_learn(const struct sl_tcp_key *key, const struct sl_tcp_seg *synack, bool lost)
+void sl_tcp_fastopen_learn(const struct sl_tcp_key *key, const struct sl_tcp_seg *synack,
+			   unsigned how)
 {
 	struct entry *e;
 
@@ -96,14 +97,15 @@ void sl_tcp_fastopen_learn(const struct sl_tcp_key *key, const struct sl_tcp_seg
 		e->len = synack->tfo_len;
 		e->exp = synack->opts & SL_TCPO_TFO_EXP;
 		memcpy(e->cookie, synack->tfo, e->len);
-	} else if (!e->len && !lost && e->tries < TRIES_MAX) { /* tcp_rcv_fastopen_synack() */
+	} else if (!e->len && how & SL_TFO_ASKED && e->tries < TRIES_MAX) {
+		/* tcp_rcv_fastopen_synack() */
 		e->exp = ++e->tries == 1;
 	}
-	if (!lost)
+	if (!(how & SL_TFO_LOST))
 		e->losses = 0;
 	else if (e->losses < LOSSES_MAX)
 		e->losses++;
-	if (lost)
+	if (how & SL_TFO_LOST)
 		e->lost_ns = sl_now_ns();
 	sl_unlock(&table_lock);
 }

@@ -12,10 +12,12 @@
 #include "base/heap.h"
 #include "tcp/listen/tcp_fastopen.h"
 #include "tcp/tcp.h"
+#include "tcp/tcp_ack.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_int.h"
 #include "tcp/tcp_queue.h"
 #include "tcp/tcp_sndq.h"
+#include "tcp/tcp_state.h"
 #include "tcp/tcp_trouble.h"
 
 #define MAX_OPTS 40 /* of the SYN: all that may be there */
@@ -53,7 +55,7 @@ void sl_tcp_tfo_defer(struct sl_tcp *c)
 	uint32_t mss = c->tfo->mss ? c->tfo->mss : c->adv_mss;
 	uint32_t frame = (1u << sl_pool.shift) - SL_TCP_HEADROOM;
 
-	mss = sl_min(mss, (uint32_t)c->pmtu_mss);
+	mss = sl_min(sl_tcp_our_mss((uint16_t)mss, sl_tcp_opt(c, user_mss)), (uint32_t)c->pmtu_mss);
 	mss = mss > MAX_OPTS ? mss - MAX_OPTS : 1;
 	c->mss = (uint16_t)sl_min(mss, frame);
 }
@@ -99,25 +101,44 @@ static void settle_data(struct sl_tcp *c, uint32_t ack)
 	c->bytes_acked += ack - c->snd_una;
 	c->snd_una = c->snd_nxt = ack;
 	c->syn_data_acked = all;
-	if (!all)
+	if (!all) {
 		sl_tcp_trouble(c)->total_retrans++;
+		c->tfo_again = sl_tcp_piece(c, c->tx_una)->len % c->mss;
+	}
 	c->delivered += all;
 	tcp_count(c->host, all ? SL_TCPC_TFO_ACTIVE : SL_TCPC_TFO_ACTIVE_FAIL, 1);
 }
 
 void sl_tcp_tfo_answer(struct sl_tcp *c, const struct sl_tcp_seg *seg)
 {
-	bool cookie = seg->opts & SL_TCPO_TFO && seg->tfo_len, lost;
+	bool cookie = seg->opts & SL_TCPO_TFO && seg->tfo_len;
+	struct sl_tcp_seg news = *seg;
+	unsigned how = 0;
 
 	if (c->child || !c->tfo)
 		return;
 	/* Only the SYN without data came through: the network may drop SYNs with data (4.1.3.1). */
-	lost = c->tfo->data && c->retries && !cookie && seg->ack == c->iss + 1;
-	if (c->tfo->option && seg->flags & SL_TCP_SYN && c->host->ops->tfo_answer)
-		c->host->ops->tfo_answer(c, seg, lost);
+	if (c->tfo->data && c->retries && !cookie && seg->ack == c->iss + 1)
+		how |= SL_TFO_LOST;
+	if (c->tfo->option && !c->tfo->data && !c->retries)
+		how |= SL_TFO_ASKED;
+	if (!c->tfo->option) /* nobody asked for a cookie */
+		news.opts &= ~SL_TCPO_TFO;
+	if (seg->flags & SL_TCP_SYN && c->host->ops->tfo_answer)
+		c->host->ops->tfo_answer(c, &news, how);
 	if (c->tfo->data)
 		settle_data(c, seg->ack);
 	sl_tcp_tfo_free(c);
+}
+
+/* A router's report of a smaller MTU: the SYN's data did not get through. As after its time-out a
+ * plain SYN follows, but at once (tcp_simple_retransmit() of Linux). */
+void sl_tcp_tfo_too_big(struct sl_tcp *c)
+{
+	if (c->state != SL_TCP_SYN_SENT || !c->tfo || !c->tfo->data || c->retries)
+		return;
+	c->retries = 1;
+	sl_tcp_send_syn(c);
 }
 
 void sl_tcp_tfo_free(struct sl_tcp *c)
