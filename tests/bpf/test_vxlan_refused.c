@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A kernel whose verifier refuses the form of the steering program that receives VXLAN, and takes
  * the other: the device is offloaded without it. bpf_object__load() stands in for that verifier:
- * the library, libxdp among it, calls this file's. */
+ * libxdp, and the library by its table, call this file's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <net/if.h>
@@ -22,7 +20,10 @@
 #include "base/log.h"
 #include "ctl/device/device.h"
 #include "ctl/front/broker.h"
+#include "ctl/kern/libbpf.h"
 #include "steer.skel.h"
+
+#undef bpf_object__load
 
 static bool refuses_all;
 static unsigned refused, loaded;
@@ -112,8 +113,10 @@ int main(void)
 		cmocka_unit_test_prestate(test_offloaded_without, path),
 		cmocka_unit_test(test_all_refused),
 	};
+	struct sl_libbpf *calls = sl_unconst(sl_libbpf());
 	int fd, failed;
 
+	calls->bpf_object__load_ = bpf_object__load;
 	if (geteuid()) {
 		puts("skipped: needs root");
 		return 77;
