@@ -68,7 +68,7 @@ int sl_recv_callback(int fd, sl_recv_fn *fn, void *arg);
 /* Gives the socket a number, which its callback is told with each packet (flow_tag; 0 until then),
  * so one callback serves many sockets without a table. -EINVAL: no socket of ours; -ENOMEM. */
 int sl_flow_tag(int fd, uint32_t tag);
-/* That number. -EINVAL: no socket of ours. */
+/* Stores the socket's flow tag in *tag. 0; -EINVAL: no socket of ours. */
 int sl_flow_tag_get(int fd, uint32_t *tag);
 
 /* Receive without a copy ----------------------------------------------------------------------- */

@@ -126,9 +126,8 @@ struct vma_ring_alloc_logic_attr {
 	uint32_t reserved : 30;
 };
 
-/* What vma_modify_ring changes of the ring with that descriptor: how often its device interrupts
- * (once in so many packets or microseconds), or nothing: a ring wakes poll(2) without being armed.
- */
+/* vma_modify_ring changes how often the ring's device interrupts: once in so many packets or
+ * microseconds. Arming changes nothing, since a ring here always wakes poll(2). */
 enum {
 	VMA_MODIFY_RING_CQ_MODERATION = 1 << 0,
 	VMA_MODIFY_RING_CQ_ARM = 1 << 1,

@@ -30,9 +30,9 @@ class Polls(Run):
         self.sets = [self.ep] + [call("epoll_create1", 0) for _ in range(2)]
         self.pipe, self.counter = os.pipe2(os.O_NONBLOCK), os.eventfd(0, os.EFD_NONBLOCK)
         self.pair = [s.detach() for s in A.socketpair(A.AF_UNIX, A.SOCK_STREAM | A.SOCK_NONBLOCK)]
-        self.members = []  # (set, number), of which some may have gone
+        self.members = []  # (set, number); some may have gone
         self.say(0, "sets", self.sets, self.pipe, self.counter, self.pair)
-        # One of each kind to begin with, so that there is something to wait for.
+        # The program begins with one of each kind, so that there is something to wait for.
         for what, result in ((self.do_socket()), (self.listener()), (self.dgram())):
             self.say(0, what, result)
         if os.environ.get("BAD_ADDRESSES") != "no":

@@ -8,7 +8,7 @@ lease_up
 D=$(daemon_pid)
 fds_of() { ls "/proc/$D/fd" | wc -l; }
 kinds() { b timeout 60 python3 "$TESTS/net/lease_kinds.py" "$TMP/sluiced.b" >"$TMP/kinds" 2>&1; }
-# (What the daemon opens for the first question of a kind it keeps.)
+# (The daemon keeps files that it opens for the first question of a kind.)
 kinds
 wait_until 10 leases_are 0 || die "a lease does not end"
 before=$(fds_of)

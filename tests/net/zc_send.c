@@ -85,7 +85,7 @@ static void keep(void)
 	sl_close(fd);
 }
 
-/* What the kernel sends is copied: to ourselves, and too long for a packet. */
+/* A datagram that the kernel sends is copied: to this host itself, or too long for a packet. */
 static void copied(void)
 {
 	int fd = fresh(false), to = fresh(false);
@@ -142,7 +142,7 @@ static void wrong(void)
 	CHECK(sl_zc_send(fd, &forged, 1, NULL, 0, 0) == -ENOENT);
 	CHECK(sl_zc_free(fd, &forged, 1) == -ENOENT);
 	CHECK(sl_free_packets(fd, (struct sl_packet *)&list.id, 1) == 0);
-	/* One good buffer, then one that is not. */
+	/* The second of two buffers is bad. */
 	fill(&b[0], 1, 50);
 	b[1].id = NULL;
 	CHECK(sl_zc_send(fd, b, 2, NULL, 0, 0) == 1);

@@ -187,7 +187,7 @@ static void cork(struct t *t)
 	out(t, "P. 1001:1201(200) ack 1");
 }
 
-/* What MSG_MORE holds goes after an ACK as far as TCP_NODELAY or Nagle's rule allow. */
+/* After an ACK held data of MSG_MORE leaves as far as TCP_NODELAY or Nagle's rule allows. */
 static void more_until_ack(struct t *t)
 {
 	t_open(t);

@@ -148,7 +148,7 @@ static void asked_in_vain(struct t *t)
 	check(t, t->h->tfo_asked == 1);
 }
 
-/* It answers a SYN that does not ask: so much says nothing about the peer. */
+/* The peer answers a SYN that does not ask for a cookie: that says nothing about its Fast Open. */
 static void not_asked_again(struct t *t)
 {
 	begin(t, false);
@@ -220,7 +220,7 @@ static void not_taken(struct t *t)
 	check(t, !sl_tcp_unacked(&t->c->tcp) && !t->c->tcp.wmem);
 }
 
-/* What is written then does not wait for the data's ACK. */
+/* Data written after that does not wait for the ACK of the first data. */
 static void not_taken_and_more(struct t *t)
 {
 	static uint8_t zero[5000];

@@ -20,8 +20,8 @@ typedef ssize_t (*sl_attempt)(void *arg);
  * meanwhile. A cancellation point. */
 ssize_t sl_sock_block(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
 		      void *arg);
-/* sl_sock_block() for a call of which *done bytes are done already: once there are some, any signal
- * handler interrupts, since the result is a count and not an error to restart after. */
+/* sl_sock_block() for a call that may have moved some bytes (*done) already. From the first byte on
+ * any signal handler ends the wait: the result is then a count, and no error to restart after. */
 ssize_t sl_sock_block_counted(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
 			      void *arg, const size_t *done);
 /* sl_sock_block() for a call that sends datagrams: does not wake for data in the kernel's queue. */

@@ -100,7 +100,8 @@ struct sl_filter_run {
 	uint32_t pkts, bytes;
 	uint32_t flow_tag;
 };
-/* Of a struct sl_packet_info. Programs that have no flow tag may know the structure without it. */
+/* Bytes of a struct sl_packet_info. A program without a flow tag may have been built with the
+ * shorter structure, so it is not written beyond that. */
 static inline size_t sl_filter_info_bytes(uint32_t flow_tag)
 {
 	return flow_tag ? sizeof(struct sl_packet_info) : offsetof(struct sl_packet_info, flow_tag);

@@ -114,9 +114,9 @@ void sl_tlisten_claim_flow(struct sl_sock *sk, const struct sl_sock_claim *endpo
 /* Claims the endpoint on a device that came or changed; connections that the kernel has on the port
  * pass there. slow held; the listener does not drain. */
 void sl_tlisten_claim_device(struct sl_sock *sk, uint32_t ifindex);
-/* Claims of their own for connections that came by a listener of a group, and before the device
- * that they use now: there the hash of the group knows nothing of which listener they came by.
- * False: some have no device yet, or the listener is busy; try again. */
+/* Gives connections of a group's listener claims of their own, if they are older than the device
+ * that they use now: the group's hash on that device may name another listener for them. False:
+ * some have no device yet, or the listener is busy; try again. */
 bool sl_tlisten_claim_older(struct sl_sock *sk);
 /* Processes what was steered to a listener of a group until now. False: the listener is busy. */
 bool sl_tlisten_take_late(struct sl_sock *sk);

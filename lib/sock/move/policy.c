@@ -172,7 +172,7 @@ static bool is_kernels_by_rule(const struct sl_port *p, const struct sl_tcp_key 
 					k->lport)) == SL_RULE_OS;
 }
 
-/* The same, once its lane is on the device that its route leads to (which may be new). */
+/* way_of(), after the connection's lane is put on the device of its route, which may be new. */
 static struct sl_leg *make_way(struct sl_tconn *c, struct sl_tcp_key *key, bool *server,
 			       struct sl_route *route)
 {
