@@ -26,7 +26,7 @@ static const char help[] =
 	"Without --device or --file all offloaded devices are meant; `list` and `test` take the\n"
 	"configuration file when there are none. A rule is written as in sluice.conf(5); a new one\n"
 	"goes to the top, or to place N. Changes hold at once, for sockets that are decided later\n"
-	"and, within a second, for TCP connections, until the last program has left the device.\n"
+	"and, within a second, for all others, until the last program has left the device.\n"
 	"`save` writes the rules of one device as a configuration file (-: to standard output).\n";
 
 struct options {

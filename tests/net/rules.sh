@@ -125,16 +125,23 @@ again new
 by_kernel "the next socket"
 again connect
 by_kernel "the next connected one"
-followed() {
-	again old
+followed() { # word
+	again "$1"
 	[ "$BY_KERNEL" -ge 90 ]
 }
-ok "the old one goes to the kernel (looked at once a second)" wait_until 20 followed
+ok "the old one goes to the kernel (looked at once a second)" wait_until 20 followed old
+ok "and the old connected one" wait_until 20 followed held
 # shellcheck disable=SC2046
 ok "and takes it away" bpftool map update pinned "$PIN/rules" key 0 0 0 0 value hex \
 	$(printf '00 %.0s' {1..336})
 again new
 offloaded "the one after"
+came_back() { # word
+	again "$1"
+	[ "$BY_KERNEL" -le 10 ]
+}
+ok "the old one comes back" wait_until 20 came_back old
+ok "and the old connected one" wait_until 20 came_back held
 ok "a rule at a late place" b "$BUILD/sluice" rule add --device "$DEV_B" --at 400 --program 'pyth*on*' --id '*' use os '*' '*:*'
 again new
 by_kernel "it is seen"

@@ -38,7 +38,8 @@ static bool claim_on(struct sl_sock *sk, uint32_t ifindex)
 	if (!sl_trylock(&sk->slow))
 		return false;
 	if (sk->nfds && sk->state == SL_STATE_OFFLOADED && !sl_sock_is_connected_udp(sk) &&
-	    sk->slot != SL_NO_SLOT && !sk->conn && !(sk->lsn && sl_tlisten_drains(sk->lsn))) {
+	    !sl_sock_is_ruled(sk) && sk->slot != SL_NO_SLOT && !sk->conn &&
+	    !(sk->lsn && sl_tlisten_drains(sk->lsn))) {
 		const struct sl_sock_claim *old = sk->claims;
 
 		if (sk->lsn)

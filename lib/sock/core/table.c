@@ -121,7 +121,8 @@ void sl_sock_for_each(void (*fn)(struct sl_sock *sk, void *arg), void *arg)
 
 static bool has_our_inode(struct sl_sock *sk, void *arg)
 {
-	return sk->inode == *(const uint32_t *)arg && sk->state != SL_STATE_KERNEL;
+	return sk->inode == *(const uint32_t *)arg && sk->state != SL_STATE_KERNEL &&
+	       !sl_sock_is_ruled(sk);
 }
 
 bool sl_sock_inode_is_ours(uint32_t inode, void *arg)

@@ -77,8 +77,9 @@ struct sl_udp_sock {
 	uint16_t ip_id;
 	uint8_t mc_ttl;
 	bool mc_loop;
-	bool mc_all;           /* IP_MULTICAST_ALL */
-	bool late;             /* the kernel sends until a device is open (decide.c); atomic */
+	bool mc_all; /* IP_MULTICAST_ALL */
+	bool late;   /* the kernel sends until a device is open (decide.c); atomic */
+	bool ruled;  /* a rule has the kernel serve it, until the rule goes (decide.c); atomic */
 	uint32_t mc_oif;       /* IP(V6)_MULTICAST_IF */
 	struct sl_addr mc_src; /* source address that IP_MULTICAST_IF set */
 	uint32_t sndbuf;
@@ -104,6 +105,11 @@ static inline void sl_sock_path_changed(struct sl_sock *sk)
 {
 	if (sl_sock_is_udp(sk))
 		sl_udp_sk(sk)->path.d = NULL;
+}
+/* True: the socket is ours, but without claims: the kernel serves it as long as a rule says so. */
+static inline bool sl_sock_is_ruled(const struct sl_sock *sk)
+{
+	return sl_sock_is_udp(sk) && sl_load(&sl_udp_sk_const(sk)->ruled);
 }
 static inline bool sl_sock_is_connected_udp(const struct sl_sock *sk)
 {

@@ -4,9 +4,12 @@
  * Theory of operation: the kernel does the call first, on the shadow: it checks, reserves the port
  * and answers getsockname. Then we read the shadow's names and decide: by rules, other programs on
  * the same port, devices. We claim packets only after that; receive calls merge in the datagrams
- * that the shadow got before. */
+ * that the shadow got before. A socket that was ours when a rule gave it to the kernel stays ours,
+ * without claims (ruled): no thread sleeps in the kernel with it, so it can have them back at once
+ * when the rule goes. */
 #include <errno.h>
 
+#include "base/roomy.h"
 #include "base/sys.h"
 #include "sock/core/endpoint.h"
 #include "sock/core/life.h"
@@ -73,7 +76,7 @@ static bool claim_again(struct sl_sock *sk)
 	struct sl_lane *lane;
 
 	if (!sk->nfds || sk->state != SL_STATE_OFFLOADED || !sl_udp_sk(sk)->udp.connected ||
-	    sl_sock_claims_live(sk))
+	    sl_sock_is_ruled(sk) || sl_sock_claims_live(sk))
 		return true;
 	if (reclaim(sk) != SL_REASON_NONE)
 		return false;
@@ -136,6 +139,8 @@ static enum sl_reason decide_held(struct sl_sock *sk)
 
 	if (sk->state == SL_STATE_KERNEL || (sk->proto == IPPROTO_TCP && sk->state != SL_STATE_NEW))
 		return SL_REASON_NONE;
+	if (sl_sock_is_ruled(sk))
+		sl_store(&sl_udp_sk(sk)->ruled, false);
 	reason = decide(sk);
 	if (reason == SL_REASON_NONE) {
 		if (sl_sock_lock(sk, &lane)) {
@@ -154,10 +159,62 @@ static enum sl_reason decide_held(struct sl_sock *sk)
 	return reason;
 }
 
+/* Leaves a socket of ours to the kernel for as long as a rule says so. False: it is not ours (yet),
+ * or the lane is not to be had. slow held. */
+static bool rule_begins(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+
+	if (!sk->nfds || !sl_sock_is_udp(sk) || sk->state != SL_STATE_OFFLOADED ||
+	    !sl_sock_lock(sk, &lane))
+		return false;
+	sl_store(&sl_udp_sk(sk)->ruled, true);
+	sl_sock_path_changed(sk);
+	sl_lane_unlock(lane);
+	sl_mcast_pause(sk);
+	sl_sock_unclaim(sk);
+	sk->stats->state = SL_STATE_KERNEL;
+	sk->stats->reason = SL_REASON_RULE;
+	sl_stats->handed_back++;
+	sl_debug("sock", "fd %d goes to the kernel: %s", sk->fd, sl_reason_text(SL_REASON_RULE));
+	return true;
+}
+
+/* No lock held. */
 static void obey(struct sl_sock *sk, enum sl_reason reason)
 {
-	if (reason != SL_REASON_NONE && reason != SL_REASON_UNDECIDED)
+	bool ruled = false;
+
+	if (reason == SL_REASON_NONE || reason == SL_REASON_UNDECIDED)
+		return;
+	if (reason == SL_REASON_RULE && sl_lock(&sk->slow)) {
+		ruled = SL_ROOMY(rule_begins, sk);
+		sl_unlock(&sk->slow);
+	}
+	if (!ruled) {
 		sl_sock_kernel(sk, reason);
+		return;
+	}
+	sl_siblings_yield(sk);
+	sl_mcast_recheck();
+}
+
+bool sl_sock_follow_rule(struct sl_sock *sk, bool kernels)
+{
+	enum sl_reason reason = kernels ? SL_REASON_RULE : SL_REASON_NONE;
+
+	if (kernels == sl_sock_is_ruled(sk))
+		return true;
+	if (!sl_trylock(&sk->slow))
+		return false;
+	if (!kernels && sk->nfds && sl_sock_is_ruled(sk) && sk->forks == sl_load(&sl_forks)) {
+		reason = decide_held(sk);
+		if (reason == SL_REASON_NONE)
+			sl_stats->taken_over++;
+	}
+	sl_unlock(&sk->slow);
+	obey(sk, reason);
+	return true;
 }
 
 void sl_sock_decide(struct sl_sock *sk)

@@ -18,6 +18,9 @@ void sl_sock_look_late(void);
 /* Claims the flow of a connected socket that has no claim on a steered device any more. False: the
  * socket is busy, or has none still. No lock held. */
 bool sl_sock_claim_again(struct sl_sock *sk);
+/* Rules have changed: the socket, which is ours, is to be served by the kernel or not. False: it is
+ * busy, try again. No lock held. */
+bool sl_sock_follow_rule(struct sl_sock *sk, bool kernels);
 /* Binds as the kernel would at the first send. 0 or -errno. */
 int sl_sock_autobind(struct sl_sock *sk);
 /* In a call that blocks: waits for links that went down when we claimed (stack/restart.c). flags:

@@ -51,14 +51,15 @@ void sl_rivals_watch(const struct sl_sock *sk)
 
 static bool is_ours_alone(const struct sl_sock *sk)
 {
-	return sl_sock_is_udp(sk) && sl_load(&sk->state) != SL_STATE_KERNEL;
+	return sl_sock_is_udp(sk) && sl_load(&sk->state) != SL_STATE_KERNEL &&
+	       !sl_sock_is_ruled(sk);
 }
 
 /* (A socket bound to a group comes by its memberships, which mcast.c looks after.) */
 static bool may_have_rival(const struct sl_sock *sk)
 {
-	return sl_load(&sk->state) == SL_STATE_OFFLOADED && sk->local_port &&
-	       sl_sock_may_be_shared(sk) && !sl_addr_is_multicast(&sk->local);
+	return sl_load(&sk->state) == SL_STATE_OFFLOADED && !sl_sock_is_ruled(sk) &&
+	       sk->local_port && sl_sock_may_be_shared(sk) && !sl_addr_is_multicast(&sk->local);
 }
 
 static void count(struct sl_sock *sk, void *arg)

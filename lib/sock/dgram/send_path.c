@@ -141,7 +141,7 @@ void sl_send_make_path(struct sl_sock *sk, struct sl_lane *lane, struct sl_path 
 	p->d = d;
 	p->serial = d->serial;
 	p->leg = d->leg && d->mac_ok ? d->leg : NULL;
-	if (p->leg && (p->leg->dead || rule_says_os(sk, p)))
+	if (p->leg && (p->leg->dead || sl_load(&us->ruled) || rule_says_os(sk, p)))
 		p->leg = NULL;
 	if (p->leg) {
 		make_headers(sk, p, ctl);

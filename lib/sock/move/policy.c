@@ -12,8 +12,8 @@
  * looked at when devices have come, and, while some socket waits for it, when routes have changed.
  * So is a connected UDP socket, which the kernel serves meanwhile. A device that exists still is
  * opened anew for that, once its connections have moved (stack/retire.c). (Peers that send to
- * another device: stray.c.) A UDP socket that a rule gives
- * to the kernel goes there and stays, since a thread may be asleep in the kernel with it; rules for
+ * another device: stray.c.) A UDP socket that a rule gives to the kernel keeps its place here
+ * without claims (dgram/decide.c), and has them again when the rule has gone; rules for
  * destinations are looked up anew for each destination. */
 #include <stdlib.h>
 
@@ -440,9 +440,10 @@ static void look_at_udp(struct sl_sock *sk, struct look *l)
 {
 	struct sl_lane *lane;
 
-	if (is_udp_kernels(sk)) {
-		sl_sock_kernel(sk, SL_REASON_RULE);
-		l->moved++;
+	bool kernels = is_udp_kernels(sk);
+
+	if (kernels != sl_sock_is_ruled(sk)) {
+		*(sl_sock_follow_rule(sk, kernels) ? &l->moved : &l->waiting) += 1;
 	} else if (sl_sock_lock(sk, &lane)) {
 		sl_sock_path_changed(sk);
 		sl_lane_unlock(lane);
@@ -455,7 +456,7 @@ static void apply_to_sock(struct sl_sock *sk, void *arg)
 	struct look *l = arg;
 
 	if (sl_sock_is_udp(sk)) {
-		if (l->changed && state == SL_STATE_OFFLOADED)
+		if (l->rules && state == SL_STATE_OFFLOADED)
 			look_at_udp(sk, l);
 		if (l->back && state == SL_STATE_OFFLOADED && sl_sock_is_connected_udp(sk))
 			l->away += !sl_sock_claim_again(sk);
