@@ -65,8 +65,10 @@ static int port_take(const struct sl_lease_port_ok *p, int fd, struct sl_port_in
 int sl_lease_port_open(uint32_t ifindex, struct sl_port_info *out, const char **why)
 {
 	struct sl_lease_msg m;
-	int err = sl_lease_ask_port(&m, SL_LEASE_PORT_OPEN, ifindex, 0, why);
+	int err;
 
+	sl_lease_umem_pages();
+	err = sl_lease_ask_port(&m, SL_LEASE_PORT_OPEN, ifindex, 0, why);
 	if (err)
 		return err;
 	(void)sl_link_open();

@@ -17,6 +17,7 @@ static struct sl_umem_info umem = {.memfd = -1};
 static struct sl_umem_info parents; /* the parent's memory: a hole in a child */
 static void *share_mem;
 static size_t share_bytes;
+static bool wants_pages; /* the memory is to be put on huge pages before a device is opened */
 
 static size_t umem_bytes(const struct sl_umem_info *u)
 {
@@ -51,14 +52,18 @@ static bool is_fresh(const struct sl_share *g)
 	return sl_share_left(g) == g->nframes - g->told->bounce;
 }
 
-/* Puts the memory that the daemon will register on huge pages. The process has no use for most of
- * it: what it touches is mapped again. */
-static void make_pages(const struct sl_umem_info *u, size_t bytes)
+/* The process has no use for most of the memory: what it touches is mapped again. */
+void sl_lease_umem_pages(void)
 {
-	if (sl_umem_is_near(u))
-		bytes = SL_UMEM_LENT_NEAR_BYTES;
-	sl_pages_want_huge(u->base, bytes, sl_settings.mem_alloc_type == SL_MEM_HUGE);
-	(void)sl_sys(SYS_madvise, u->base, bytes, MADV_DONTNEED);
+	size_t bytes = sl_umem_is_near(&umem) ? SL_UMEM_LENT_NEAR_BYTES : umem_bytes(&umem);
+
+	if (!wants_pages)
+		return;
+	wants_pages = false;
+	if (!is_fresh(&umem.share))
+		return;
+	sl_pages_want_huge(umem.base, bytes, sl_settings.mem_alloc_type == SL_MEM_HUGE);
+	(void)sl_sys(SYS_madvise, umem.base, bytes, MADV_DONTNEED);
 }
 
 static int umem_take(const struct sl_lease_umem_ok *u, const int fd[3], const char **why)
@@ -83,8 +88,7 @@ static int umem_take(const struct sl_lease_umem_ok *u, const int fd[3], const ch
 		sl_why(why, "the packet memory cannot be mapped: %s", sl_strerror(err));
 		return err;
 	}
-	if (!u->huge && sl_settings.mem_alloc_type != SL_MEM_ANON && is_fresh(&info.share))
-		make_pages(&info, bytes);
+	wants_pages = !u->huge && sl_settings.mem_alloc_type != SL_MEM_ANON;
 	info.memfd = sl_fd_keep(fd[0]);
 	info.share_fd = sl_fd_keep(fd[1]);
 	info.told_fd = sl_fd_keep(fd[2]);
@@ -126,10 +130,12 @@ void sl_lease_umem_part(void)
 	sl_umem_part(&umem, share_mem, share_bytes);
 	share_mem = NULL;
 	umem = (struct sl_umem_info){.memfd = -1};
+	wants_pages = false;
 }
 
 void sl_lease_umem_child(void)
 {
+	wants_pages = false;
 	if (umem.memfd >= 0) {
 		sl_sys_close(umem.memfd);
 		sl_sys_close(umem.share_fd);
