@@ -3,11 +3,11 @@
 TEST_LIBS := -lxdp -lbpf $(LIBS)
 # Two hundred programs are linked: gold needs half of the default linker's time.
 ifneq ($(shell ld.gold --version 2>/dev/null),)
-$(BUILD)/tests/%: ALL_LDFLAGS := $(LDFLAGS) $(SAN:%=-fsanitize=%) -fno-lto -fuse-ld=gold
+$(BUILD)/tests/%: private ALL_LDFLAGS := $(LDFLAGS) $(SAN:%=-fsanitize=%) -fno-lto -fuse-ld=gold
 endif
 ifneq ($(SAN),)
 # (The sanitizers look at the library; optimised tests would be an eighth of the compiler's time.)
-$(BUILD)/tests/%.o: PROTECT := -O0
+$(BUILD)/tests/%.o: private PROTECT := -O0
 endif
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)

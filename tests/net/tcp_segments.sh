@@ -36,6 +36,8 @@ for MODE in $MODES; do
 		segs_begin
 		scripts "$@"
 		ghosts_are reachable
+		ip -n "${NS}b" route flush cache # (icmp_small_mtu's)
+		ip -n "${NS}b" -6 route flush cache
 		[ $# -gt 0 ] || scripts advertised_learned
 		segs_end "segments$fam" 10
 		stop "$far"
