@@ -180,40 +180,36 @@ static bool rule_begins(struct sl_sock *sk)
 	return true;
 }
 
-/* No lock held. */
 static void obey(struct sl_sock *sk, enum sl_reason reason)
 {
-	bool ruled = false;
-
-	if (reason == SL_REASON_NONE || reason == SL_REASON_UNDECIDED)
-		return;
-	if (reason == SL_REASON_RULE && sl_lock(&sk->slow)) {
-		ruled = SL_ROOMY(rule_begins, sk);
-		sl_unlock(&sk->slow);
-	}
-	if (!ruled) {
+	if (reason != SL_REASON_NONE && reason != SL_REASON_UNDECIDED)
 		sl_sock_kernel(sk, reason);
-		return;
-	}
-	sl_siblings_yield(sk);
-	sl_mcast_recheck();
 }
 
 bool sl_sock_follow_rule(struct sl_sock *sk, bool kernels)
 {
-	enum sl_reason reason = kernels ? SL_REASON_RULE : SL_REASON_NONE;
+	enum sl_reason reason = SL_REASON_NONE;
+	bool ruled = sl_sock_is_ruled(sk), began = false;
 
-	if (kernels == sl_sock_is_ruled(sk))
+	if (kernels == ruled)
 		return true;
 	if (!sl_trylock(&sk->slow))
 		return false;
-	if (!kernels && sk->nfds && sl_sock_is_ruled(sk) && sk->forks == sl_load(&sl_forks)) {
+	if (kernels) {
+		began = SL_ROOMY(rule_begins, sk);
+	} else if (sk->nfds && sk->forks == sl_load(&sl_forks)) {
 		reason = decide_held(sk);
-		if (reason == SL_REASON_NONE)
+		if (reason == SL_REASON_RULE && SL_ROOMY(rule_begins, sk))
+			reason = SL_REASON_NONE;
+		else if (reason == SL_REASON_NONE)
 			sl_stats->taken_over++;
 	}
 	sl_unlock(&sk->slow);
 	obey(sk, reason);
+	if (began) {
+		sl_siblings_yield(sk);
+		sl_mcast_recheck();
+	}
 	return true;
 }
 
