@@ -167,7 +167,8 @@ struct sl_completion {
  * user_data. Another thread must not accept or receive at the same time. -EINVAL: no socket of
  * ours; -ENOMEM; -EBUSY: called by a signal handler in the midst of a call. */
 int sl_lane_join(int fd, uint64_t user_data);
-/* What sl_lane_join() was given; 0: nothing yet. -EINVAL: no socket of ours. */
+/* Stores the user_data of sl_lane_join() in *user_data; 0 if it was not called. 0; -EINVAL: no
+ * socket of ours. */
 int sl_lane_user_data(int fd, uint64_t *user_data);
 /* sl_lane_join() with fd as user_data, if SLUICE_SOCKETXTREME is set. -EOPNOTSUPP: it is not. */
 int sl_lane_join_new(int fd);

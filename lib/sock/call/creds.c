@@ -259,7 +259,7 @@ void sl_creds_begin(enum sl_creds what, long a, long b, long c)
 	int saved = errno;
 
 	sl_fdtab_notice();
-	if (what == SL_CREDS_CHROOT && sl_is_lent()) /* later they cannot be found */
+	if (what == SL_CREDS_CHROOT && sl_is_lent()) /* the new root may lack the libraries */
 		sl_broker_ready();
 	if (sl_is_lent() && changes(what, a, b, c))
 		sl_start_part(part_ways, is_clear);

@@ -31,23 +31,27 @@ struct offer {
 	bool refused; /* some sockets were busy */
 };
 
+static void listener_claims_on(struct sl_sock *sk, uint32_t ifindex)
+{
+	const struct sl_sock_claim *old = sk->claims;
+
+	sl_tlisten_claim_device(sk, ifindex);
+	if (sk->claims != old)
+		sl_policy_now(); /* connections follow */
+}
+
 /* connect() holds `slow` while it waits for ARP/ND, which this thread (the keeper) resolves: to
  * wait for the lock here would deadlock. False: the socket is busy. */
 static bool claim_on(struct sl_sock *sk, uint32_t ifindex)
 {
 	if (!sl_trylock(&sk->slow))
 		return false;
-	if (sk->nfds && sk->state == SL_STATE_OFFLOADED && !sl_sock_is_connected_udp(sk) &&
-	    !sl_sock_is_ruled(sk) && sk->slot != SL_NO_SLOT && !sk->conn &&
-	    !(sk->lsn && sl_tlisten_drains(sk->lsn))) {
-		const struct sl_sock_claim *old = sk->claims;
-
-		if (sk->lsn)
-			sl_tlisten_claim_device(sk, ifindex);
-		if (sk->lsn && sk->claims != old)
-			sl_policy_now(); /* connections follow */
+	if (sk->nfds && sl_sock_is_served(sk) && !sl_sock_is_connected_udp(sk) &&
+	    sk->slot != SL_NO_SLOT && !sk->conn) {
 		if (!sk->lsn)
 			sl_sock_claim_device(sk, ifindex);
+		else if (!sl_tlisten_drains(sk->lsn))
+			listener_claims_on(sk, ifindex);
 	}
 	sl_unlock(&sk->slow);
 	return true;

@@ -14,8 +14,7 @@ static void dump(struct sl_sock *sk, void *arg)
 	enum sl_log_level level = *(const enum sl_log_level *)arg;
 
 	sl_log(level, "stats", "[fd=%d] %s %s", sk->fd, sl_sock_is_udp(sk) ? "UDP" : "TCP",
-	       sk->state == SL_STATE_OFFLOADED && !sl_sock_is_ruled(sk) ? "offloaded"
-									: "not offloaded");
+	       sl_sock_is_served(sk) ? "offloaded" : "not offloaded");
 	sl_stats_log_sock(sk->stats, level);
 }
 

@@ -147,7 +147,7 @@ SL_API
 bool sl_exec_begin(enum sl_exec how)
 {
 	int saved = errno;
-	bool waits = false;
+	bool waits;
 
 	sl_fdtab_notice();
 	waits = before_child_exec(how == SL_EXEC_VFORK);

@@ -111,6 +111,11 @@ static inline bool sl_sock_is_ruled(const struct sl_sock *sk)
 {
 	return sl_sock_is_udp(sk) && sl_load(&sl_udp_sk_const(sk)->ruled);
 }
+/* True: the bypass serves the socket. */
+static inline bool sl_sock_is_served(const struct sl_sock *sk)
+{
+	return sl_load(&sk->state) == SL_STATE_OFFLOADED && !sl_sock_is_ruled(sk);
+}
 static inline bool sl_sock_is_connected_udp(const struct sl_sock *sk)
 {
 	return sl_sock_is_udp(sk) && sl_udp_sk_const(sk)->udp.connected;

@@ -165,8 +165,7 @@ static bool rule_begins(struct sl_sock *sk)
 {
 	struct sl_lane *lane;
 
-	if (!sk->nfds || !sl_sock_is_udp(sk) || sk->state != SL_STATE_OFFLOADED ||
-	    !sl_sock_lock(sk, &lane))
+	if (!sk->nfds || sk->state != SL_STATE_OFFLOADED || !sl_sock_lock(sk, &lane))
 		return false;
 	sl_store(&sl_udp_sk(sk)->ruled, true);
 	sl_sock_path_changed(sk);
@@ -189,9 +188,9 @@ static void obey(struct sl_sock *sk, enum sl_reason reason)
 bool sl_sock_follow_rule(struct sl_sock *sk, bool kernels)
 {
 	enum sl_reason reason = SL_REASON_NONE;
-	bool ruled = sl_sock_is_ruled(sk), began = false;
+	bool began = false;
 
-	if (kernels == ruled)
+	if (kernels == sl_sock_is_ruled(sk))
 		return true;
 	if (!sl_trylock(&sk->slow))
 		return false;

@@ -421,8 +421,7 @@ static bool bound_for(const struct sl_sock *sk, const struct fan *f)
 {
 	bool v4 = sl_addr_is_v4(&f->group);
 
-	if (!sl_sock_is_udp(sk) || sk->local_port != f->port ||
-	    sl_load(&sk->state) != SL_STATE_OFFLOADED || sl_sock_is_ruled(sk) ||
+	if (!sl_sock_is_udp(sk) || sk->local_port != f->port || !sl_sock_is_served(sk) ||
 	    (sk->bound_if && sk->bound_if != f->ifindex))
 		return false;
 	if (sk->bound_addr)
@@ -497,7 +496,7 @@ static void sync_fans(struct sl_sock *sk, bool going)
 {
 	if (!sl_lock(&lock))
 		return;
-	if (!going && sk->state == SL_STATE_OFFLOADED && !sl_sock_is_ruled(sk))
+	if (!going && sl_sock_is_served(sk))
 		for (struct sl_member *m = sl_udp_sk(sk)->members; m; m = m->next)
 			if (!find_fan(&m->group, sk->local_port, m->ifindex))
 				new_fan(sk, m);

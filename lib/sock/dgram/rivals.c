@@ -58,8 +58,8 @@ static bool is_ours_alone(const struct sl_sock *sk)
 /* (A socket bound to a group comes by its memberships, which mcast.c looks after.) */
 static bool may_have_rival(const struct sl_sock *sk)
 {
-	return sl_load(&sk->state) == SL_STATE_OFFLOADED && !sl_sock_is_ruled(sk) &&
-	       sk->local_port && sl_sock_may_be_shared(sk) && !sl_addr_is_multicast(&sk->local);
+	return sl_sock_is_served(sk) && sk->local_port && sl_sock_may_be_shared(sk) &&
+	       !sl_addr_is_multicast(&sk->local);
 }
 
 static void count(struct sl_sock *sk, void *arg)

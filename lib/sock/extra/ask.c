@@ -22,7 +22,7 @@ int sl_ring_fds(int fd, int *fds, int n)
 
 	if (!sk || n < 0)
 		return -EINVAL;
-	if (!lane || sl_load(&sk->state) != SL_STATE_OFFLOADED || sl_sock_is_ruled(sk))
+	if (!lane || !sl_sock_is_served(sk))
 		return -ENODATA;
 	have = sl_min(sl_lane_fds(lane, found, SL_LANE_MAX_FDS), (unsigned)SL_LANE_MAX_FDS);
 	for (int i = 0; i < n && i < (int)have; i++)

@@ -74,7 +74,7 @@ int sl_zc_alloc(int fd, struct sl_zbuf *buf, unsigned n)
 		return -ENOMEM;
 	if (!sl_sock_lock(sk, &lane))
 		return -EBUSY;
-	if (lane != &sl_limbo && sk->state == SL_STATE_OFFLOADED && !sl_sock_is_ruled(sk))
+	if (lane != &sl_limbo && sl_sock_is_served(sk))
 		err = -ENOBUFS;
 	for (; err == -ENOBUFS && k && done < n; done += k) {
 		k = make_some(lane, x, some, n - done);

@@ -438,9 +438,8 @@ static bool is_udp_kernels(const struct sl_sock *sk)
 
 static void look_at_udp(struct sl_sock *sk, struct look *l)
 {
-	struct sl_lane *lane;
-
 	bool kernels = is_udp_kernels(sk);
+	struct sl_lane *lane;
 
 	if (kernels != sl_sock_is_ruled(sk)) {
 		*(sl_sock_follow_rule(sk, kernels) ? &l->moved : &l->waiting) += 1;
@@ -517,7 +516,6 @@ static void take_late(struct sl_sock *sk, void *arg)
 static void follow_on(uint64_t until_ns, const struct look *l)
 {
 	uint64_t now = sl_now_ns(), next = l->left && now < until_ns ? until_ns : 0;
-
 	bool all = !l->behind;
 
 	if (!next && until_ns && all)

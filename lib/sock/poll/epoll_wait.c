@@ -70,7 +70,7 @@ static int kernel_wait(int epfd, struct epoll_event *evs, int max, const struct 
 	long long ms = -1;
 	int r = -ENOSYS;
 
-	/* (What is no time stays so, and the kernel refuses it.) */
+	/* (An invalid time goes to the kernel as it is, which refuses it.) */
 	if (timeout && (timeout->tv_nsec % 1000000 || timeout->tv_nsec >= 1000000000))
 		ms = LLONG_MAX;
 	else if (timeout)

@@ -22,8 +22,9 @@ void sl_tcp_tfo_option(const struct sl_tcp *c, struct sl_tcp_seg *seg);
  * data for the SYN, nothing was sent. */
 bool sl_tcp_tfo_send(struct sl_tcp *c, struct sl_tcp_seg *seg, bool *sent);
 /* Call with the segment that completes our handshake, before snd_una passes its data. */
-void sl_tcp_tfo_too_big(struct sl_tcp *c);
 void sl_tcp_tfo_answer(struct sl_tcp *c, const struct sl_tcp_seg *seg);
+/* Call when a router reports a smaller MTU: sends a plain SYN, if ours had data. */
+void sl_tcp_tfo_too_big(struct sl_tcp *c);
 /* Frees c->tfo, if c is no child. */
 void sl_tcp_tfo_free(struct sl_tcp *c);
 
