@@ -26,7 +26,6 @@
 #include "ctl/device/lock.h"
 #include "ctl/device/part.h"
 #include "ctl/device/port.h"
-#include "ctl/kern/libbpf.h"
 #include "ctl/lease/vault.h"
 #include "ctl/steer/maps.h"
 #include "ctl/umem/ring.h"

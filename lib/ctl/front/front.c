@@ -287,7 +287,7 @@ int sl_broker_drop_packets(int fd, bool on)
 void sl_broker_ready(void)
 {
 	if (!sl_lease_on())
-		(void)SL_ROOMY(sl_libbpf_load, NULL);
+		(void)sl_libbpf_load(NULL);
 }
 
 bool sl_broker_is_leased(void)

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "base/lock.h"
+#include "base/roomy.h"
 #include "ctl/kern/say.h"
 
 static struct sl_libbpf lib;
@@ -16,19 +17,16 @@ static bool look_up(struct sl_libbpf *to)
 {
 	void *bpf = dlopen("libbpf.so.1", RTLD_NOW | RTLD_LOCAL);
 	void *xdp = dlopen("libxdp.so.1", RTLD_NOW | RTLD_LOCAL);
+	void *from = bpf;
 
 	if (!bpf || !xdp)
 		return false;
 #define X(name)                                                                                    \
-	to->name##_ = (__typeof__(to->name##_))dlsym(bpf, #name);                                  \
+	to->name##_ = (__typeof__(to->name##_))dlsym(from, #name);                                 \
 	if (!to->name##_)                                                                          \
 		return false;
 	SL_LIBBPF_CALLS(X)
-#undef X
-#define X(name)                                                                                    \
-	to->name##_ = (__typeof__(to->name##_))dlsym(xdp, #name);                                  \
-	if (!to->name##_)                                                                          \
-		return false;
+	from = xdp;
 	SL_LIBXDP_CALLS(X)
 #undef X
 	return true;
@@ -41,15 +39,15 @@ int sl_libbpf_load(const char **why)
 
 	if (sl_load_acquire(&loaded))
 		return 0;
-	if (!look_up(&found)) {
+	if (!SL_ROOMY(look_up, &found)) {
 		const char *text = dlerror();
 
 		sl_why(why, "%s; remedy: install libbpf (libbpf1) and libxdp (libxdp1)",
 		       text ? text : "libbpf or libxdp is too old");
 		return -ELIBACC;
 	}
-	sl_lock(&lock); /* (two threads may come at once: neither waits for the other in dlopen(3))
-			 */
+	/* (Two threads may come at once: neither waits for the other in dlopen(3).) */
+	sl_lock(&lock);
 	if (!loaded) {
 		lib = found;
 		sl_store_release(&loaded, true);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* libbpf and libxdp, loaded when the first device is opened. With the libraries that they need
- * themselves they take most of the time of a process's first socket; a process that has its devices
- * from the daemon, or no device, never needs them. Include this header in place of theirs: it makes
- * each name of theirs stand for a pointer. */
+ * themselves they would be nearly half of the time in which this library is loaded; a process that
+ * has its devices from the daemon, or no device, never needs them. Include this header in place of
+ * theirs: it makes each name of theirs stand for a pointer. */
 #ifndef SL_LIBBPF_H
 #define SL_LIBBPF_H
 
@@ -97,7 +97,8 @@ struct sl_libbpf {
  * and waits for ours. Allocates. */
 int sl_libbpf_load(const char **why);
 
-/* Their functions. A process that has no device open must call sl_libbpf_load() before. */
+/* Their functions. Loads them, too, but has no way to say that they are not there: the first caller
+ * in a process calls sl_libbpf_load() before. */
 const struct sl_libbpf *sl_libbpf(void);
 
 #define bpf_btf_get_fd_by_id                  sl_libbpf()->bpf_btf_get_fd_by_id_
