@@ -2,23 +2,10 @@
 """settings_waits.py WHAT OWN PEER PORT SLUICE: the effect of a setting of lanes or of waiting calls. A reflector is at
 PEER PORT, a server of streams at the port after it. Prints one line."""
 import select
-import subprocess
 import threading
 import time
-from netlib import *
+from settings_own import *
 from own_core import alone
-
-what, own, peer, port, tool = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5]
-PLAIN = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
-
-
-def stat():
-    return json.loads(subprocess.run([tool, "stat", "--json", "-p", str(os.getpid())], env=PLAIN, check=True,
-                                     stdout=subprocess.PIPE).stdout)
-
-
-def total(kind, name):
-    return sum(x[name] for x in stat()[kind])
 
 
 def asked():
