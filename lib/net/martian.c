@@ -14,8 +14,7 @@
  */
 #include "net/martian.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include <linux/netconf.h>
 
 #include "base/clock.h"
 #include "base/sys.h"
@@ -46,24 +45,44 @@ static bool is_odd6(const struct sl_addr *src, const struct sl_addr *dst)
 
 /* Asking the kernel --------------------------------------------------------------------------- */
 
-static bool filters_of(const char *device)
+/* One answer of RTM_GETNETCONF: *arg, an int, becomes rp_filter's value. */
+static int on_netconf(const struct nlmsghdr *nlh, void *arg)
 {
-	char path[80], text[24];
+	const struct nlattr *a;
 
-	snprintf(path, sizeof(path), "/proc/sys/net/ipv4/conf/%s/rp_filter", device);
-	/* If the setting cannot be read, ask the kernel. */
-	return sl_read_text(path, text, sizeof(text)) <= 0 || atoi(text) > 0;
+	mnl_attr_for_each(
+		a, nlh, sizeof(struct netconfmsg)) if (mnl_attr_get_type(a) == NETCONFA_RP_FILTER &&
+						       !mnl_attr_validate(a, MNL_TYPE_U32)) *
+		(int *)arg = (int)mnl_attr_get_u32(a);
+	return 0;
+}
+
+/* Asks by netlink: a file of /proc would take a descriptor for a moment, and another thread of the
+ * program counts on the lowest number. */
+static bool filters_of(int32_t ifindex)
+{
+	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8))) = {0};
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct netconfmsg *msg;
+	int filter = 1; /* if the setting cannot be read, ask the kernel about sources */
+
+	nlh->nlmsg_type = RTM_GETNETCONF;
+	nlh->nlmsg_flags = NLM_F_REQUEST;
+	msg = mnl_nlmsg_put_extra_header(nlh, sizeof(*msg));
+	msg->ncm_family = AF_INET;
+	mnl_attr_put_u32(nlh, NETCONFA_IFINDEX, (uint32_t)ifindex);
+	(void)sl_rtnl_ask(nlh, on_netconf, &filter);
+	return filter > 0;
 }
 
 /* The larger of the two settings counts (Documentation/networking/ip-sysctl.rst). */
 static bool has_filter(struct sl_sources *s, uint32_t ifindex, uint32_t second, uint32_t gen)
 {
 	typeof(s->filter[0]) *f = &s->filter[ifindex % SL_SOURCE_DEVICES];
-	struct sl_link link;
 
 	if (f->second == second && f->ifindex == ifindex && f->gen == gen)
 		return f->is_on;
-	f->is_on = filters_of("all") || !sl_link_get(ifindex, &link) || filters_of(link.name);
+	f->is_on = filters_of(NETCONFA_IFINDEX_ALL) || filters_of((int32_t)ifindex);
 	f->second = second;
 	f->ifindex = ifindex;
 	f->gen = gen;
