@@ -21,7 +21,8 @@ throttled() { awk '$1 == "nr_throttled" {print $2}' "$G/cpu.stat"; }
 net_up
 declare -A AT
 PORT=7100
-for MODE in ${MODES/ both/}; do
+peer_is_kernels
+for MODE in $MODES; do
 	for fam in ${FAMILIES:-4 6}; do
 		own=B$fam
 		PORT=$((PORT + 1))

@@ -17,7 +17,8 @@ drop() { # HOW EXPECTED
 	ok "$1: the server ends" wait_end "$subject" 20
 	same "$1: the server" "$2" "$(cat "$TMP/b")"
 }
-for MODE in ${MODES/ both/}; do
+peer_is_kernels
+for MODE in $MODES; do
 	[ "$MODE" != kernel ] || CHANGES=setuid
 	for how in ${CHANGES-setuid setresuid setreuid capset chroot syscall}; do
 		drop "$how" "memory [] descriptors [] users 1 woken ['wake up']"

@@ -8,7 +8,8 @@ unset SLUICE_STATS_SHMEM_DIR # (its own directory, so that the list has no other
 . "$TESTS/net/lib_pace.sh"
 need python3
 net_up
-for MODE in ${MODES/both/}; do
+peer_is_kernels
+for MODE in $MODES; do
 	differ options4 pb python3 "$TESTS/net/pace_opts.py" "$B4" "$A4" 7000
 	differ options6 pb python3 "$TESTS/net/pace_opts.py" "$B6" "$A6" 7000
 done

@@ -7,7 +7,8 @@ need python3
 net_up
 meet
 PORT=7300
-for MODE in ${MODES/ both/}; do
+peer_is_kernels
+for MODE in $MODES; do
 	PORT=$((PORT + 1))
 	bg pb timeout 25 python3 "$TESTS/net/parted.py" "$B4" $PORT >"$TMP/b" 2>&1
 	subject=$BG

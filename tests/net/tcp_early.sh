@@ -14,7 +14,8 @@ come() { # FAMILY WHO
 	differ "$2$1" a timeout 90 python3 "$TESTS/net/tcp_early.py" client "${!own}" $PORT "$path"
 	stop "$BG"
 }
-for MODE in ${MODES/ both/}; do
+peer_is_kernels
+for MODE in $MODES; do
 	[ -z "${LEASED:-}" ] || meet
 	for who in ${KINDS:-epoll poll select parent set blocks}; do
 		come 4 "$who"

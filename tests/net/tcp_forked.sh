@@ -71,7 +71,8 @@ together() { # KINDS
 		server_end "$kind" "${servers[$kind]}"
 	done
 }
-for MODE in ${MODES/ both/}; do
+peer_is_kernels
+for MODE in $MODES; do
 	counted ${COUNTED-block epoll ${LEASED:+grand poll}}
 	[ -z "${LEASED:-}" ] || [ "$MODE" = kernel ] || on_the_way
 	together ${KINDS-threads again shared confined poor seccomp number bare}

@@ -7,7 +7,8 @@ need python3
 net_up
 PORTS=${PORTS:-12}
 case $BUILD in *asan* | *tsan*) PORTS=8 ;; esac # (a fork takes ten times as long)
-for MODE in ${MODES/ both/}; do
+peer_is_kernels
+for MODE in $MODES; do
 	bg pb python3 "$TESTS/net/tcp_forked_bunch.py" server "$B6" 7500 "$PORTS"
 	wait_tcp b $((7500 + PORTS - 1))
 	differ bunch a timeout 250 python3 "$TESTS/net/tcp_forked_bunch.py" client "$B6" 7500 "$PORTS"

@@ -10,7 +10,8 @@ net_up
 export TMP
 PORT=7500
 N=3
-for MODE in ${MODES/ both/}; do
+peer_is_kernels
+for MODE in $MODES; do
 	meet
 	for fam in 4 6; do
 		own=B$fam

@@ -27,7 +27,8 @@ stalls() { # FAMILY WHO
 	segs_end "IPv$1, $2" 75
 	stop "$BG"
 }
-for MODE in ${MODES/ both/}; do
+peer_is_kernels
+for MODE in $MODES; do
 	meet
 	for who in ${KINDS:-children epoll poll}; do
 		stalls 4 $who
