@@ -37,14 +37,17 @@ static int bind_named(const struct sl_sock *sk, const struct sockaddr *addr, soc
 	return v4 && addr->sa_family == AF_UNSPEC && !in->sin_addr.s_addr ? -EINVAL : -EAFNOSUPPORT;
 }
 
-/* The daemon may still hold its copy of a socket that this process has closed: it closes what it
- * was passed in a thread of its own, some milliseconds later on a busy machine. */
+/* The keeper closes a socket on which threads slept when the program closed it. The daemon may
+ * still hold its copy of a socket that this process has closed: it closes what it was passed in a
+ * thread of its own, some milliseconds later on a busy machine. */
 static bool is_free_soon(const struct sockaddr *addr, socklen_t len)
 {
 	struct sl_addr a;
 	uint32_t scope;
 	uint16_t port;
 
+	if (sl_sock_awaited_ends())
+		return true;
 	return sl_broker_is_leased() && sl_addr_from_sockaddr(addr, len, &a, &port, &scope) == 0 &&
 	       sl_sock_port_was_ours(port);
 }
@@ -128,14 +131,19 @@ static int shut_down(int fd, int how)
 	if (sl_sock_is_tcp(sk))
 		return sl_tcp_sock_shutdown(sk, fd, how);
 	sl_sock_change(sk);
+	/* (First ours: the keeper sees the kernel's socket become readable, and wakes threads that
+	 * look for all events then.) */
+	if (sk && how >= SHUT_RD && how <= SHUT_RDWR && sl_sock_lock(sk, &lane)) {
+		if (how != SHUT_RD)
+			sl_udp_sk(sk)->tx_shut = true;
+		if (how != SHUT_WR)
+			sl_udp_sk(sk)->udp.rx_shut = true;
+		sl_lane_unlock(lane);
+	}
 	err = (int)sl_sys(SYS_shutdown, fd, how);
 	/* ENOTCONN: Linux shuts an unconnected UDP socket down all the same and says so. */
 	if (!sk || (err < 0 && err != -ENOTCONN) || !sl_sock_lock(sk, &lane))
 		return err;
-	if (how == SHUT_RD || how == SHUT_RDWR)
-		sl_udp_sk(sk)->udp.rx_shut = true;
-	if (how == SHUT_WR || how == SHUT_RDWR)
-		sl_udp_sk(sk)->tx_shut = true;
 	sl_sock_notify(sk, EPOLLIN | EPOLLRDHUP | EPOLLHUP);
 	sl_lane_unlock(lane);
 	return err;

@@ -40,18 +40,6 @@ static void on_event(struct sl_watch *w, uint32_t events)
 	sl_bell_ring(sl_container_of(w, struct waiter, watch)->bell);
 }
 
-/* (At 255 it stays: so many are not counted. At 0, too, which a child's is whose handler returns
- * into a call.) */
-static void count_sleepers(struct sl_sock *sk, int change)
-{
-	uint8_t n = sl_load(&sk->sleepers);
-
-	while (n != UINT8_MAX && n + change >= 0 &&
-	       !__atomic_compare_exchange_n(&sk->sleepers, &n, (uint8_t)(n + change), false,
-					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
-		;
-}
-
 static void wake_up(void *arg)
 {
 	struct waiter *w = arg;
@@ -62,10 +50,7 @@ static void wake_up(void *arg)
 		sl_lane_awake(w->lane);
 	sl_watch_del(&w->watch);
 	sl_bell_done(w->bell);
-	if (sl_load(&w->sk->gen) == w->gen)
-		count_sleepers(w->sk, -1);
-	if (sl_unlikely(w->sk->awaited))
-		sl_sock_look_at_awaited();
+	sl_sock_sleep_end(w->sk, w->gen);
 	sl_release();
 }
 
@@ -121,7 +106,7 @@ static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
 	ssize_t r;
 
 	sl_hold();
-	count_sleepers(w.sk, 1);
+	sl_sock_sleep_begin(w.sk);
 	sl_bell_prepare(w.bell); /* before the look for descriptors: a leg that closes rings */
 	w.follows = sl_lane_is_led(w.lane, &s->loads);
 	if (s->sends)
@@ -131,7 +116,8 @@ static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
 	else
 		n = sl_lane_fds(w.lane, fds + 2, SL_LANE_MAX_FDS);
 	n = sl_min(n, (unsigned)SL_LANE_MAX_FDS) + 2; /* the keeper sees the others */
-	fds[0] = (struct pollfd){.fd = is_merged(s) ? s->fd : -1, .events = POLLIN};
+	fds[0] = (struct pollfd){.fd = is_merged(s) ? sl_sock_number(s->sk, s->fd) : -1,
+				 .events = POLLIN};
 	fds[1] = (struct pollfd){.fd = w.bell->fd, .events = POLLIN};
 	sl_watch_add(s->sk, &w.watch);
 	pthread_cleanup_push(wake_up, &w);
@@ -175,8 +161,7 @@ int sl_call_poll(const struct sl_call *s, struct pollfd *p, const struct timespe
 
 ssize_t sl_call_over(const struct sl_call *s)
 {
-	if (sl_unlikely(sl_load(&s->sk->gen) != s->gen ||
-			(!sl_sock_is(s->sk, s->fd) && !s->sk->awaited)))
+	if (sl_unlikely(sl_load(&s->sk->gen) != s->gen))
 		return -EBADF;
 	if (sl_unlikely(sl_sig_ran != s->ran) && interrupted(s))
 		return -EINTR;

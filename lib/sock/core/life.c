@@ -357,24 +357,49 @@ void sl_sock_unpark(struct sl_sock *sk)
 /* Calls that outlive their number --------------------------------------------------------------
  *
  * In the kernel a call that sleeps has a reference to its file: close(2) or dup2(2) takes only the
- * number away, and the peer sees the end when the call has returned. So a connection on which
- * threads sleep is parked: its shadow gets a number of the library's, and the keeper closes it a
- * moment after the last sleeper has left. */
+ * number away, and the peer sees the end when the call has returned. So a socket on which threads
+ * sleep is parked: its shadow gets a number of the library's, and the keeper closes it a moment
+ * after the last sleeper has left. */
 
 #define LEAVING_NS 2000000 /* within which a thread that was woken for nothing sleeps again */
 
-static uint64_t awaited_due_ns;
+static uint64_t awaited_due_ns; /* 0: the keeper has looked since a thread left; atomic */
 
-static bool is_awaited(const struct sl_sock *sk)
+/* (At 255 it stays: so many are not counted. At 0, too, which a child's is whose handler returns
+ * into a call.) */
+static void count_sleepers(struct sl_sock *sk, int change)
 {
-	return sk->proto == IPPROTO_TCP && sk->state == SL_STATE_OFFLOADED && sk->conn &&
-	       !sk->lsn && __atomic_load_n(&sk->sleepers, __ATOMIC_SEQ_CST);
+	uint8_t n = sl_load(&sk->sleepers);
+
+	while (n != UINT8_MAX && n + change >= 0 &&
+	       !__atomic_compare_exchange_n(&sk->sleepers, &n, (uint8_t)(n + change), false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		;
+}
+
+static void look_at_awaited(void)
+{
+	sl_store(&awaited_due_ns, sl_now_ns() + LEAVING_NS);
+	sl_rtnl_wake();
+}
+
+void sl_sock_sleep_begin(struct sl_sock *sk)
+{
+	count_sleepers(sk, 1);
+}
+
+void sl_sock_sleep_end(struct sl_sock *sk, uint32_t gen)
+{
+	if (sl_load(&sk->gen) == gen)
+		count_sleepers(sk, -1);
+	if (sl_unlikely(sk->awaited))
+		look_at_awaited();
 }
 
 /* slow held. */
 static bool park_awaited(struct sl_sock *sk, int fd)
 {
-	int own = is_awaited(sk) ? sl_fd_dup(fd) : -1;
+	int own = __atomic_load_n(&sk->sleepers, __ATOMIC_SEQ_CST) ? sl_fd_dup(fd) : -1;
 
 	if (own < 0)
 		return false;
@@ -382,15 +407,13 @@ static bool park_awaited(struct sl_sock *sk, int fd)
 	sl_store(&sk->fd, own);
 	sk->stats->fd = own;
 	sk->awaited = true;
+	if (is_watched(sk)) {
+		sl_shadow_unwatch(fd);
+		sl_shadow_watch(sk, own);
+	}
 	__atomic_thread_fence(__ATOMIC_RELEASE); /* before the number is cleared */
-	sl_sock_look_at_awaited();               /* they may have left */
+	look_at_awaited();                       /* they may have left */
 	return true;
-}
-
-void sl_sock_look_at_awaited(void)
-{
-	sl_store(&awaited_due_ns, sl_now_ns() + LEAVING_NS);
-	sl_rtnl_wake();
 }
 
 static void end_if_left(struct sl_sock *sk, void *arg)
@@ -407,11 +430,17 @@ void sl_sock_awaited_look(uint64_t now_ns)
 
 	if (!due || now_ns < due)
 		return;
-	sl_store(&awaited_due_ns, 0);
 	sl_sock_for_each(end_if_left, NULL);
+	__atomic_compare_exchange_n(&awaited_due_ns, &due, 0, false, __ATOMIC_RELEASE,
+				    __ATOMIC_RELAXED);
 }
 
 uint64_t sl_sock_awaited_due_ns(uint64_t now_ns, bool quiet)
+{
+	return sl_load(&awaited_due_ns);
+}
+
+bool sl_sock_awaited_ends(void)
 {
 	return sl_load(&awaited_due_ns);
 }

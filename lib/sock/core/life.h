@@ -44,9 +44,18 @@ bool sl_sock_inode_is_ours(uint32_t inode, void *arg);
 void sl_sock_show(struct sl_sock *sk); /* gives a socket that a parent made its own counters */
 struct sl_sock *sl_sock_new(int fd, int family, int type, int proto);
 void sl_sock_unpark(struct sl_sock *sk); /* closes a parked socket (heirs.c) */
-/* A thread has left a sleep in a call on a socket that has no number any more. Async-signal-safe.
- */
-void sl_sock_look_at_awaited(void);
+/* Stand around a sleep in a call on the socket, which stays meanwhile even if the program takes its
+ * last number away. gen: the socket's when the call began. Async-signal-safe. */
+void sl_sock_sleep_begin(struct sl_sock *sk);
+void sl_sock_sleep_end(struct sl_sock *sk, uint32_t gen);
+/* The number by which a call that began with fd asks the kernel about the socket: fd, or another
+ * one if the program has taken that away meanwhile. */
+static inline int sl_sock_number(const struct sl_sock *sk, int fd)
+{
+	return sl_likely(sl_sock_is(sk, fd)) ? fd : sl_load(&sk->fd);
+}
+/* True: the keeper is about to close sockets of which the program has no number any more. */
+bool sl_sock_awaited_ends(void);
 /* The keeper's: closes such sockets when no thread sleeps on them. */
 void sl_sock_awaited_look(uint64_t now_ns);
 uint64_t sl_sock_awaited_due_ns(uint64_t now_ns, bool quiet);

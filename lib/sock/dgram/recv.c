@@ -18,6 +18,7 @@
 #include "sock/core/errq.h"
 #include "sock/core/extra.h"
 #include "sock/core/iov.h"
+#include "sock/core/life.h"
 #include "sock/core/mail.h"
 #include "sock/core/sock.h"
 #include "sock/core/spin.h"
@@ -375,7 +376,7 @@ static SL_COLD ssize_t end_of_data(const struct sl_rx_req *r)
 static ssize_t attempt(void *arg)
 {
 	const struct rx_call *c = arg;
-	ssize_t n = try_once(c->sk, c->fd, c->r);
+	ssize_t n = try_once(c->sk, sl_sock_number(c->sk, c->fd), c->r);
 
 	if (sl_likely(n != -EAGAIN))
 		return n;

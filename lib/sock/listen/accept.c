@@ -139,6 +139,7 @@ static ssize_t attempt(void *arg)
 
 	if (!l)
 		return -EREMOTE;
+	a->fd = sl_sock_number(a->sk, a->fd);
 	/* When both have connections they take turns; of a draining listener ours came first. */
 	if (os && !sl_tlisten_drains(l) && (l->turn ^= 1)) {
 		r = from_kernel(a);

@@ -52,7 +52,8 @@ struct call {
 	struct pollfd *kernel; /* n entries and SL_WAIT_ROOM */
 	struct entry *ours;
 	nfds_t n, nours;
-	bool has_os; /* the kernel's list is not all blank */
+	bool has_os;        /* the kernel's list is not all blank */
+	bool looked, again; /* it has looked; the last look was not the first */
 	struct sl_bell *bell;
 	uint32_t skipped; /* looks in a row that left the kernel out */
 	void *heap;       /* NULL, or the memory that kernel and ours are in */
@@ -65,17 +66,22 @@ static short wanted(const struct entry *e, uint32_t events)
 	return (short)(events & ((uint16_t)e->user->events | EPOLLERR | EPOLLHUP));
 }
 
-/* Ready events, or a negative number: the entry is not what it was. */
+/* Ready events, or a negative number: the entry is not what it was. In the kernel a call that
+ * sleeps has the file, and looks at what the number means when the file wakes it (do_pollfd()). */
 static int look(struct entry *e)
 {
+	int r;
+
 	if (e->ep)
 		return sl_fd_epoll(e->user->fd) == e->ep ? wanted(e, sl_epoll_ready(e->ep)) : -1;
-	if (!sl_sock_is(e->sk, e->user->fd) || sl_load(&e->sk->gen) != e->gen ||
+	if (sl_load(&e->sk->gen) != e->gen ||
 	    (sl_load(&e->sk->state) == SL_STATE_KERNEL) != (e->state == SL_STATE_KERNEL))
 		return -1;
 	if (e->state == SL_STATE_KERNEL) /* what it has left with us */
-		return wanted(e, sl_sock_left(e->sk));
-	return wanted(e, sl_wait_sock_ready(e->sk));
+		r = wanted(e, sl_sock_left(e->sk));
+	else
+		r = wanted(e, sl_wait_sock_ready(e->sk));
+	return sl_unlikely(r) && !sl_sock_is(e->sk, e->user->fd) ? -1 : r;
 }
 
 static __thread struct sl_asks asks; /* of this thread's calls: they mostly are about the same */
@@ -111,6 +117,8 @@ static int check(void *arg, bool os)
 	struct call *c = arg;
 	int n = 0, found = 0;
 
+	c->again = c->looked;
+	c->looked = true;
 	for (nfds_t i = 0; i < c->nours; i++) {
 		int r = look(&c->ours[i]);
 
@@ -173,10 +181,12 @@ static void arm(void *arg, struct sl_bell *bell)
 	for (nfds_t i = 0; i < c->nours; i++) {
 		struct entry *e = &c->ours[i];
 
-		if (e->ep)
+		if (e->ep) {
 			sl_epoll_watch_add(e->ep, &e->set_watch);
-		else
+		} else {
+			sl_sock_sleep_begin(e->sk);
 			sl_watch_add(e->sk, &e->watch);
+		}
 	}
 }
 
@@ -185,10 +195,14 @@ static void cancel(void *arg)
 	struct call *c = arg;
 
 	for (nfds_t i = 0; i < c->nours; i++) {
-		if (c->ours[i].ep)
-			sl_epoll_watch_del(&c->ours[i].set_watch);
-		else
-			sl_watch_del(&c->ours[i].watch);
+		struct entry *e = &c->ours[i];
+
+		if (e->ep) {
+			sl_epoll_watch_del(&e->set_watch);
+		} else {
+			sl_watch_del(&e->watch);
+			sl_sock_sleep_end(e->sk, e->gen);
+		}
 	}
 }
 
@@ -272,6 +286,15 @@ static int get_heap(struct call *c)
 	return 0;
 }
 
+/* True: a number means another file now, or none: do_poll() looks once more at the end. */
+static bool misses_number(const struct call *c)
+{
+	for (nfds_t i = 0; i < c->nours; i++)
+		if (c->ours[i].sk && !sl_sock_is(c->ours[i].sk, c->ours[i].user->fd))
+			return true;
+	return false;
+}
+
 static int run(struct call *c, const struct timespec *timeout, const sigset_t *sigmask)
 {
 	int r = sl_wait_begin(&c->wait, timeout, sigmask);
@@ -285,14 +308,14 @@ static int run(struct call *c, const struct timespec *timeout, const sigset_t *s
 	do {
 		sort(c);
 		r = sl_wait_run(&c->wait);
-	} while (r == -ERESTART);
+	} while (r == -ERESTART || ((r == 0 || r == -EINTR) && misses_number(c)));
 	sl_wait_end(&c->wait);
 	return r;
 }
 
 /* (Apart from each other: a function that both are in has room for both.) */
 static SL_APART int poll_big(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
-			     const sigset_t *sigmask, struct sl_wait_stats *counts)
+			     const sigset_t *sigmask, struct sl_wait_stats *counts, bool *again)
 {
 	struct call c;
 	struct call *guard __attribute__((cleanup(free_heap))) = &c;
@@ -300,41 +323,53 @@ static SL_APART int poll_big(struct pollfd *fds, nfds_t n, const struct timespec
 
 	guard->heap = NULL;
 	guard->heap_bytes = 0;
+	guard->looked = guard->again = false;
 	c.wait.counts = counts;
 	c.user = fds;
 	c.n = n;
 	r = get_heap(&c);
-	return r < 0 ? r : run(&c, timeout, sigmask);
+	if (r >= 0)
+		r = run(&c, timeout, sigmask);
+	*again = c.again;
+	return r;
 }
 
 static SL_APART int poll_small(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
-			       const sigset_t *sigmask, struct sl_wait_stats *counts)
+			       const sigset_t *sigmask, struct sl_wait_stats *counts, bool *again)
 {
 	struct pollfd kernel[SMALL + SL_WAIT_ROOM];
 	struct entry ours[SMALL];
 	struct call c;
+	int r;
 
 	c.wait.counts = counts;
 	c.user = fds;
 	c.n = n;
 	c.kernel = kernel;
 	c.ours = ours;
-	return run(&c, timeout, sigmask);
+	c.looked = c.again = false;
+	r = run(&c, timeout, sigmask);
+	*again = c.again;
+	return r;
 }
 
 int sl_poll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *sigmask)
 {
+	bool again;
+
 	return (n > SMALL ? poll_big : poll_small)(fds, n, timeout, sigmask,
-						   &sl_stats->wait[SL_WAIT_POLL]);
+						   &sl_stats->wait[SL_WAIT_POLL], &again);
 }
 
 /* select --------------------------------------------------------------------------------------- */
 
 #define RD_EVENTS (POLLIN | POLLRDNORM | POLLRDBAND)
 #define WR_EVENTS (POLLOUT | POLLWRNORM | POLLWRBAND)
-/* Events that set a bit (fs/select.c: POLLIN_SET, POLLOUT_SET, POLLEX_SET). */
-#define RD_READY (RD_EVENTS | POLLHUP | POLLERR)
-#define WR_READY (WR_EVENTS | POLLERR)
+/* Events that set a bit (fs/select.c: POLLIN_SET, POLLOUT_SET, POLLEX_SET). POLLNVAL: the number
+ * was closed during the call. */
+#define RD_READY (RD_EVENTS | POLLHUP | POLLERR | POLLNVAL)
+#define WR_READY (WR_EVENTS | POLLERR | POLLNVAL)
+#define EX_READY (POLLPRI | POLLNVAL)
 
 static bool bit(const fd_set *set, int fd)
 {
@@ -375,7 +410,7 @@ static unsigned shown(const struct pollfd *p)
 {
 	return ((p->events & POLLIN) && (p->revents & RD_READY) ? 1 : 0) |
 	       ((p->events & POLLOUT) && (p->revents & WR_READY) ? 2 : 0) |
-	       ((p->events & POLLPRI) && (p->revents & POLLPRI) ? 4 : 0);
+	       ((p->events & POLLPRI) && (p->revents & EX_READY) ? 4 : 0);
 }
 
 static int to_sets(const struct pollfd *p, fd_set *set[3])
@@ -400,13 +435,13 @@ static bool any_bad(const struct pollfd *fds, nfds_t k)
 static int select_once(struct pollfd *fds, nfds_t k, int n, fd_set *set[3],
 		       const struct timespec *timeout)
 {
-	int bits = 0, r = (k > SMALL ? poll_big : poll_small)(fds, k, timeout, NULL,
-							      &sl_stats->wait[SL_WAIT_SELECT]);
-	bool some = false;
+	bool some = false, again;
+	int bits = 0, r = (k > SMALL ? poll_big : poll_small)(
+			      fds, k, timeout, NULL, &sl_stats->wait[SL_WAIT_SELECT], &again);
 
 	if (r < 0)
 		return r;
-	if (any_bad(fds, k))
+	if (!again && any_bad(fds, k))
 		return -EBADF;
 	for (nfds_t i = 0; r && i < k; i++) {
 		some |= shown(&fds[i]) != 0;

@@ -337,8 +337,9 @@ static int outcome(struct sl_sock *sk, int err)
 	if (!sl_sock_lock(sk, &lane))
 		return -EALREADY;
 	c = sk->conn;
-	if (!c) {
-		err = -ECONNABORTED;
+	if (!c) { /* shutdown(2) has ended it */
+		err = sl_tcp_sock_error(sk);
+		err = err ? -err : -ECONNABORTED;
 	} else if (c->tcp.state == SL_TCP_CLOSED && sk->phase != SL_CONNECTED) {
 		err = sl_tconn_take_error(c);
 		err = err ? -err : -ECONNABORTED;

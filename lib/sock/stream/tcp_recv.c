@@ -296,9 +296,8 @@ static ssize_t kernel_recvmsg(const struct rx *x, int fd, struct msghdr *m, int 
 
 	if (sl_tcp_sock_came_back(x->sk))
 		return -EREMOTE;
-	if (sl_unlikely(x->sk->awaited))
-		fd = sl_load(&x->sk->fd); /* the program's number means another file */
-	else if (!(flags & MSG_DONTWAIT) && !x->sk->nonblock && may_come_back(x->sk)) {
+	fd = sl_sock_number(x->sk, fd);
+	if (!(flags & MSG_DONTWAIT) && !x->sk->nonblock && may_come_back(x->sk)) {
 		n = await_kernel(x, fd, &flags);
 		if (n)
 			return n;
