@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sockets that the program did not make: inherited over execve(2), or received by SCM_RIGHTS.
+/* Sockets that the program did not make: inherited over execve(2), or received by SCM_RIGHTS or
+ * pidfd_getfd(2).
  *
  * Theory of operation: inherited descriptors are looked at once, when the program starts: most
  * programs have three and no socket among them. Sockets over IP are remembered by number, and the
@@ -9,6 +10,7 @@
 
 #include <dirent.h>
 #include <netinet/in.h>
+#include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -100,6 +102,16 @@ void sl_given_received(const struct msghdr *msg)
 		}
 	}
 	errno = saved;
+}
+
+int pidfd_getfd(int pidfd, int number, unsigned flags)
+{
+	int fd = REAL(pidfd_getfd)(pidfd, number, flags), saved = errno;
+
+	if (fd >= 0 && !sl_in_vfork && is_inet(fd))
+		tell_given(fd);
+	errno = saved;
+	return fd;
 }
 
 static void remember_given(int fd)

@@ -15,6 +15,7 @@
 #include <linux/sched.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/syscall.h>
 
 #if defined(__x86_64__)

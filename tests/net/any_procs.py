@@ -369,6 +369,21 @@ CASES = {
         ("T1", "recv", 1, 1000, 256), ("T1", "signal", 10), ("peer", "send", 0, 600), ("T1", "signal", 10))),
     "a listener that is disconnected resets what waits": (4, (
         ("M", "socket", 1, "fam", 1), ("M", "bind", 1, "own", 3), ("M", "listen", 1), ("peer", "connect", 3), ("M", "disconnect", 1))),
+    "accept goes on when another file takes its number": (4, (
+        ("M", "socket", 1, "fam", 1), ("M", "bind", 1, "own", 3), ("M", "listen", 1), ("M", "thread", "T1", False), ("T1", "timeo", 1, 0),
+        ("T1", "accept", 1, 2), ("M", "null", 1), ("peer", "connect", 3), ("T1", "send", 2, 10, 0))),
+    "a restarted accept looks its number up": (6, (
+        ("M", "socket", 1, "fam", 1), ("M", "bind", 1, "any", 3), ("M", "listen", 1), ("M", "thread", "T1", False), ("T1", "timeo", 1, 0),
+        ("T1", "accept", 1, 2), ("M", "null", 1), ("T1", "signal", 10), ("peer", "connect", 3))),
+    "a poll holds a connection that is closed until it is woken": (4, (
+        ("M", "socket", 1, "fam", 1), ("M", "connect", 1, "peer", 0), ("M", "thread", "T1", False), ("T1", "poll_one", 1, 1, 5000),
+        ("M", "close", 1), ("peer", "sleep", 20), ("peer", "send", 0, 10))),
+    "a datagram comes to a receiver whose socket was closed": (6, (
+        ("M", "socket", 1, "fam", 2), ("M", "bind", 1, "own", 4), ("M", "thread", "T1", False), ("T1", "timeo", 1, 0),
+        ("T1", "recv", 1, 1000, 0), ("M", "close", 1), ("peer", "sendto", 4, 100), ("peer", "sendto", 4, 100))),
+    "a socket that comes back by pidfd_getfd is the same one": (4, (
+        ("M", "socket", 1, "fam", 2), ("M", "bind", 1, "own", 4), ("M", "fork", "P1"), ("peer", "sendto", 4, 100),
+        ("M", "steal", "P1", 1, 3), ("M", "recv", 3, 50, 2))),
 }
 
 

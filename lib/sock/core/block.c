@@ -240,6 +240,16 @@ struct sl_call sl_call_begin(struct sl_sock *sk, int fd, uint64_t deadline_ns)
 	};
 }
 
+/* A restarted call begins with its number, which is not the socket's any more. (If it means another
+ * socket the call does not go on there.) */
+static ssize_t restart_by_number(const struct sl_call *s)
+{
+	socklen_t len = sizeof(int);
+	int type, err = sl_sys_getsockopt(s->fd, SOL_SOCKET, SO_TYPE, &type, &len);
+
+	return err < 0 ? err : -EBADF;
+}
+
 /* Sleeps, again and again. */
 static ssize_t sleep_until(struct sl_call *s, sl_attempt attempt, void *arg)
 {
@@ -260,8 +270,11 @@ static ssize_t sleep_until(struct sl_call *s, sl_attempt attempt, void *arg)
 			return -EBADF;
 		if (over && (r == -EINTR || sl_settings.handle_sigintr))
 			return -EINTR;
-		if (!over)
+		if (!over && s->ran != sl_sig_ran) {
+			if (!sl_sock_is(sk, s->fd))
+				return restart_by_number(s);
 			s->ran = sl_sig_ran; /* the call was restarted */
+		}
 		if (deadline_ns && sl_now_ns() >= deadline_ns) {
 			r = attempt(arg);
 			sl_lane_left(sl_load(&sk->lane));

@@ -497,5 +497,5 @@ ssize_t sl_dgram_recv(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 		return -EAGAIN;
 	}
 	n = wait_for(sk, fd, r);
-	return n == -EREMCHG ? kernel_call(sk, fd, r) : n;
+	return n == -EREMCHG ? kernel_call(sk, sl_sock_number(sk, fd), r) : n;
 }

@@ -43,7 +43,7 @@ static int take_given(struct acc *a)
 static int from_kernel(struct acc *a)
 {
 	struct sl_tlisten *l = sl_load_acquire(&a->sk->lsn);
-	struct pollfd p = {.fd = a->fd, .events = POLLIN};
+	struct pollfd p = {.fd = sl_sock_number(a->sk, a->fd), .events = POLLIN};
 	struct timespec zero = {0, 0};
 	int r = -EAGAIN;
 
@@ -53,7 +53,7 @@ static int from_kernel(struct acc *a)
 	if (sl_tlisten_box(a->sk) >= 0)
 		r = take_given(a);
 	if (r < 0 && sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0)
-		r = sl_sysi(SYS_accept4, a->fd, a->addr, a->len, a->flags);
+		r = sl_sysi(SYS_accept4, p.fd, a->addr, a->len, a->flags);
 	if (r >= 0) /* perhaps more */
 		__atomic_fetch_or(&a->sk->os, SL_OS_IN, __ATOMIC_RELEASE);
 	sl_unlock(&l->os_lock);
@@ -139,7 +139,6 @@ static ssize_t attempt(void *arg)
 
 	if (!l)
 		return -EREMOTE;
-	a->fd = sl_sock_number(a->sk, a->fd);
 	/* When both have connections they take turns; of a draining listener ours came first. */
 	if (os && !sl_tlisten_drains(l) && (l->turn ^= 1)) {
 		r = from_kernel(a);
@@ -231,6 +230,7 @@ static int kernel_accept(struct acc *a)
 	struct sl_sock *sk = a->sk;
 	int r;
 
+	a->fd = sl_sock_number(sk, a->fd);
 	if (sl_load(&sk->state) == SL_STATE_OFFLOADED && !sl_load(&sk->lsn))
 		(void)sl_sock_wait_moved(sk);
 	if (sl_load(&sk->state) != SL_STATE_KERNEL)
