@@ -8,6 +8,7 @@
  * kernel. */
 #include "real.h"
 
+#include "base/memcheck.h"
 #include "base/roomy_asm.h"
 
 #include <dlfcn.h>
@@ -162,6 +163,7 @@ static void load_roomy(void)
 	char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
 	uint64_t all = ~0ull, mask;
+	uintptr_t number;
 	int cancel;
 
 	if (stack == MAP_FAILED) {
@@ -170,7 +172,9 @@ static void load_roomy(void)
 	}
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	sl_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
+	number = sl_memcheck(SL_MEMCHECK_STACK, (uintptr_t)stack, (uintptr_t)stack + STACK_BYTES);
 	sl_load_switch((uintptr_t)load_library, none, stack + STACK_BYTES);
+	(void)sl_memcheck(SL_MEMCHECK_STACK_GONE, number, 0);
 	sl_raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, 8);
 	pthread_setcancelstate(cancel, NULL);
 	munmap(stack, STACK_BYTES);

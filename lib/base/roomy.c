@@ -7,6 +7,7 @@
 
 #include "base/handler.h"
 #include "base/held.h"
+#include "base/memcheck.h"
 #include "base/roomy_asm.h"
 #include "base/sys.h"
 
@@ -30,6 +31,8 @@ void *sl_roomy_get(void)
 	if (!mem)
 		return NULL;
 	sl_sys(SYS_mprotect, mem, GUARD, PROT_NONE);
+	(void)sl_memcheck(SL_MEMCHECK_STACK, (uintptr_t)mem + GUARD,
+			  (uintptr_t)mem + GUARD + SL_ROOMY_BYTES);
 	return mem + GUARD;
 }
 
@@ -95,6 +98,7 @@ static long call_on(char *mem, uintptr_t fn, const long arg[6])
 	r = sl_roomy_switch(fn, arg, mem + SL_ROOMY_BYTES);
 	stack = outer;
 	handler = outer_handler;
+	(void)sl_memcheck(SL_MEMCHECK_FRESH, (uintptr_t)mem, SL_ROOMY_BYTES);
 	sl_roomy_put(mem);
 	pthread_setcancelstate(cancel, NULL);
 	sl_release(); /* the last: a handler may not return */

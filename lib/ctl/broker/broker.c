@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memcheck.h"
 #include "base/sys.h"
 #include "ctl/broker/embedded.h"
 #include "ctl/broker/owner.h"
@@ -44,8 +45,10 @@ static int port_attach(struct sl_device *p, const char **why)
 			"%s: no reaper (%s): attached alone and not pinned; remedy: install "
 			"the sluice tool beside the library",
 			p->info.ifname, sl_strerror(err));
+	(void)sl_memcheck(SL_MEMCHECK_QUIET, 1, 0);
 	err = sl_attach_open(&p->attach, &p->info, p->reaper_fd >= 0,
 			     p->info.flags & SL_PORT_PACKET, why);
+	(void)sl_memcheck(SL_MEMCHECK_QUIET, (uintptr_t)-1, 0);
 	if (err)
 		sl_reaper_stop(p);
 	if (p->attach.kind != SL_ATTACH_TCX)

@@ -8,6 +8,7 @@
 #include "ctl/device/device.h"
 #include "ctl/device/lock.h"
 #include "ctl/kern/libbpf.h"
+#include "ctl/kern/map.h"
 #include "ctl/steer/guard.h"
 
 #define STRAY_NS 50000000ull     /* report a flow that has strayed this long */
@@ -46,7 +47,7 @@ static unsigned look_for(const struct sl_attach *a, uint32_t pid, unsigned skip,
 	struct sl_flow_key at, next;
 	uint64_t now = sl_now_ns();
 	unsigned n = 0;
-	int err = bpf_map_get_next_key(fd, NULL, &next);
+	int err = sl_map_next(fd, NULL, &next);
 
 	/* (When one is deleted in between, the walk begins anew.) */
 	for (unsigned i = 0; !err && n < max && i < 2 * SL_MAX_STRAYS; i++) {
@@ -59,7 +60,7 @@ static unsigned look_for(const struct sl_attach *a, uint32_t pid, unsigned skip,
 			skip--;
 		else
 			n++;
-		err = bpf_map_get_next_key(fd, &at, &next);
+		err = sl_map_next(fd, &at, &next);
 		if (over)
 			bpf_map_delete_elem(fd, &at);
 	}

@@ -8,6 +8,7 @@
 #include <linux/bpf.h>
 #include <stdint.h>
 
+#include "base/memcheck.h"
 #include "base/sys.h"
 
 /* The members of union bpf_attr that these commands have. */
@@ -28,7 +29,7 @@ static inline int sl_map_call(int cmd, int fd, const void *key, const void *valu
 	return sl_sysi(SYS_bpf, cmd, &attr, sizeof(attr));
 }
 
-/* 0 or -errno, all three. */
+/* 0 or -errno, all four. */
 static inline int sl_map_get(int fd, const void *key, void *value)
 {
 	return sl_map_call(BPF_MAP_LOOKUP_ELEM, fd, key, value, 0);
@@ -37,6 +38,17 @@ static inline int sl_map_get(int fd, const void *key, void *value)
 static inline int sl_map_put(int fd, const void *key, const void *value, uint64_t flags)
 {
 	return sl_map_call(BPF_MAP_UPDATE_ELEM, fd, key, value, flags);
+}
+
+/* The key after that one. key NULL: the first. */
+static inline int sl_map_next(int fd, const void *key, void *next)
+{
+	int err;
+
+	(void)sl_memcheck(SL_MEMCHECK_QUIET, 1, 0);
+	err = sl_map_call(BPF_MAP_GET_NEXT_KEY, fd, key, next, 0);
+	(void)sl_memcheck(SL_MEMCHECK_QUIET, (uintptr_t)-1, 0);
+	return err;
 }
 
 static inline int sl_map_delete(int fd, const void *key)

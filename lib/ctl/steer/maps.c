@@ -16,6 +16,7 @@
 #include "ctl/device/lock.h"
 #include "ctl/device/opts.h"
 #include "ctl/kern/libbpf.h"
+#include "ctl/kern/map.h"
 #include "ctl/kern/netns.h"
 #include "ctl/kern/say.h"
 #include "ctl/rules/rule.h"
@@ -268,13 +269,13 @@ static void drop_locals(struct sl_device *port)
 {
 	int fd = port->attach.map_fd[SL_MAP_LOCALS];
 	struct sl_local_key key, next;
-	bool more = !bpf_map_get_next_key(fd, NULL, &next);
+	bool more = !sl_map_next(fd, NULL, &next);
 
 	while (more) {
 		bool known = false;
 
 		key = next;
-		more = !bpf_map_get_next_key(fd, &key, &next);
+		more = !sl_map_next(fd, &key, &next);
 		for (unsigned i = 0; i < nlocals && !known; i++)
 			known = !memcmp(&locals[i], &key, sizeof(key));
 		if (!known)
