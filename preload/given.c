@@ -104,7 +104,7 @@ void sl_given_received(const struct msghdr *msg)
 	errno = saved;
 }
 
-int pidfd_getfd(int pidfd, int number, unsigned flags)
+__attribute__((visibility("default"))) int pidfd_getfd(int pidfd, int number, unsigned flags)
 {
 	int fd = REAL(pidfd_getfd)(pidfd, number, flags), saved = errno;
 
