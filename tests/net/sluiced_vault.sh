@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # The vault is killed, and then the daemon, before another vault has everything: the next daemon says so and begins
-# anew; running programs go on by the kernel, and new ones are offloaded.
+# anew; running programs go on by the kernel, and new ones are offloaded. A vault that is stopped keeps no daemon away.
 . "$(dirname "$0")/lib_lease.sh"
 need python3 strace
 lease_up
@@ -40,6 +40,24 @@ DAEMON_BY=()
 ok "a vault that hangs up is asked again" wait_until 10 daemon_answers
 ok "it did hang up" grep -q "EPIPE.*INJECTED" "$TMP/hung"
 same "there is one vault after that" 1 "$(vault_pid | wc -w)"
+# A vault that somebody has stopped goes on for the next daemon, and ends with one that ends in order.
+bg sb "$BIN/member" "$B4" 7001
+kept=$BG
+wait_until 20 has_claim 7001 || fail "it is not offloaded"
+V=$(vault_pid)
+kill -STOP "$V"
+kill -9 "$(daemon_pid)"
+wait_until 10 not daemon_answers
+daemon_up b "allow user *"
+ok "the next daemon of a stopped vault answers" wait_until 4 daemon_answers
+same "and has what that held" "1 $V" "$(leases) $(vault_pid)"
+stop "$kept"
+wait_until 20 leases_are 0 || fail "the lease does not end"
+kill -STOP "$V"
+daemon_ends
+ok "a stopped vault ends with its daemon" wait_until 10 gone "$V"
+daemon_up b "allow user *"
+wait_until 10 daemon_answers || die "no daemon answers"
 # Without a daemon it gives nothing to another user, even if that user may open its socket's file.
 bg sb "$BIN/member" "$B4" 7001
 kept=$BG

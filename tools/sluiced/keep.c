@@ -434,6 +434,9 @@ void sl_keep_bye(void)
 	unlink(path);
 	out.bytes = out.nfds = 0;
 	send_out(SL_VAULT_BYE, 0, 0);
+	/* A stopped one would keep devices busy. */
+	if (vault >= 0 && vault_pid > 1)
+		sl_sys(SYS_kill, vault_pid, SIGCONT);
 }
 
 /* Taking over -----------------------------------------------------------------------------------
@@ -543,14 +546,22 @@ static void say_other_version(void)
 	       want.lease, want.steer, want.share, want.keep, vault_pid);
 }
 
-/* True: the vault is of the daemon's user. (Other users may be able to write to the folder.) */
+/* True: the vault is of the daemon's user. (Other users may be able to write to the folder.)
+ * Somebody may have stopped it (SIGSTOP): then it goes on. */
 static bool is_own(int fd)
 {
 	struct ucred peer = {.uid = (uid_t)-1};
 	socklen_t len = sizeof(peer);
 
-	return !sl_sys_getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) &&
-	       peer.uid == (uid_t)sl_sys(SYS_geteuid);
+	if (sl_sys_getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) ||
+	    peer.uid != (uid_t)sl_sys(SYS_geteuid))
+		return false;
+	vault_pid = peer.pid;
+	if (sl_process_is_stopped(vault_pid)) {
+		sl_warn("sluiced", "the vault (process %d) was stopped: it goes on", vault_pid);
+		sl_sys(SYS_kill, vault_pid, SIGCONT);
+	}
+	return true;
 }
 
 /* Connects to a vault and takes its records over. 0: there is no vault. */
@@ -586,6 +597,12 @@ int sl_keep_find(const char *socket_path)
 	err = take_message();
 	if (err == -EBUSY)
 		sl_err("sluiced", "%s: another daemon has the vault", path);
+	else if (err == -EAGAIN)
+		sl_err("sluiced",
+		       "the vault (process %d), which has what a daemon before has lent, answers "
+		       "nothing (a debugger, a frozen control group?); remedy: let it go on, or "
+		       "kill it, which ends what was lent",
+		       vault_pid);
 	if (err > 0 && !find_meta()) {
 		sl_warn("sluiced", "the daemon before died before another vault had everything: "
 				   "what it had lent is ended");

@@ -121,6 +121,7 @@ void sl_sender_tell(
 int sl_sender_check(struct sl_session *s, const struct sl_lease_msg *m, const char **why);
 
 /* stopped.c: new connections go to processes that are not stopped. */
+bool sl_process_is_stopped(pid_t pid); /* by SIGSTOP */
 bool sl_session_is_stopped(const struct sl_session *s);
 void sl_stopped_look(void);
 

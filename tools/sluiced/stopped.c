@@ -16,17 +16,22 @@
 #include "sluiced.h"
 
 /* proc_pid_stat(5): the state is behind the last parenthesis. */
-bool sl_session_is_stopped(const struct sl_session *s)
+bool sl_process_is_stopped(pid_t pid)
 {
 	char path[32], text[128];
 	const char *p;
 
-	if (!s->cred.pid) /* of another pid namespace */
+	if (pid <= 0) /* of another pid namespace */
 		return false;
-	snprintf(path, sizeof(path), "/proc/%d/stat", s->cred.pid);
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	p = sl_read_text(path, text, sizeof(text)) > 0 ? strrchr(text, ')') : NULL;
+	return p && p[1] == ' ' && p[2] == 'T';
+}
+
+bool sl_session_is_stopped(const struct sl_session *s)
+{
 	/* (While its pidfd says that it lives the number is its own.) */
-	return p && p[1] == ' ' && p[2] == 'T' && s->pidfd >= 0 && !sl_is_dead(s->pidfd);
+	return sl_process_is_stopped(s->cred.pid) && s->pidfd >= 0 && !sl_is_dead(s->pidfd);
 }
 
 static void set_away(struct sl_session *s)

@@ -16,6 +16,7 @@
 #define BUCKETS  1024u
 #define LOOK_MS  1000 /* without a daemon: how often it looks for programs */
 #define ALONE    10   /* the vault ends after so many empty looks: a daemon may be just starting */
+#define BACKLOG  4
 #define POLL_MAX 2048 /* connections of programs */
 
 struct record {
@@ -202,6 +203,9 @@ int sl_vault_run(void)
 	sigprocmask(SIG_SETMASK, &set, NULL);
 	sl_sys(SYS_chdir, "/");
 	give_privileges_up();
+	/* From now on SO_PEERCRED tells the next daemon this process, no longer the one that made
+	 * the socket. */
+	(void)sl_sys(SYS_listen, fds[0].fd, BACKLOG);
 	/* The vault, like the daemon, lets another process do slow closes. */
 	(void)sl_closer_start();
 	while (alone < ALONE) {
