@@ -64,12 +64,12 @@ uint8_t sl_ip_igmp_version(const char *device)
 	char path[80], text[24];
 	uint8_t all;
 
-	(void)sl_read_text("/proc/sys/net/ipv4/conf/all/force_igmp_version", text, sizeof(text));
+	(void)sl_read_text_aside("/proc/sys/net/ipv4/conf/all/force_igmp_version", text, sizeof(text));
 	all = number_in(&version, text);
 	if (all)
 		return all;
 	snprintf(path, sizeof(path), "/proc/sys/net/ipv4/conf/%s/force_igmp_version", device);
-	(void)sl_read_text(path, text, sizeof(text));
+	(void)sl_read_text_aside(path, text, sizeof(text));
 	return number_in(&version, text);
 }
 

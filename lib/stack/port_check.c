@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/sys.h"
 #include "io/packet.h"
 #include "stack/lane.h"
 #include "stack/leg.h"
@@ -134,13 +135,29 @@ static void empty_lane(struct sl_lane *lane, void *arg)
 	sl_lane_unlock(lane);
 }
 
+struct naming {
+	uint32_t ifindex;
+	bool no_name;
+};
+
+/* (The C library makes a socket for the question.) */
+static void ask_name(void *arg)
+{
+	struct naming *q = arg;
+	char name[IF_NAMESIZE];
+
+	q->no_name = !if_indextoname(q->ifindex, name) && errno == ENXIO;
+}
+
 /* Asks the kernel, since the mirror may be about to be read again. Uses the keeper's errno. */
 static bool link_is_gone(uint32_t ifindex)
 {
+	struct naming q = {.ifindex = ifindex};
 	struct sl_link link;
-	char name[IF_NAMESIZE];
 
-	return !sl_link_get(ifindex, &link) && !if_indextoname(ifindex, name) && errno == ENXIO;
+	if (!sl_link_get(ifindex, &link))
+		sl_aside(ask_name, &q);
+	return q.no_name;
 }
 
 bool sl_port_is_gone(const struct sl_port *p)

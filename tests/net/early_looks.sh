@@ -25,4 +25,16 @@ b env LD_PRELOAD="$BUILD/libsluice-preload.so" strace -f -o "$TMP/trace" -e trac
 PROGRAM=$(awk '/execve\(.*echo"/ && / = 0$/ { print $1 }' "$TMP/trace" | tail -n 1)
 same "threads that open such a file" "$PROGRAM" "$(awk '/sluice.4194000/ { print $1 }' "$TMP/trace" | sort -u)"
 ok "it is removed" test ! -e "$DEAD"
+# Later looks of these threads are made by a thread with a table of descriptors of its own.
+b strace -f -o "$TMP/later" -e trace=openat,close_range env LD_PRELOAD="$PRELOAD" "$BIN/echo" "$B4" 7002 &
+PIDS+=("$!")
+wait_udp b 7002
+wait_until 10 grep -q tcp_rmem "$TMP/later" || fail "no setting of TCP is read"
+sleep 0.3
+from=$(wc -l <"$TMP/later")
+b sysctl -qw net.ipv4.tcp_fin_timeout=33
+ok "settings are read again" wait_until 10 eval 'tail -n +$((from + 1)) "$TMP/later" | grep -q ip_local_port_range'
+same "numbers of the program's that this takes" "" "$(awk -v from="$from" '
+	/close_range\(0, 4294967295, CLOSE_RANGE_UNSHARE/ { own[$1] = 1 }
+	NR > from && /openat.* = [0-9]+$/ && $NF < 512 && !own[$1]' "$TMP/later" | head -n 3)"
 done_testing

@@ -33,7 +33,7 @@ static struct sl_fd_once proc; /* /proc/self/cgroup */
 static struct {
 	int dir; /* -1: none */
 	long pid;
-	char path[256]; /* a longer path is opened each time */
+	char path[256];
 } own = {-1, 0, ""};
 
 static void close_own(void)
@@ -43,41 +43,26 @@ static void close_own(void)
 	own.dir = -1;
 }
 
-static void open_group(const char *path)
+/* -1: there is none that the kernel tells. */
+static int open_group(const char *path)
 {
 	char name[2048 + 32];
+	int dir = -1;
 
-	close_own();
-	for (unsigned i = 0; i < sl_array_len(mounts) && own.dir < 0; i++) {
+	for (unsigned i = 0; i < sl_array_len(mounts) && dir < 0; i++) {
 		snprintf(name, sizeof(name), "%s%s/cgroup.procs", mounts[i], path);
 		if (sl_sys(SYS_faccessat, AT_FDCWD, name, 0))
 			continue; /* not of version 2 */
 		*strrchr(name, '/') = 0;
-		own.dir = sl_fd_guard(sl_fd_keep(sl_sysi(SYS_openat, AT_FDCWD, name,
-							 O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)));
+		dir = sl_sysi(SYS_openat, AT_FDCWD, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 	}
-	snprintf(own.path, sizeof(own.path), "%s", path);
+	return dir;
 }
 
-/* The process's group. -1: it has none that the kernel tells. */
-static int find_own(void)
+static void open_own(const char *path)
 {
-	long pid = sl_sys(SYS_getpid);
-	char text[2048];
-	const char *path;
-
-	if (pid != own.pid) { /* a forked child has closed its parent's */
-		own.dir = -1;
-		own.pid = pid;
-		own.path[0] = 0;
-	}
-	(void)sl_fd_once_read(&proc, "/proc/self/cgroup", text, sizeof(text));
-	path = own_path(text);
-	if (!path)
-		close_own();
-	else if (strcmp(path, own.path))
-		open_group(path);
-	return own.dir;
+	own.dir = sl_fd_guard(sl_fd_keep(open_group(path)));
+	snprintf(own.path, sizeof(own.path), "%s", path);
 }
 
 static uint32_t count(int fd, uint32_t type)
@@ -92,18 +77,64 @@ static uint32_t count(int fd, uint32_t type)
 									      : attr.query.prog_cnt;
 }
 
+static bool has_programs(int fd)
+{
+	bool any = false;
+
+	for (unsigned i = 0; fd >= 0 && i < sl_array_len(types) && !any; i++)
+		any = count(fd, types[i]) > 0;
+	return any;
+}
+
+struct other {
+	const char *path;
+	bool any;
+};
+
+static void look_at_other(void *arg)
+{
+	struct other *o = arg;
+	int fd = open_group(o->path);
+
+	o->any = has_programs(fd);
+	if (fd >= 0)
+		sl_sysi(SYS_close, fd);
+}
+
+/* The group that the first look finds stays open. One that the process is moved to later is opened
+ * aside at each look. */
+static bool look(void)
+{
+	struct other other = {0};
+	long pid = sl_sys(SYS_getpid);
+	char text[2048];
+
+	if (pid != own.pid) { /* a forked child has closed its parent's */
+		own.dir = -1;
+		own.pid = pid;
+		own.path[0] = 0;
+	}
+	(void)sl_fd_once_read(&proc, "/proc/self/cgroup", text, sizeof(text));
+	other.path = own_path(text);
+	if (!other.path)
+		return false;
+	if (!own.path[0])
+		open_own(other.path);
+	if (!strcmp(other.path, own.path))
+		return has_programs(own.dir);
+	sl_aside(look_at_other, &other);
+	return other.any;
+}
+
 static struct sl_lock lock; /* tried, never waited for: a fork may have copied it held */
 
 bool sl_cgroup_has_programs(void)
 {
-	bool any = false;
-	int fd;
+	bool any;
 
 	if (!sl_trylock(&lock))
 		return false;
-	fd = find_own();
-	for (unsigned i = 0; fd >= 0 && i < sl_array_len(types) && !any; i++)
-		any = count(fd, types[i]) > 0;
+	any = look();
 	sl_unlock(&lock);
 	return any;
 }

@@ -168,7 +168,7 @@ static uint32_t clamp_backlog(int backlog)
 {
 	char buf[16];
 	uint32_t max = 4096, n = 0;
-	long len = sl_read_text("/proc/sys/net/core/somaxconn", buf, sizeof(buf));
+	long len = sl_read_text_aside("/proc/sys/net/core/somaxconn", buf, sizeof(buf));
 
 	for (long i = 0; i < len && buf[i] >= '0' && buf[i] <= '9'; i++)
 		n = n * 10 + (uint32_t)(buf[i] - '0');

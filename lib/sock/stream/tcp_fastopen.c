@@ -165,7 +165,7 @@ static uint8_t machine_keys(struct sl_tcp_listener *l)
 	const char *p = text;
 	uint8_t n = 0;
 
-	if (sl_read_text(KEY_FILE, text, sizeof(text)) <= 0)
+	if (sl_read_text_aside(KEY_FILE, text, sizeof(text)) <= 0)
 		return 0;
 	while (n < SL_TCP_TFO_KEYS && read_key(&p, l->tfo_key[n]))
 		n++;

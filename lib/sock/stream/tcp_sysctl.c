@@ -122,10 +122,9 @@ static void apply(struct sl_tcp_params *p, const struct entry *e, const char *te
 	}
 }
 
-/* The kernel's choice when we have it, too. */
-static void congestion(struct sl_tcp_params *p, const char *dir)
+/* The kernel's choice when we have it, too; else its name is in `unknown`. */
+static void congestion(struct sl_tcp_params *p, const char *dir, char unknown[FILE_BYTES])
 {
-	static char said[FILE_BYTES];
 	char buf[FILE_BYTES];
 
 	if (!read_file(dir, "tcp_congestion_control", buf))
@@ -137,13 +136,20 @@ static void congestion(struct sl_tcp_params *p, const char *dir)
 			return;
 		}
 	}
-	if (strcmp(said, buf) == 0)
+	memcpy(unknown, buf, FILE_BYTES);
+}
+
+static void say_unknown(const struct sl_tcp_params *p, const char *unknown)
+{
+	static char said[FILE_BYTES];
+
+	if (!*unknown || strcmp(said, unknown) == 0)
 		return;
-	memcpy(said, buf, sizeof(said));
+	memcpy(said, unknown, sizeof(said));
 	sl_info("tcp",
 		"net.ipv4.tcp_congestion_control is %s, which is not done in user space: %s "
 		"instead (a program that sets TCP_CONGESTION itself has the kernel's)",
-		buf, p->congestion);
+		unknown, p->congestion);
 }
 
 /* Settings that are bits of a file. */
@@ -173,9 +179,19 @@ static void ports(struct sl_tcp_params *p, const char *dir)
 	p->port_max = (uint16_t)hi;
 }
 
-void sl_tcp_sysctl_read(struct sl_tcp_params *p, const char *dir)
+struct reading {
+	struct sl_tcp_params *p;
+	const char *dir;
+	bool is_there;
+	char unknown[FILE_BYTES]; /* congestion control */
+};
+
+/* Makes descriptors and leaves them alone: see sl_aside(). */
+static void read_all(void *arg)
 {
-	const char *last = "";
+	struct reading *r = arg;
+	struct sl_tcp_params *p = r->p;
+	const char *dir = r->dir, *last = "";
 	char buf[FILE_BYTES];
 	bool there = false;
 
@@ -186,15 +202,24 @@ void sl_tcp_sysctl_read(struct sl_tcp_params *p, const char *dir)
 		if (strcmp(e->file, last) != 0)
 			there = read_file(dir, e->file, buf);
 		last = e->file;
+		r->is_there |= there;
 		if (there)
 			apply(p, e, buf);
 	}
 	bits(p, dir);
-	congestion(p, dir);
+	congestion(p, dir, r->unknown);
 	ports(p, dir);
 	/* tcp_ecn: 1 asks and answers, 2 answers. */
 	p->ecn_out = p->ecn == 1;
 	p->ecn_in = p->ecn != 0;
+}
+
+void sl_tcp_sysctl_read(struct sl_tcp_params *p, const char *dir)
+{
+	struct reading r = {.p = p, .dir = dir};
+
+	read_all(&r);
+	say_unknown(p, r.unknown);
 }
 
 void sl_tcp_sysctl_follow(struct sl_tcp_params *p, const char *dir)
@@ -203,14 +228,15 @@ void sl_tcp_sysctl_follow(struct sl_tcp_params *p, const char *dir)
 	struct sl_tcp_params now = {0};
 	const word *from = (const word *)&now;
 	word *to = (word *)p;
-	char buf[FILE_BYTES];
+	struct reading r = {.p = &now, .dir = dir};
 
 	_Static_assert(sizeof(now) % sizeof(word) == 0, "whole words");
 	/* A name is in one word, so that no reader sees a half of it. */
 	_Static_assert(offsetof(struct sl_tcp_params, congestion) % sizeof(word) == 0, "aligned");
-	if (!read_file(dir, "tcp_rmem", buf))
+	sl_aside(read_all, &r);
+	if (!r.is_there)
 		return;
-	sl_tcp_sysctl_read(&now, dir);
+	say_unknown(&now, r.unknown);
 	sl_tcp_settings_apply(&now);
 	for (unsigned i = 0; i < sizeof(now) / sizeof(word); i++)
 		if (to[i] != from[i])
