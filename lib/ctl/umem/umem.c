@@ -21,6 +21,7 @@
 #include "ctl/device/dev.h"
 #include "ctl/device/lock.h"
 #include "ctl/device/opts.h"
+#include "ctl/kern/memcg.h"
 #include "ctl/kern/say.h"
 #include "ctl/umem/memory.h"
 
@@ -461,6 +462,42 @@ uint32_t sl_umem_near(const struct sl_umem *u)
 	return n < u->info.nframes ? n : 0;
 }
 
+/* The kernel allocates what is registered. Beyond the limit of a control group it would end the
+ * process, or another one of the group: a quarter is left to the program. */
+static bool has_room(const struct sl_umem *u, uint64_t bytes)
+{
+	uint64_t room;
+
+	if (u->info.huge || bytes <= u->registered)
+		return true;
+	room = sl_memcg_room();
+	if (room >= bytes + bytes / 4)
+		return true;
+	sl_warn_once("mem",
+		     "the memory control group leaves %llu MB, too little for %llu MB of packet "
+		     "memory: devices stay with the kernel; remedy: a higher limit, or fewer "
+		     "frames (SLUICE_FRAMES)",
+		     (unsigned long long)room >> 20, (unsigned long long)bytes >> 20);
+	return false;
+}
+
+static int register_with(int fd, const struct xdp_umem_reg *reg)
+{
+	int err = sl_sys_setsockopt(fd, SOL_XDP, XDP_UMEM_REG, reg, sizeof(*reg));
+	struct rlimit old, high;
+
+	if (err != -ENOBUFS)
+		return err;
+	/* Over the limit of locked memory. The soft limit is only a default: try with the hard. */
+	if (sl_sys(SYS_prlimit64, 0, RLIMIT_MEMLOCK, NULL, &old))
+		return err;
+	high = (struct rlimit){.rlim_cur = old.rlim_max, .rlim_max = old.rlim_max};
+	sl_sys(SYS_prlimit64, 0, RLIMIT_MEMLOCK, &high, NULL);
+	err = sl_sys_setsockopt(fd, SOL_XDP, XDP_UMEM_REG, reg, sizeof(*reg));
+	sl_sys(SYS_prlimit64, 0, RLIMIT_MEMLOCK, &old, NULL);
+	return err;
+}
+
 int sl_umem_register(struct sl_umem *u, int fd, uint32_t near)
 {
 	struct xdp_umem_reg reg = {
@@ -469,20 +506,14 @@ int sl_umem_register(struct sl_umem *u, int fd, uint32_t near)
 		.chunk_size = u->info.frame_size,
 		.headroom = u->info.headroom,
 	};
-	struct rlimit old, high;
 	int err;
 
+	if (!has_room(u, reg.len))
+		return -ENOMEM;
 	put_on_huge(u, reg.len); /* pages that are registered cannot be moved */
-	err = sl_sys_setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &reg, sizeof(reg));
-	if (err != -ENOBUFS)
-		return err;
-	/* Over the limit of locked memory. The soft limit is only a default: try with the hard. */
-	if (sl_sys(SYS_prlimit64, 0, RLIMIT_MEMLOCK, NULL, &old))
-		return err;
-	high = (struct rlimit){.rlim_cur = old.rlim_max, .rlim_max = old.rlim_max};
-	sl_sys(SYS_prlimit64, 0, RLIMIT_MEMLOCK, &high, NULL);
-	err = sl_sys_setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &reg, sizeof(reg));
-	sl_sys(SYS_prlimit64, 0, RLIMIT_MEMLOCK, &old, NULL);
+	err = register_with(fd, &reg);
+	if (!err)
+		u->registered = sl_max(u->registered, (uint64_t)reg.len);
 	return err;
 }
 

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# A program whose control group has less memory than packet memory takes is served by the kernel: it does not end.
+. "$(dirname "$0")/lib.sh"
+case $BUILD in *san*) skip "a sanitizer takes more memory than the group has" ;; esac
+need_group() { # sets GROUP and LIMIT
+	local root
+	for root in /sys/fs/cgroup/memory /sys/fs/cgroup; do
+		GROUP=$root/$NS
+		mkdir "$GROUP" 2>/dev/null || continue
+		for LIMIT in memory.limit_in_bytes memory.max; do
+			[ ! -w "$GROUP/$LIMIT" ] || return 0
+		done
+		rmdir "$GROUP"
+	done
+	skip "no control group for memory"
+}
+need_group
+net_up
+MODE=one
+export SLUICE_RX_BACKEND=xdp # (which registers all of it)
+echo 16M >"$GROUP/$LIMIT"
+# shellcheck disable=SC2016 # the shell on host b expands it
+bg sb bash -c 'echo $$ >"$0" && exec "$@"' "$GROUP/cgroup.procs" "$BIN/echo" "$B4" 7000
+program=$BG
+wait_udp b 7000
+bg a "$BIN/steady" -i 2000 "$B4" 7000 "$TMP/steady"
+ok "it answers" wait_until 20 grows "$TMP/steady" 100
+ok "it lives" kill -0 "$program"
+ok "the log says what to do" grep -q "memory control group leaves.*remedy" "$TMP"/sluice.*.log
+stop "$BG" "$program"
+wait_until 5 rmdir "$GROUP"
+done_testing
