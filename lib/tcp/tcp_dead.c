@@ -69,6 +69,7 @@ static const uint8_t *piece_at(const struct sl_tcp_frames *m, uint32_t frame, ui
 	if (frame >= m->nframes || m->word[frame].owner != m->owner)
 		return NULL;
 	memcpy(n, p, sizeof(*n));
+	__atomic_signal_fence(__ATOMIC_SEQ_CST); /* from here on the copy is read, not the frame */
 	if (n->seq != seq || !n->len || n->off < sizeof(*n) ||
 	    (uint32_t)n->off + n->len > 1u << m->shift)
 		return NULL;

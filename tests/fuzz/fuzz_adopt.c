@@ -43,9 +43,13 @@ static void scribble(const uint8_t *data, size_t size)
 {
 	struct sl_umem *u = sl_umem_find(UMEM);
 	uint8_t *mem = u->share_mem;
+	size_t done = sl_min(size, u->share_bytes), n;
 
-	for (size_t at = 0; size && at < u->share_bytes; at++)
-		mem[at] = data[at % size];
+	memcpy(mem, data, done);
+	for (; size && done < u->share_bytes; done += n) {
+		n = sl_min(done, u->share_bytes - done);
+		memcpy(mem + done, mem, n);
+	}
 }
 
 static void work(const uint8_t *data, size_t size)

@@ -111,10 +111,13 @@ static void give_packet(void *arg, uint32_t ifindex, const uint8_t *frame, uint3
 	if (!l->left || !d || off < sizeof(m) || bytes > sizeof(copy))
 		return;
 	memcpy(&m, frame + off - sizeof(m), sizeof(m));
+	/* From here on the copy is read: others may write to the frame. */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (m.magic != SL_META_MAGIC || m.proto != IPPROTO_TCP)
 		return;
 	l->left--;
 	memcpy(copy, frame + off, bytes);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	p.l3 = m.l3;
 	p.l4 = m.l4;
 	if (sl_parse_tcp(&p, d->info.flags & SL_PORT_PARTIAL_CSUM, &seg) != SL_PARSE_OK) {

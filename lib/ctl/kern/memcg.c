@@ -89,8 +89,8 @@ static uint64_t room_of_line(char *line)
 	controllers++;
 	if (!*controllers)
 		return least_room("/sys/fs/cgroup", path, &v2);
-	if (!has_memory(controllers) || snprintf(root, sizeof(root), "/sys/fs/cgroup/%s",
-						 controllers) >= (int)sizeof(root))
+	if (!has_memory(controllers) ||
+	    snprintf(root, sizeof(root), "/sys/fs/cgroup/%s", controllers) >= (int)sizeof(root))
 		return UINT64_MAX;
 	return least_room(root, path, &v1);
 }
