@@ -64,7 +64,8 @@ uint8_t sl_ip_igmp_version(const char *device)
 	char path[80], text[24];
 	uint8_t all;
 
-	(void)sl_read_text_aside("/proc/sys/net/ipv4/conf/all/force_igmp_version", text, sizeof(text));
+	(void)sl_read_text_aside("/proc/sys/net/ipv4/conf/all/force_igmp_version", text,
+				 sizeof(text));
 	all = number_in(&version, text);
 	if (all)
 		return all;

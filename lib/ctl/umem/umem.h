@@ -10,7 +10,7 @@
 struct sl_umem {
 	struct sl_umem *next;
 	struct sl_umem_info info;
-	size_t huge_bytes; /* of the memory, which were put on huge pages, if there are any */
+	size_t huge_bytes;   /* of the memory, which were put on huge pages, if there are any */
 	uint64_t registered; /* bytes that the kernel has allocated for a device */
 	void *share_mem;
 	size_t share_bytes;
