@@ -61,6 +61,7 @@ struct sl_tcp_host {
 	uint64_t waits[SL_TCP_WAITS / 64]; /* sl_tcp_note_wait() */
 	void *owner;                       /* the lane */
 	struct sl_tcp_mem mem;
+	struct sl_tcp_metrics *metrics; /* tcp_metrics.c; NULL: nothing is kept yet */
 	struct sl_tcp_late
 		*late; /* answers that could not be sent yet (tcp_late.c); NULL: never any */
 };

@@ -14,6 +14,7 @@
 #include "tcp/listen/tcp_req.h"
 #include "tcp/loss/cc.h"
 #include "tcp/loss/tcp_loss.h"
+#include "tcp/loss/tcp_metrics.h"
 #include "tcp/loss/tcp_rack.h"
 #include "tcp/loss/tcp_rtt.h"
 #include "tcp/tcp_ack.h"
@@ -379,6 +380,7 @@ static bool on_fin_acked(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 		sl_tcp_time_wait(c, false, SL_TCP_TIMEWAIT_MS);
 		return false;
 	case SL_TCP_LAST_ACK:
+		sl_tcp_metrics_keep(c);
 		sl_tcp_note_wait(c, false);
 		sl_tcp_done(c, 0);
 		return false;
@@ -411,6 +413,7 @@ static bool check_ack(struct sl_tcp *c, struct sl_tcp_arrival *a)
 void sl_tcp_established(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t seq)
 {
 	uint32_t rtt_us = (uint32_t)sl_min(c->host->now_us - c->born_us, UINT64_C(60000000));
+	uint32_t reordering;
 
 	c->snd_una = c->iss + 1; /* data of a Fast Open child are check_ack()'s */
 	sl_tcp_tfo_answer(c, seg);
@@ -424,6 +427,9 @@ void sl_tcp_established(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t
 		sl_tcp_rtt_sample(c, timestamp_rtt_us(c, seg));
 	else
 		sl_tcp_rtt_none(c);
+	reordering = sl_tcp_metrics_begin(c);
+	if (reordering)
+		sl_tcp_trouble(c)->reordering = reordering;
 	if (c->retries > 1) /* RFC 5681 3.1: a lost SYN is a sign of congestion */
 		c->cwnd = 1;
 	c->retries = 0;

@@ -52,7 +52,7 @@ static void loss(const struct sl_tcp *c, struct tcp_info *info)
 		info->tcpi_delivered_ce = c->trouble->delivered_ce;
 	}
 	/* Linux' tcp_reordering until more was seen. RACK itself measures time. */
-	info->tcpi_reordering = c->trouble ? sl_max(c->trouble->reordering, 3u) : 3;
+	info->tcpi_reordering = sl_tcp_dup_thresh(c);
 }
 
 static void times(const struct sl_tcp *c, struct tcp_info *info)

@@ -17,11 +17,8 @@
 #include "tcp/tcp_sndq.h"
 #include "tcp/tcp_trouble.h"
 
-#define PROBE_CWND 11u /* the loss of one of so many is repaired without a time-out */
-#define REORDERING                                                                                 \
-	3u              /* segments behind the probe that may tell of its loss, unless more are    \
-			   known to overtake each other */
-#define SECOND_UNITS 20 /* units of 2^20 us are a second, about */
+#define PROBE_CWND   11u /* the loss of one of so many is repaired without a time-out */
+#define SECOND_UNITS 20  /* units of 2^20 us are a second, about */
 
 /* Bytes of the options that each segment has. */
 static uint32_t opts_len(const struct sl_tcp *c)
@@ -135,7 +132,7 @@ bool sl_tcp_mtup_send(struct sl_tcp *c)
 {
 	struct sl_tcp_mtup *m = c->opts->mtup;
 	uint32_t size = ((uint32_t)m->low + m->high) / 2, in_flight = sl_tcp_in_flight(c);
-	uint32_t need, reordering = c->trouble ? c->trouble->reordering : 0;
+	uint32_t need;
 
 	if (is_bad_time(c, m))
 		return true;
@@ -144,7 +141,7 @@ bool sl_tcp_mtup_send(struct sl_tcp *c)
 		return true;
 	}
 	size -= opts_len(c);
-	need = size + (sl_max(reordering, REORDERING) + 1) * c->mss;
+	need = size + (sl_tcp_dup_thresh(c) + 1) * c->mss;
 	if (c->write_seq - c->snd_nxt < need || c->snd_wnd < need || size > c->max_window / 2)
 		return true;
 	if (sl_seq_gt(c->snd_nxt + need, c->snd_una + c->snd_wnd))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Settings for all connections (tcp_host.c). */
+/* Settings for all connections (tcp_params.c). */
 #ifndef SL_TCP_PARAMS_H
 #define SL_TCP_PARAMS_H
 
@@ -33,8 +33,9 @@ struct sl_tcp_params {
 	bool autocorking;
 	bool slow_start_after_idle;
 	bool frto, recovery_rack, tlp;
-	bool rfc1337;             /* a reset does not end TIME_WAIT */
-	uint8_t syncookies;       /* 0, 1, 2 (always) */
+	bool no_metrics_save, no_ssthresh_metrics_save; /* tcp_metrics.c */
+	bool rfc1337;                                   /* a reset does not end TIME_WAIT */
+	uint8_t syncookies;                             /* 0, 1, 2 (always) */
 	uint32_t max_syn_backlog; /* requests of a listener, without cookies */
 	uint32_t tfo;             /* tcp_fastopen bits */
 	uint8_t mtu_probing;      /* 1: after a black hole was found, 2: always */
@@ -44,7 +45,8 @@ struct sl_tcp_params {
 	uint32_t challenge_ack_limit; /* per second, for the whole host */
 	uint32_t max_syn_rate;        /* SYNs per second, the rest is dropped; 0: no limit */
 	uint32_t invalid_ratelimit_ms;
-	uint32_t tfo_blackhole_s;        /* tcp_fastopen_blackhole_timeout_sec */
+	uint32_t reordering;      /* so many later arrivals tell of a loss (tcp_reordering) */
+	uint32_t tfo_blackhole_s; /* tcp_fastopen_blackhole_timeout_sec */
 	_Alignas(8) char congestion[16]; /* "cubic" */
 	/* ip_local_port_range; 0: only the kernel can choose a port number (see
 	 * sock/stream/tcp_port.c) */

@@ -4,6 +4,7 @@
 #define SL_TCP_TROUBLE_H
 
 #include "tcp/tcp_conn.h"
+#include "tcp/tcp_params.h"
 
 struct sl_tcp_board;
 
@@ -22,7 +23,8 @@ struct sl_tcp_trouble {
 	/* for TCP_INFO */
 	uint32_t total_retrans, dsack_dups, reord_seen, rcv_ooopack;
 	uint32_t delivered_ce; /* segments whose ACK echoed a congestion mark */
-	uint32_t reordering;   /* most segments that one was overtaken by; 0: none was */
+	uint32_t reordering;   /* most segments that one was overtaken by, in this connection or one
+				before (tcp_metrics.c); 0: none was */
 	uint32_t rwnd_limited, sndbuf_limited; /* units of 2^10 us (tcp_chrono.c) */
 	uint64_t bytes_retrans;
 	uint16_t total_rto; /* retransmission time-outs */
@@ -46,6 +48,15 @@ static inline struct sl_tcp_board *sl_tcp_board(const struct sl_tcp *c)
 static inline uint32_t sl_tcp_retransmitted(const struct sl_tcp *c)
 {
 	return c->trouble ? c->trouble->total_retrans : 0;
+}
+
+/* So many arrivals behind a missing segment tell of its loss, until reordering was seen: the
+ * tcp_reordering of Linux, or what was overtaken before. */
+static inline uint32_t sl_tcp_dup_thresh(const struct sl_tcp *c)
+{
+	uint32_t seen = c->trouble ? c->trouble->reordering : 0;
+
+	return sl_max(seen, sl_tcp_params.reordering);
 }
 
 #endif

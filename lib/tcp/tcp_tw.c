@@ -3,6 +3,7 @@
  * 9293 3.10.7.4, RFC 6191, RFC 1337). */
 
 #include "base/heap.h"
+#include "tcp/loss/tcp_metrics.h"
 #include "tcp/tcp_arrival.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_hash.h"
@@ -87,6 +88,7 @@ static void tw_new(struct sl_tcp *c, bool fin_wait2, uint32_t timeout_ms)
 
 void sl_tcp_time_wait(struct sl_tcp *c, bool fin_wait2, uint32_t timeout_ms)
 {
+	sl_tcp_metrics_keep(c);
 	tw_new(c, fin_wait2, timeout_ms);
 	sl_tcp_done(c, 0);
 }

@@ -2,6 +2,7 @@
 /* Scripts: lost segments on an open connection: how the loss is noticed, how they are sent again,
  * and the window meanwhile. */
 #include "scripts.h"
+#include "tcp/tcp_trouble.h"
 
 /* RFC 6928: ten segments at first; then slow start. */
 static void initial_window(struct t *t)
@@ -305,7 +306,66 @@ static void no_probe_beside_sacked_data(struct t *t)
 	check(t, counted(t, SL_TCPC_TLP) == 0);
 }
 
+/* Both ends close; then the peer opens another connection from its next port. */
+static void next_connection(struct t *t, const char *fin, const char *fin_acked, const char *last)
+{
+	t_close(t);
+	out(t, fin);
+	in(t, fin_acked);
+	in(t, last);
+	skip(t);
+	t->rport++;
+	t->know_iss = false;
+	in(t, "S 0:0(0) win 32896 <mss 1000,sackOK,wscale 7>");
+	out(t, "S. 0:0(0) ack 1 <mss 1460,sackOK,wscale 7>");
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 1 win 257");
+	state(t, SL_TCP_ESTABLISHED);
+}
+
+/* tcp_init_metrics(): the round trip of the last connection sets the first time-out, as long as no
+ * data have given one. */
+static void first_timeout_of_the_next(struct t *t)
+{
+	t_open(t);
+	t_write(t, 1000);
+	skip(t);
+	pass(t, 150 * MS); /* the path is slow under load */
+	in(t, ". 1:1(0) ack 1001");
+	check(t, t->c->tcp.srtt_us > 25 * MS && t->c->tcp.srtt_us < 30 * MS);
+	next_connection(t, "F. 1001:1001(0) ack 1", ". 1:1(0) ack 1002", "F. 1:1(0) ack 1002");
+	check(t, t->c->tcp.srtt_us == T_RTT && t->c->tcp.rto_us > 220 * MS);
+	t_write(t, 1000);
+	skip(t);
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 1001");
+	check(t, t->c->tcp.rto_us < 220 * MS);
+}
+
+/* What was reordered once waits in the next connection, too (TCP_METRIC_REORDERING). */
+static void reordering_of_the_last(struct t *t)
+{
+	t_open(t);
+	t_write(t, 10000);
+	check(t, skip(t) == 10);
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 1 <sack 5001:7001>");
+	in(t, ". 1:1(0) ack 7001");
+	in(t, ". 1:1(0) ack 10001");
+	check(t, t->c->tcp.trouble->reordering == 7 && skip(t) == 0);
+	next_connection(t, "F. 10001:10001(0) ack 1", ". 1:1(0) ack 10002", "F. 1:1(0) ack 10002");
+	t_write(t, 10000);
+	check(t, skip(t) == 10);
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 1 <sack 1001:5001>");
+	quiet(t, MS);
+	in(t, ". 1:1(0) ack 5001"); /* it was overtaken again, and was not sent twice */
+	quiet(t, 0);
+}
+
 const struct script scripts[] = {
+	SCRIPT(first_timeout_of_the_next),
+	SCRIPT(reordering_of_the_last),
 	SCRIPT(reneging_is_answered_soon),
 	SCRIPT(late_answers_to_probes),
 	SCRIPT(duplicate_answer_to_a_probe),

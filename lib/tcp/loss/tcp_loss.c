@@ -23,8 +23,6 @@
 #include "tcp/tcp_sndq.h"
 #include "tcp/tcp_trouble.h"
 
-#define DUP_THRESH 3
-
 void sl_tcp_loss_init(struct sl_tcp *c)
 {
 	c->ca = SL_CA_OPEN;
@@ -287,8 +285,9 @@ static void eat_dupacks(struct sl_tcp *c, struct sl_tcp_ack *a)
  * 3.2). */
 static void newreno_detect(struct sl_tcp *c, bool advanced)
 {
-	bool lost = c->ca == SL_CA_RECOVERY ? advanced
-					    : c->ca < SL_CA_RECOVERY && c->sacked_out >= DUP_THRESH;
+	bool lost = c->ca == SL_CA_RECOVERY
+			    ? advanced
+			    : c->ca < SL_CA_RECOVERY && c->sacked_out >= sl_tcp_dup_thresh(c);
 
 	if (!lost || c->tx_una == c->tx_nxt || sl_tcp_piece(c, c->tx_una)->marks & SL_TXS_LOST)
 		return;
@@ -435,6 +434,9 @@ void sl_tcp_loss_on_rto(struct sl_tcp *c)
 	t->total_rto++;
 	c->tlp_out = false;
 	c->reo_at = 0;
+	/* Too many were waited for (tcp_enter_loss()). */
+	if (c->ca <= SL_CA_DISORDER && c->sacked_out >= sl_tcp_params.reordering)
+		t->reordering = sl_min(t->reordering, sl_tcp_params.reordering);
 	sl_tcp_mark_all_lost(c);
 	/* Once for a window (RFC 5681 3.1), and for each loss of it if there was progress. */
 	if (c->ca <= SL_CA_DISORDER || sl_seq_ge(c->snd_una, c->high_seq) ||

@@ -16,7 +16,6 @@
 #include "tcp/tcp_timer.h"
 #include "tcp/tcp_trouble.h"
 
-#define DUP_THRESH     3
 #define REO_PERSIST    16
 #define MAX_REORDERING 300u /* tcp_max_reordering */
 
@@ -255,7 +254,8 @@ static uint32_t reo_wnd_us(const struct sl_tcp *c)
 
 	if (!sl_tcp_params.recovery_rack)
 		return 0;
-	if (!c->rack_reordering && (c->ca >= SL_CA_RECOVERY || c->sacked_out >= DUP_THRESH))
+	if (!c->rack_reordering &&
+	    (c->ca >= SL_CA_RECOVERY || c->sacked_out >= sl_tcp_dup_thresh(c)))
 		return 0;
 	w = (uint64_t)(c->min_rtt_us / 4) * (c->reo_wnd_mult ? c->reo_wnd_mult : 1);
 	return w < c->srtt_us ? (uint32_t)w : c->srtt_us;
@@ -320,7 +320,8 @@ void sl_tcp_rack_detect(struct sl_tcp *c)
 	c->rack_advanced = false;
 	if (!c->rack_sent_us)
 		return;
-	if (!sl_tcp_params.recovery_rack && c->sacked_out < DUP_THRESH && c->ca < SL_CA_RECOVERY)
+	if (!sl_tcp_params.recovery_rack && c->sacked_out < sl_tcp_dup_thresh(c) &&
+	    c->ca < SL_CA_RECOVERY)
 		return;
 	later = judge_originals(c, patience);
 	later |= judge_retransmissions(c, patience);

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What connections leave behind for the next one to the same address (net/ipv4/tcp_metrics.c).
+ *
+ * Theory of operation. A handshake's round trip is that of a small packet at a quiet moment, and a
+ * new connection has seen no reordering yet: on a path that is slow under load or reorders, its
+ * first segments would be sent again for nothing. So a connection that both ends have closed leaves
+ * its round trip and its reordering to the next one, for an hour. The round trip raises the first
+ * time-out alone, until there is a sample of data; the window is not taken over. A host keeps a
+ * bounded number of addresses: the entry that was written longest ago of a row of four gives way.
+ */
+#include "tcp/loss/tcp_metrics.h"
+
+#include "base/heap.h"
+#include "tcp/loss/cc.h"
+#include "tcp/tcp_host.h"
+#include "tcp/tcp_params.h"
+#include "tcp/tcp_trouble.h"
+
+#define ROWS    32
+#define WAYS    4
+#define LIFE_US 3600000000ull
+
+struct entry {
+	struct sl_addr local, remote;
+	uint64_t at_us;    /* written last; 0: free */
+	uint32_t srtt_us;  /* 0: not known */
+	uint32_t ssthresh; /* 0: not known */
+	uint32_t reordering;
+};
+struct sl_tcp_metrics {
+	struct entry entry[ROWS][WAYS];
+};
+
+static struct entry *row_of(const struct sl_tcp *c)
+{
+	const struct sl_tcp_key *k = &c->node.key;
+	uint64_t at = sl_addr_mix(sl_addr_mix(c->host->table_key[0], &k->local), &k->remote);
+
+	return c->host->metrics->entry[at >> 58 & (ROWS - 1)];
+}
+
+/* The entry of c's addresses; NULL: there is none. */
+static struct entry *find(const struct sl_tcp *c)
+{
+	struct entry *row;
+
+	if (!c->host->metrics)
+		return NULL;
+	row = row_of(c);
+	for (struct entry *e = row; e < row + WAYS; e++)
+		if (e->at_us && c->host->now_us - e->at_us < LIFE_US &&
+		    sl_addr_eq(&e->remote, &c->node.key.remote) &&
+		    sl_addr_eq(&e->local, &c->node.key.local))
+			return e;
+	return NULL;
+}
+
+/* An empty entry for c's addresses; NULL: no memory. */
+static struct entry *make(const struct sl_tcp *c)
+{
+	struct sl_tcp_host *h = c->host;
+	struct entry *row, *old;
+
+	if (!h->metrics)
+		h->metrics = sl_calloc(1, sizeof(*h->metrics));
+	if (!h->metrics)
+		return NULL;
+	row = old = row_of(c);
+	for (struct entry *e = row; e < row + WAYS; e++)
+		if (e->at_us < old->at_us)
+			old = e;
+	*old = (struct entry){.local = c->node.key.local, .remote = c->node.key.remote};
+	return old;
+}
+
+uint32_t sl_tcp_metrics_begin(struct sl_tcp *c)
+{
+	const struct entry *e = find(c);
+	uint32_t rto_us;
+
+	if (!e)
+		return 0;
+	if (e->ssthresh && !sl_tcp_params.no_ssthresh_metrics_save)
+		c->ssthresh = e->ssthresh;
+	rto_us = e->srtt_us + sl_max(2 * e->srtt_us, sl_tcp_params.rto_min_ms * 1000);
+	if (e->srtt_us > c->srtt_us)
+		c->rto_us = sl_min(rto_us, sl_tcp_params.rto_max_ms * 1000);
+	return e->reordering;
+}
+
+/* A longer round trip is taken at once, a shorter one by an eighth. */
+static void keep_rtt(struct entry *e, uint32_t srtt_us)
+{
+	if (srtt_us >= e->srtt_us)
+		e->srtt_us = srtt_us;
+	else
+		e->srtt_us -= (e->srtt_us - srtt_us) / 8;
+}
+
+static void keep_ssthresh(struct entry *e, const struct sl_tcp *c)
+{
+	uint32_t half = c->cwnd / 2;
+
+	if (c->ssthresh >= SL_TCP_INFINITE_SSTHRESH) {
+		if (e->ssthresh && half > e->ssthresh)
+			e->ssthresh = half;
+	} else if (!sl_cc_in_slow_start(c) && c->ca == SL_CA_OPEN) {
+		e->ssthresh = sl_max(half, c->ssthresh);
+	} else if (e->ssthresh && c->ssthresh > e->ssthresh) {
+		e->ssthresh = c->ssthresh;
+	}
+}
+
+void sl_tcp_metrics_keep(struct sl_tcp *c)
+{
+	struct entry *e = sl_tcp_params.no_metrics_save ? NULL : find(c);
+	bool known = c->srtt_us && !c->backoff;
+
+	if (!known && e) /* nothing came back in time: what was known is wrong */
+		e->srtt_us = 0;
+	if (!known || sl_tcp_params.no_metrics_save)
+		return;
+	if (!e)
+		e = make(c);
+	if (!e)
+		return;
+	e->at_us = sl_max(c->host->now_us, UINT64_C(1));
+	keep_rtt(e, c->srtt_us);
+	if (!sl_tcp_params.no_ssthresh_metrics_save)
+		keep_ssthresh(e, c);
+	if (c->trouble)
+		e->reordering = sl_max(e->reordering, c->trouble->reordering);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What connections leave behind for the next one to the same address (tcp_metrics.c). */
+#ifndef SL_TCP_METRICS_H
+#define SL_TCP_METRICS_H
+
+#include "tcp/tcp_conn.h"
+
+/* Call when c is established, after its first round-trip sample: it begins with what is kept.
+ * Returns the reordering that was seen, in segments; 0: none. */
+uint32_t sl_tcp_metrics_begin(struct sl_tcp *c);
+/* Call when both ends have closed c: keeps what it has learned. */
+void sl_tcp_metrics_keep(struct sl_tcp *c);
+
+#endif
