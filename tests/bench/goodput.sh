@@ -6,13 +6,22 @@
 # makes the wire a bottleneck with a queue of 100 packets. Prints a line with megabits a second and the
 # segments sent again. In mode share two connections share the bottleneck, one of a preloaded program
 # and one by the kernel, which begins first or second by the seed's lowest bit: prints their megabits
-# a second. Called by tcp.py.
+# a second. There each packet has up to a fifth of DELAY more, as on a real path: else it is a matter of
+# phase alone which connection finds the queue full, and 0.7 of the rate is not that of an algorithm.
+# Called by tcp.py.
 . "$(dirname "$0")/../net/lib.sh"
 unset SLUICE_MAX_FLOWS # (as users have it)
 LOSS=$1 MODE=$2 SECS=$3 SEED=$4 CC=${5:-cubic} DELAY=${6:-10ms} RATE=${7:-}
 need iperf3 python3
+jitter_of() { # 10ms or 500us
+	local n=${1%[mu]s}
+	[ "$1" = "${1%ms}" ] || n=$((n * 1000))
+	printf '%dus' $((n / 5))
+}
 net_up -w
-wire_up --delay "$DELAY" --ba --loss "$LOSS" --seed "$SEED" ${RATE:+--rate "$RATE" --limit 100}
+jitter=0us
+[ "$MODE" != share ] || jitter=$(jitter_of "$DELAY")
+wire_up --delay "$DELAY" --jitter "$jitter" --ba --loss "$LOSS" --seed "$SEED" ${RATE:+--rate "$RATE" --limit 100}
 serve() { # host port
 	bg "$1" iperf3 -s -1 -p "$2" >/dev/null 2>&1
 	wait_tcp b "$2"
