@@ -204,9 +204,11 @@ static bool check_syn(struct sl_tcp *c, struct sl_tcp_arrival *a)
 {
 	if (!(a->seg->flags & SL_TCP_SYN))
 		return true;
-	/* Simultaneous open: the peer's SYN again, now with the ACK of ours (3.5, figure 8). */
+	/* Simultaneous open: the peer's SYN again, now with the ACK of ours (3.5, figure 8). It has
+	 * an answer, as any segment from the past: the peer may wait for the ACK of its SYN. */
 	if (c->state == SL_TCP_SYN_RCVD && a->seg->flags & SL_TCP_ACK && a->seq == c->irs &&
 	    a->seg->ack == c->snd_nxt) {
+		sl_tcp_ack_again(c, a->seq, a->seq + 1);
 		a->seq++;
 		return true;
 	}

@@ -162,9 +162,9 @@ static void simultaneous(struct t *t)
 	out(t, "S. 0:0(0) ack 1 <mss 1460,sackOK,wscale 7>");
 	state(t, SL_TCP_SYN_RCVD);
 	in(t, "S. 0:0(0) ack 1 win 5000 <mss 1000,sackOK,wscale 7>");
+	out(t, ". 1:1(0) ack 1 <sack 0:1>");
 	saw(t, SL_TCP_EV_CONNECTED);
 	state(t, SL_TCP_ESTABLISHED);
-	skip(t);
 	in(t, "P. 1:101(100) ack 1");
 	out(t, ". 1:1(0) ack 101");
 }
