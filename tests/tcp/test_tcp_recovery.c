@@ -363,7 +363,24 @@ static void reordering_of_the_last(struct t *t)
 	quiet(t, 0);
 }
 
+/* An ACK is one case of reordering, however many pieces it reports (and one by its number is
+ * another): tcp_check_sack_reordering(). */
+static void cases_of_reordering(struct t *t)
+{
+	t_open(t);
+	t_write(t, 10000);
+	check(t, skip(t) == 10);
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 1 <sack 9001:10001>");
+	in(t, ". 1:1(0) ack 1 <sack 3001:4001 9001:10001>");
+	check(t, t->c->tcp.sacked_out == 2 && t->c->tcp.trouble->reord_seen == 1);
+	in(t, ". 1:1(0) ack 10001");
+	check(t, t->c->tcp.trouble->reord_seen == 2 && t->c->tcp.trouble->reordering == 10);
+	quiet(t, SIM_SECOND);
+}
+
 const struct script scripts[] = {
+	SCRIPT(cases_of_reordering),
 	SCRIPT(first_timeout_of_the_next),
 	SCRIPT(reordering_of_the_last),
 	SCRIPT(reneging_is_answered_soon),

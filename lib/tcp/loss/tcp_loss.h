@@ -17,6 +17,7 @@ struct sl_tcp_ack {
 	/* used only by tcp_loss.c and tcp_rack.c */
 	uint32_t prior_fack, last_rtt_us, tsecr;
 	bool ts, dsack_tlp, orig_acked, retx_acked;
+	bool reordered; /* counted for this part of the ACK: its SACK blocks, or its number */
 };
 
 /* Sets the first window, and starts c->cc; call when c's sequence numbers are set. */

@@ -67,8 +67,8 @@ static void arrived(struct sl_tcp *c, struct sl_txseg *p, struct sl_tcp_ack *a)
 		return;
 	/* 6.2 step 3: the original arrives after what was sent later. */
 	if (sl_seq_lt(p->seq, a->prior_fack)) {
-		if (!c->rack_reordering || p->marks & SL_TXS_LOST)
-			sl_tcp_trouble(c)->reord_seen++;
+		sl_tcp_trouble(c)->reord_seen += !a->reordered;
+		a->reordered = true;
 		c->rack_reordering = true;
 		note_distance(c, p);
 	}
@@ -115,6 +115,7 @@ void sl_tcp_loss_cum(struct sl_tcp *c, uint32_t to, struct sl_tcp_ack *a)
 {
 	uint32_t first_rtt = 0, last_rtt = 0;
 
+	a->reordered = false;
 	for (uint32_t i = c->tx_una; i != to; i++) {
 		struct sl_txseg *p = sl_tcp_piece(c, i);
 
