@@ -4,9 +4,11 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "ctl/front/broker.h"
+#include "ctl/kern/coalesce.h"
 #include "stat.h"
 
 typedef unsigned long long ull;
@@ -439,6 +441,33 @@ static uint64_t queued_on(const struct sl_stats *s, const struct sl_lane_stats *
 	return n;
 }
 
+/* True: the program's devices are those that this tool sees by their names. */
+static bool has_our_devices(const struct sl_stats *s)
+{
+	char path[64];
+	struct stat ours, its;
+
+	snprintf(path, sizeof(path), "/proc/%u/ns/net", s->pid);
+	return !stat("/proc/self/ns/net", &ours) && !stat(path, &its) && ours.st_ino == its.st_ino;
+}
+
+/* How often the lane's device interrupts, if its driver says so. A lane's devices are all that the
+ * program has open. */
+static void block_moderation(FILE *to, const struct sl_stats *s, const struct sl_lane_stats *l)
+{
+	for (unsigned i = 0; l->nlegs && i < SL_STATS_PORTS; i++) {
+		const struct sl_port_stats *p = &s->port[i];
+		struct sl_coalesce c;
+
+		if (p->used != 1 || !p->alive || !has_our_devices(s) ||
+		    sl_coalesce_get(p->ifname, &c))
+			continue;
+		fprintf(to, "Moderation frame count: %u\n", c.packets);
+		fprintf(to, "Moderation usec period: %u\n", c.us);
+		return;
+	}
+}
+
 /* A lane: what it has sent and received (VMA: ring), what became of received packets (VMA: CQ), and
  * all its counters. */
 static void block_lane(FILE *to, const struct sl_stats *s, const struct sl_lane_stats *l,
@@ -455,6 +484,7 @@ static void block_lane(FILE *to, const struct sl_stats *s, const struct sl_lane_
 		count_line(to, show, "Retransmissions", l->TcpRetransSegs);
 	count_line(to, show, "Interrupt requests", l->sleeps);
 	count_line(to, show, "Interrupt received", l->wakes);
+	block_moderation(to, s, l);
 	block_dev_mem(to, l, show);
 	fprintf(to, BLOCK "CQ=[%u]\n", l->id);
 	count_line(to, show, "Packets dropped", dropped);

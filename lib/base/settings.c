@@ -383,6 +383,18 @@ static void preset(const struct sl_setting *s, int value)
 		*(int *)field = value;
 }
 
+/* TX_BUFS and RX_BUFS: frames of one pool. */
+static int frames_of_bufs(const struct sl_settings *s)
+{
+	const struct sl_setting *f = &sl_setting_table[SL_SETTING_frames];
+	int64_t half = s->frames / 2;
+	int64_t n = (given[SL_SETTING_tx_bufs] ? s->tx_bufs : half) +
+		    (given[SL_SETTING_rx_bufs] ? s->rx_bufs : half);
+
+	n = sl_min(n, (int64_t)f->max);
+	return (int)sl_max(n, (int64_t)f->min);
+}
+
 /* Applies the preset, and derives the values that depend on several settings. */
 static void settle(void)
 {
@@ -399,6 +411,8 @@ static void settle(void)
 		s->log_details = 2;
 	s->rx_wre = round_up_pow2(s->rx_wre);
 	s->tx_wre = round_up_pow2(s->tx_wre);
+	if ((given[SL_SETTING_tx_bufs] || given[SL_SETTING_rx_bufs]) && !given[SL_SETTING_frames])
+		s->frames = frames_of_bufs(s);
 	s->frames = round_up_pow2(s->frames);
 }
 

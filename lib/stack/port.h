@@ -8,6 +8,7 @@
 #include "ctl/front/broker.h"
 #include "ctl/rules/rule.h"
 #include "io/xsk.h"
+#include "ctl/device/moderate.h"
 #include "net/route.h"
 
 struct sl_port {
@@ -38,6 +39,7 @@ struct sl_port {
 	uint64_t restart_ns; /* link and neighbours may be missing until then; 0: the link was up */
 	struct sl_xsk_counts
 		counted; /* kernel counts already added to stats; used by the keeper only */
+	struct sl_moderation moderation; /* the keeper's */
 	struct sl_xsk_queue queue[SL_MAX_QUEUES];
 };
 
@@ -101,6 +103,8 @@ enum sl_rule_action sl_port_decide_narrow(const struct sl_port *port, const stru
  * or changed the queues, the kernel gets the port's traffic: this is logged once, and the port is
  * `lost`, to be retired and opened anew. No lane held. */
 void sl_ports_check(void);
+/* The process ends: what devices were told for it is undone. */
+void sl_ports_end(void);
 /* The parts of sl_ports_check() for tags, and for a VLAN device: neither tells by an event. */
 void sl_port_check_tags(struct sl_port *p);
 void sl_port_check_vlan(struct sl_port *p);

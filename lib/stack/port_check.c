@@ -16,6 +16,7 @@ struct count_walk {
 	const struct sl_port *port;
 	struct sl_xsk_counts sum;
 	uint64_t fill_empty[SL_MAX_QUEUES];
+	uint64_t pkts; /* received by its lanes */
 };
 
 static void count_leg(struct count_walk *w, struct sl_leg *leg)
@@ -39,11 +40,13 @@ static void count_lane(struct sl_lane *lane, void *arg)
 	uint32_t n = sl_load_acquire(&lane->nlegs);
 
 	for (uint32_t i = 0; i < n; i++)
-		if (lane->leg[i]->port == w->port)
+		if (lane->leg[i]->port == w->port) {
 			count_leg(w, lane->leg[i]);
+			w->pkts += sl_load(&lane->stats->rx_pkts);
+		}
 }
 
-/* Adds differences, since a reader may have reset the counters. */
+/* Adds differences, since a reader may have reset the counters. Sees to the interrupts, too. */
 static void count_drops(struct sl_port *p)
 {
 	struct count_walk w = {.port = p};
@@ -58,6 +61,15 @@ static void count_drops(struct sl_port *p)
 	s->xsk_fill_empty += now->fill_empty - was->fill_empty;
 	s->xsk_tx_invalid += now->tx_invalid - was->tx_invalid;
 	*was = *now;
+	sl_moderate(&p->moderation, p->info.ifname, w.pkts, sl_now_ns());
+}
+
+void sl_ports_end(void)
+{
+	struct sl_port *p;
+
+	for (uint32_t i = 0; (p = sl_port_at(i)); i++)
+		sl_moderate_end(&p->moderation, p->info.ifname);
 }
 
 /* No more frames come back: sending goes through the kernel at once. */

@@ -77,13 +77,15 @@ paged "it is not an Ethernet device"
 paged "UMCAST"
 
 if [ "$(cat /proc/sys/vm/nr_hugepages)" = 0 ]; then
-	SL_ENV=(SLUICE_MEM_ALLOC_TYPE=2)
-	# (PR_SET_THP_DISABLE: nor transparent ones)
-	talk python3 -c 'if 1:
-		import ctypes, os, sys
-		ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)
-		os.execvp(sys.argv[1], sys.argv[1:])'
-	said "huge pages" "no huge pages for [0-9]* MB.*using ordinary pages; remedy: sysctl vm.nr_hugepages=[1-9]"
+	for s in SLUICE_MEM_ALLOC_TYPE=2 VMA_HUGETBL=1; do
+		SL_ENV=($s)
+		# (PR_SET_THP_DISABLE: nor transparent ones)
+		talk python3 -c 'if 1:
+			import ctypes, os, sys
+			ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)
+			os.execvp(sys.argv[1], sys.argv[1:])'
+		said "huge pages, $s" "no huge pages for [0-9]* MB.*using ordinary pages; remedy: sysctl vm.nr_hugepages=[1-9]"
+	done
 fi
 paged "no huge pages for N MB of packet memory, using ordinary pages"
 done_testing

@@ -29,6 +29,12 @@ if what == "lanes":
     seen = stat()
     print("%d sockets, %d lanes" % (len([k for k in seen["sockets"] if k["rx_pkts"]]),
                                     len([l for l in seen["lanes"] if l["rx_pkts"]])))
+elif what == "frames":
+    s = asked()
+    end = time.monotonic() + 5
+    while not stat()["frames_all"] and time.monotonic() < end:
+        time.sleep(0.05)
+    print(stat()["frames_all"])
 elif what == "skip":
     # Calls until a pipe that was quiet is reported beside a socket that always has data: the most of ten tries.
     s, (r, w), ctl = asked(), os.pipe(), udp(own)

@@ -40,6 +40,17 @@ lanes 3 SLUICE_RING=socket SLUICE_RING_LIMIT_PER_INTERFACE=3
 run lanes SLUICE_OFFLOADED_SOCKETS=0
 same "OFFLOADED_SOCKETS=0" "0 sockets, 0 lanes" "$OUT"
 
+frames() { # expected frames, settings...
+	local n=$1
+	shift
+	run frames "$@"
+	same "$*" "$n" "$OUT"
+}
+frames 2048 SLUICE_FRAMES=2048
+frames 4096 SLUICE_TX_BUFS=1000 SLUICE_RX_BUFS=2000
+frames 32768 VMA_RX_BUFS=20000
+frames 2048 SLUICE_FRAMES=2048 SLUICE_RX_BUFS=20000
+
 # (A pipe is left out of looks once it was quiet for a while.)
 run skip SLUICE_SELECT_SKIP_OS=0 SLUICE_SELECT_POLL_OS_RATIO=10
 same "SELECT_SKIP_OS=0: each call tells of the kernel's pipe" 1 "$OUT"

@@ -8,7 +8,7 @@ BUILD=${BUILD:-build}
 bad=0
 sources=$(grep -rlE 'sl_settings|struct sl_settings' lib preload --include='*.c' --include='*.h' | grep -v 'base/settings\.')
 # Read by settings.c alone, which turns them into others.
-own="spec hugetbl ring ring_allocation_logic_tx"
+own="spec hugetbl ring ring_allocation_logic_tx tx_bufs rx_bufs"
 while read -r field status; do
 	if grep -qE "sl_settings(\.|->)$field\b" $sources; then used=1; else used=0; fi
 	case " $own " in *" $field "*) used=1 ;; esac

@@ -199,6 +199,7 @@ void sl_stop(void)
 	sl_tconn_exit();
 	sl_heirs_exit();
 	sl_lanes_depart();
+	sl_ports_end();
 	sl_policy_stop();
 }
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sets how often a ring's device interrupts. */
 #include <errno.h>
-#include <linux/ethtool.h>
-#include <linux/sockios.h>
 #include <net/if.h>
 #include <string.h>
 
-#include "base/sys.h"
+#include "ctl/kern/coalesce.h"
 #include "sluice_extra.h"
 #include "sock/core/sock.h"
 #include "stack/lane.h"
@@ -39,27 +37,11 @@ static void search(struct sl_lane *lane, void *arg)
 SL_API
 int sl_ring_moderate(int ring, uint32_t packets, uint32_t us)
 {
-	struct ethtool_coalesce c = {.cmd = ETHTOOL_GCOALESCE};
+	const struct sl_coalesce c = {packets, us};
 	struct search s = {.ring = ring};
-	struct ifreq ifr = {.ifr_data = (void *)&c};
-	int fd, err;
 
 	if (ring <= 0) /* (0: a queue without a packet socket) */
 		return -EINVAL;
 	sl_lane_for_each(search, &s);
-	if (!s.name[0])
-		return -EINVAL;
-	memcpy(ifr.ifr_name, s.name, sizeof(ifr.ifr_name));
-	fd = sl_sys_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return fd;
-	err = sl_sys_ioctl(fd, SIOCETHTOOL, &ifr);
-	if (err >= 0) {
-		c.cmd = ETHTOOL_SCOALESCE;
-		c.rx_max_coalesced_frames = packets;
-		c.rx_coalesce_usecs = us;
-		err = sl_sys_ioctl(fd, SIOCETHTOOL, &ifr);
-	}
-	sl_sys_close(fd);
-	return sl_min(err, 0);
+	return s.name[0] ? sl_coalesce_set(s.name, &c) : -EINVAL;
 }

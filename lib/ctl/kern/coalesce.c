@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Asks and tells a driver how often its device interrupts, by ethtool's ioctl. */
+#include "ctl/kern/coalesce.h"
+
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <string.h>
+
+#include "base/sys.h"
+
+static int call(const char name[IFNAMSIZ], struct ethtool_coalesce *e)
+{
+	struct ifreq ifr = {.ifr_data = (void *)e};
+	int fd = sl_sys_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return fd;
+	memcpy(ifr.ifr_name, name, sizeof(ifr.ifr_name));
+	err = sl_sys_ioctl(fd, SIOCETHTOOL, &ifr);
+	sl_sys_close(fd);
+	return sl_min(err, 0);
+}
+
+int sl_coalesce_get(const char name[IFNAMSIZ], struct sl_coalesce *c)
+{
+	struct ethtool_coalesce e = {.cmd = ETHTOOL_GCOALESCE};
+	int err = call(name, &e);
+
+	*c = (struct sl_coalesce){e.rx_max_coalesced_frames, e.rx_coalesce_usecs};
+	return err;
+}
+
+int sl_coalesce_set(const char name[IFNAMSIZ], const struct sl_coalesce *c)
+{
+	struct ethtool_coalesce e = {.cmd = ETHTOOL_GCOALESCE};
+	int err = call(name, &e);
+
+	if (err)
+		return err;
+	e.cmd = ETHTOOL_SCOALESCE;
+	e.rx_max_coalesced_frames = c->packets;
+	e.rx_coalesce_usecs = c->us;
+	return call(name, &e);
+}
