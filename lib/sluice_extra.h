@@ -105,31 +105,36 @@ int sl_free_packets(int fd, const struct sl_packet *packets, size_t n);
 
 /* Send without a copy -------------------------------------------------------------------------- */
 
-/* Packet memory in which a datagram is written where it is sent from. */
+/* Packet memory in which a datagram, or a part of a stream, is written where it is sent from. */
 struct sl_zbuf {
 	void *id;
 	void *data;     /* written by the program, before it is sent */
-	uint32_t len;   /* in: bytes to send; sl_zc_alloc() gives the most there is room for */
+	uint32_t len;   /* in: bytes to send; sl_zc_alloc() gives the most there is room for, of a
+			   stream one segment */
 	uint32_t flags; /* SL_ZC_COPIED, by sl_zc_send() */
 };
-#define SL_ZC_COPIED 1u         /* the datagram went another way, by a copy of its bytes */
+#define SL_ZC_COPIED 1u         /* it went another way, by a copy of its bytes */
 #define SL_ZC_KEEP   0x02000000 /* flag of sl_zc_send(): the buffers stay the program's */
 
-/* Writes at most n buffers of a datagram socket to buf; returns how many. They are given back by
- * sl_zc_send(), by sl_zc_free(), and as held packets are. -ENOBUFS: it has enough of them, or
- * memory is short; -ENODATA: the socket is not offloaded (yet): use send(2); -EOPNOTSUPP: a stream;
- * -EINVAL: no socket of ours; -ENOMEM; -EBUSY: called by a signal handler in the midst of a call.
- */
+/* Writes at most n buffers of a datagram socket or a connection to buf; returns how many. They are
+ * given back by sl_zc_send(), by sl_zc_free(), and as held packets are. -ENOBUFS: it has enough of
+ * them, or memory is short; -ENODATA: the socket is not offloaded (yet), or not connected: use
+ * send(2); -EINVAL: no socket of ours; -ENOMEM; -EBUSY: called by a signal handler in the midst of
+ * a call. */
 int sl_zc_alloc(int fd, struct sl_zbuf *buf, unsigned n);
 /* Sends n datagrams, each from its buffer, with one kick of the device, to the peer or to that
- * name. Flags are SL_ZC_KEEP and those of sendto(2). Returns how many were sent; their buffers are
- * the library's, or with SL_ZC_KEEP still the program's, to send again once sl_zc_busy() says 0.
- * -ENOENT: no such buffer; -EBUSY: the device still has it; -EINVAL: too long; else as sendto(2).
- */
+ * name; or the bytes of n buffers to the end of a stream. Flags are SL_ZC_KEEP and those of
+ * sendto(2). Returns how many were sent; their buffers are the library's, or with SL_ZC_KEEP still
+ * the program's, to be written to and sent again once sl_zc_busy() says 0: when the device has
+ * sent, and a stream's peer acknowledged them. With MSG_ZEROCOPY, on a socket with SO_ZEROCOPY,
+ * each has a number, as a send(2) with that flag has, and the error queue tells when its buffer is
+ * free; SO_EE_CODE_ZEROCOPY_COPIED stands there if one of those that are told was copied. A copied
+ * part of a stream may be taken in part: then len is what was taken. -ENOENT: no such buffer;
+ * -EBUSY: the device or the connection still has it; -EINVAL: too long; else as sendto(2). */
 int sl_zc_send(int fd, struct sl_zbuf *buf, unsigned n, const struct sockaddr *name,
 	       socklen_t namelen, int flags);
-/* How many of these buffers the device still has; others may be written to. -EINVAL: no socket of
- * ours; -ENOENT: one is no buffer of the socket. */
+/* How many of these buffers the device or the connection still has; others may be written to.
+ * -EINVAL: no socket of ours; -ENOENT: one is no buffer of the socket. */
 int sl_zc_busy(int fd, const struct sl_zbuf *buf, unsigned n);
 /* Gives buffers back. Errors as above. */
 int sl_zc_free(int fd, const struct sl_zbuf *buf, unsigned n);

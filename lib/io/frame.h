@@ -17,8 +17,12 @@
 struct sl_frame_charge {
 	uint32_t *wmem; /* the sender's count; never unmapped; atomic. NULL: not counted */
 	uint32_t bytes;
-	uint32_t tag; /* the sender's mark of a packet that waits (pace.h); 0: none */
+	uint32_t tag; /* the sender's mark of a packet that waits (pace.h), or SL_FRAME_FILLED; 0:
+			 none */
 };
+/* The program fills the frame itself, and has a reference to it: headers may be written in front of
+ * its bytes. */
+#define SL_FRAME_FILLED 1u
 
 struct sl_pool {
 	uint8_t *base;

@@ -69,6 +69,7 @@ struct sl_lane {
 	struct sl_list blocked;
 	uint64_t room_next_us; /* when to check them at the latest, UINT64_MAX: none waits */
 	void (*on_room)(struct sl_list *entry);
+	struct sl_list reaped; /* sl_lane_on_reaped() is called for these after such a turn, too */
 	/* TCP: state shared by the lane's connections, NULL until there are any. tcp_next_us: when
 	 * timers must run at the latest, UINT64_MAX: never; written with the lane held, read by
 	 * the keeper. */
@@ -164,6 +165,10 @@ void sl_lane_reap(struct sl_lane *lane);
  * keeper makes such a turn every SL_ROOM_US. Lane held. */
 #define SL_ROOM_US 1000
 void sl_lane_block(struct sl_lane *lane, struct sl_list *entry);
+/* The same for a socket that waits until the device is done with a frame: turns pass the entry to
+ * sl_lane_on_reaped(), which removes it if it waits no more. Lane held. */
+void sl_lane_block_reaped(struct sl_lane *lane, struct sl_list *entry);
+extern void (*sl_lane_on_reaped)(struct sl_list *entry);
 
 /* Takes a frame to fill; reaps completions when there are few. SL_NO_FRAME: none free. */
 uint32_t sl_lane_frame_slow(struct sl_lane *lane);

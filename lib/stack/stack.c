@@ -141,18 +141,34 @@ static void make_send_room(struct sl_lane *lane)
 	sl_list_for_each_safe (it, &lane->blocked) {
 		lane->on_room(it);
 	}
-	sl_store(&lane->room_next_us,
-		 sl_list_empty(&lane->blocked) ? UINT64_MAX : sl_now_ns() / 1000 + SL_ROOM_US);
+	sl_list_for_each_safe (it, &lane->reaped) {
+		sl_lane_on_reaped(it);
+	}
+	sl_store(&lane->room_next_us, sl_list_empty(&lane->blocked) && sl_list_empty(&lane->reaped)
+					      ? UINT64_MAX
+					      : sl_now_ns() / 1000 + SL_ROOM_US);
 	if (lane->tcp) {
 		sl_lane_tcp_begin(lane);
 		sl_tcp_on_room(lane->tcp);
 	}
 }
 
+static void block(struct sl_lane *lane, struct sl_list *list, struct sl_list *entry)
+{
+	sl_list_add_tail(list, entry);
+	sl_lane_due(&lane->room_next_us, sl_now_ns() / 1000 + SL_ROOM_US, SL_ROOM_US);
+}
+
 void sl_lane_block(struct sl_lane *lane, struct sl_list *entry)
 {
-	sl_list_add_tail(&lane->blocked, entry);
-	sl_lane_due(&lane->room_next_us, sl_now_ns() / 1000 + SL_ROOM_US, SL_ROOM_US);
+	block(lane, &lane->blocked, entry);
+}
+
+void (*sl_lane_on_reaped)(struct sl_list *entry);
+
+void sl_lane_block_reaped(struct sl_lane *lane, struct sl_list *entry)
+{
+	block(lane, &lane->reaped, entry);
 }
 
 /* May say true with nobody waiting: a waiter that leaves does not reset room_next_us. */

@@ -388,6 +388,39 @@ long sl_tcp_write(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t sk
 	return (long)took;
 }
 
+/* (What follows goes into a frame of its own: the program may have the rest of this one.) */
+int sl_tcp_write_frame(struct sl_tcp *c, uint32_t frame, uint16_t n, bool more)
+{
+	bool may = is_open(c) && !c->tfo_defer && !c->frozen && sndq_has_room(c);
+	int err = may_write(c);
+	struct sl_txseg *s;
+
+	if (err)
+		return err;
+	c->want_out |= !may;
+	c->blocked |= !may;
+	if (!may)
+		return -EAGAIN;
+	if (sl_unlikely(c->opts) && c->tx_una == c->tx_tail)
+		sl_pace_idle(&c->opts->pace, c->host->now_us * 1000);
+	s = sl_tcp_snd_new(c);
+	if (!s)
+		return -EAGAIN;
+	sl_frame_ref(frame);
+	s->frame = frame;
+	s->off = SL_TCP_HEADROOM;
+	s->len = n;
+	s->sum = add_sum(0, 0, sl_csum_add(0, sl_frame_ptr(frame) + s->off, n));
+	s->flags = (uint8_t)(SL_TXS_EOR | (more ? 0 : SL_TCP_PSH));
+	c->write_seq += n;
+	c->wmem += n;
+	c->more = more;
+	if (!sl_tcp_write_room(c))
+		c->want_out = true;
+	sl_tcp_want_out(c);
+	return 0;
+}
+
 bool sl_tcp_append(struct sl_tcp *c, const void *buf, size_t len)
 {
 	struct sl_txseg *s;

@@ -17,6 +17,10 @@ struct sl_txseg;
  * sl_tcp_flush() sends the segments that can leave at once. */
 long sl_tcp_write(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t skip, bool more,
 		  bool oob);
+/* SEND of n bytes that are at SL_TCP_HEADROOM in a frame already, which becomes the queue's: the
+ * caller's reference is its own. more: more bytes come at once. 0; -EAGAIN: no room or not
+ * connected, as sl_tcp_write()'s 0; else as that. */
+int sl_tcp_write_frame(struct sl_tcp *c, uint32_t frame, uint16_t n, bool more);
 /* Adds bytes to a short segment that waits, and will go on waiting, until an earlier short one is
  * acknowledged (Nagle). Nothing is sent, so neither the time nor sl_tcp_flush() is needed. False:
  * there is no such segment, or buf cannot be read; nothing was taken. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Datagrams sent from packet memory (sl_zc_alloc()): `zc_send PEER PORT OWN [CASE...]`; the peer is
- * tests/preload/peer. `zc_send PEER PORT OWN count WAY SIZE N` sends N datagrams: by zc, keep, or
- * copy (sl_sendmmsg()), 32 a call. */
+/* Datagrams and streams sent from packet memory (sl_zc_alloc()): `zc_send PEER PORT OWN [CASE...]`;
+ * the peer is tests/preload/peer. `zc_send PEER PORT OWN count WAY SIZE N` sends N datagrams: by
+ * zc, keep, or copy (sl_sendmmsg()), 32 a call. */
 #include "../preload/t.h"
+
+#include <linux/errqueue.h>
 
 #include "sluice.h"
 #include "sluice_extra.h"
@@ -108,6 +110,194 @@ static void copied(void)
 	sl_close(fd);
 }
 
+/* Reads completions of n sends from the error queue, waiting for them; returns whether one was
+ * copied. */
+static bool completed(int fd, uint32_t first, uint32_t n)
+{
+	bool any = false;
+
+	while (n) {
+		char control[200];
+		struct msghdr m = {.msg_control = control, .msg_controllen = sizeof(control)};
+		struct pollfd p = {.fd = fd};
+		struct timespec limit = {5, 0};
+		struct sock_extended_err ee;
+
+		CHECK(sl_poll(&p, 1, &limit, NULL) == 1 && p.revents & POLLERR);
+		CHECK(sl_recvmsg(fd, &m, MSG_ERRQUEUE) == 0 && CMSG_FIRSTHDR(&m));
+		memcpy(&ee, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(ee));
+		CHECK(ee.ee_origin == SO_EE_ORIGIN_ZEROCOPY && ee.ee_errno == 0);
+		CHECK(ee.ee_info == first && ee.ee_data - ee.ee_info < n);
+		first = ee.ee_data + 1;
+		n -= ee.ee_data - ee.ee_info + 1;
+		any |= ee.ee_code & SO_EE_CODE_ZEROCOPY_COPIED;
+	}
+	return any;
+}
+
+/* No send is complete that was not told. */
+static bool is_quiet(int fd)
+{
+	struct msghdr m = {0};
+	struct pollfd p = {.fd = fd};
+	struct timespec none = {0, 0};
+
+	return sl_poll(&p, 1, &none, NULL) == 0 && sl_recvmsg(fd, &m, MSG_ERRQUEUE) == -EAGAIN;
+}
+
+static void numbers_on(int fd)
+{
+	int on = 1;
+
+	CHECK(sl_setsockopt(fd, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof(on)) == 0);
+}
+
+/* With MSG_ZEROCOPY sends have numbers, and the error queue tells when their buffers are free. */
+static void numbers(void)
+{
+	int fd = fresh(true);
+	struct sl_zbuf b[MANY];
+	uint32_t next = 0;
+
+	CHECK(sl_zc_alloc(fd, b, MANY) == MANY);
+	fill(&b[0], 0, 50);
+	CHECK(sl_zc_send(fd, b, 1, NULL, 0, SL_ZC_KEEP | MSG_ZEROCOPY) == 1); /* not asked for */
+	back(fd, 0, 50);
+	CHECK(is_quiet(fd));
+	while (sl_zc_busy(fd, b, 1) > 0)
+		;
+	numbers_on(fd);
+	for (int round = 0; round < 3; round++, next += MANY) {
+		for (int i = 0; i < MANY; i++)
+			fill(&b[i], i, 100);
+		CHECK(sl_zc_send(fd, b, MANY, NULL, 0, SL_ZC_KEEP | MSG_ZEROCOPY) == MANY);
+		CHECK(!completed(fd, next, MANY) && sl_zc_busy(fd, b, MANY) == 0 && is_quiet(fd));
+		for (int i = 0; i < MANY; i++)
+			back(fd, i, 100);
+	}
+	CHECK(sl_send(fd, "9", 1, MSG_ZEROCOPY) == 1 && completed(fd, next++, 1));
+	back(fd, 9, 1);
+	/* Buffers that are given away are free, and nobody's, once that is told. */
+	for (int i = 0; i < MANY; i++)
+		fill(&b[i], i, 30);
+	CHECK(sl_zc_send(fd, b, MANY, NULL, 0, MSG_ZEROCOPY) == MANY);
+	CHECK(sl_zc_free(fd, b, 1) == -ENOENT && sl_zc_send(fd, b, 1, NULL, 0, 0) == -ENOENT);
+	CHECK(!completed(fd, next, MANY) && sl_zc_free(fd, b, 1) == -ENOENT);
+	next += MANY;
+	for (int i = 0; i < MANY; i++)
+		back(fd, i, 30);
+	CHECK(sl_zc_alloc(fd, b, MANY) == MANY);
+	/* One that is copied is told in its turn, behind one that is not. */
+	fill(&b[0], 1, 20);
+	fill(&b[1], 2, 1800);
+	CHECK(sl_zc_send(fd, b, 2, NULL, 0, SL_ZC_KEEP | MSG_ZEROCOPY) == 2);
+	CHECK(b[0].flags == 0 && b[1].flags == SL_ZC_COPIED && completed(fd, next, 2));
+	CHECK(sl_recv(fd, big, sizeof(big), 0) > 0 && sl_recv(fd, big, sizeof(big), 0) > 0);
+	/* Closed with sends under way. */
+	for (int i = 0; i < MANY; i++)
+		fill(&b[i], i, 30);
+	CHECK(sl_zc_send(fd, b, MANY, NULL, 0, MSG_ZEROCOPY) == MANY);
+	sl_close(fd);
+}
+
+/* The peer gives all back that a stream sends. */
+static void echoed(int fd, const char *bytes, size_t n)
+{
+	for (size_t at = 0; at < n;) {
+		size_t left = n - at < sizeof(big) ? n - at : sizeof(big);
+		ssize_t r = sl_recv(fd, big, left, 0);
+
+		CHECK(r > 0 && memcmp(big, bytes + at, (size_t)r) == 0);
+		at += (size_t)r;
+	}
+}
+
+static int stream(void)
+{
+	int fd = sl_socket(t_own.ss_family, SOCK_STREAM, 0);
+	struct timeval tv = {5, 0};
+
+	CHECK(sl_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)) == 0);
+	CHECK(sl_connect(fd, (struct sockaddr *)&t_peer, t_len) == 0);
+	return fd;
+}
+
+/* Fills n buffers of a stream with pieces of the bytes; returns how many bytes. */
+static size_t fill_all(struct sl_zbuf *b, int n, const char *bytes)
+{
+	size_t at = 0;
+
+	for (int i = 0; i < n; at += b[i++].len) {
+		b[i].len = 1 + (uint32_t)(i * 97 % 1400);
+		memcpy(b[i].data, bytes + at, b[i].len);
+	}
+	return at;
+}
+
+static void streams(void)
+{
+	static char bytes[MANY * 1460];
+	struct sl_zbuf b[MANY];
+	int fd = stream();
+	uint32_t next = 0;
+	size_t n;
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (char)(i * 7 + i / 251);
+	CHECK(sl_zc_alloc(fd, b, MANY) == MANY && b[0].len > 1300 && b[0].len <= 1460);
+	CHECK(sl_zc_send(fd, b, 0, NULL, 0, 0) == 0);
+	for (int round = 0; round < 3; round++) { /* the same buffers, each time */
+		n = fill_all(b, MANY, bytes);
+		CHECK(sl_zc_send(fd, b, MANY, NULL, 0, SL_ZC_KEEP) == MANY);
+		CHECK(sl_send(fd, bytes, 10, 0) == 10); /* goes behind them, not into the last */
+		for (int i = 0; i < MANY; i++)
+			CHECK(b[i].flags == 0);
+		echoed(fd, bytes, n);
+		echoed(fd, bytes, 10);
+		while (sl_zc_busy(fd, b, MANY) > 0)
+			;
+	}
+	numbers_on(fd);
+	for (int round = 0; round < 3; round++, next += MANY) {
+		n = fill_all(b, MANY, bytes);
+		CHECK(sl_zc_send(fd, b, MANY, NULL, 0, SL_ZC_KEEP | MSG_ZEROCOPY) == MANY);
+		CHECK(!completed(fd, next, MANY) && sl_zc_busy(fd, b, MANY) == 0);
+		echoed(fd, bytes, n);
+	}
+	CHECK(sl_send(fd, bytes, 10, MSG_ZEROCOPY) == 10 && completed(fd, next++, 1));
+	echoed(fd, bytes, 10);
+	n = fill_all(b, MANY, bytes); /* given away */
+	CHECK(sl_zc_send(fd, b, MANY, NULL, 0, 0) == MANY && sl_zc_busy(fd, b, 1) == -ENOENT);
+	echoed(fd, bytes, n);
+	CHECK(is_quiet(fd));
+	sl_close(fd);
+	CHECK(sl_zc_send(fd, b, 1, NULL, 0, 0) == -EINVAL);
+}
+
+/* More than a connection may queue: what waits for room is sent all the same. */
+static void streams_wait(void)
+{
+	static char bytes[MANY * 1460];
+	struct sl_zbuf b[MANY];
+	int fd = stream(), small = 4096;
+	size_t n, sent = 0;
+
+	CHECK(sl_setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)) == 0);
+	for (int round = 0; round < 20; round++) {
+		CHECK(sl_zc_alloc(fd, b, MANY) == MANY);
+		n = fill_all(b, MANY, bytes);
+		CHECK(sl_zc_send(fd, b, MANY, NULL, 0, 0) == MANY);
+		sent += n;
+	}
+	for (size_t at = 0; at < sent;) {
+		ssize_t r = sl_recv(fd, big, sizeof(big), 0);
+
+		CHECK(r > 0);
+		at += (size_t)r;
+	}
+	sl_close(fd);
+}
+
 static void wrong(void)
 {
 	int fd = sl_socket(t_own.ss_family, SOCK_DGRAM, 0), flags = SL_ZCOPY_FORCE;
@@ -122,7 +312,7 @@ static void wrong(void)
 	CHECK(sl_zc_alloc(fd, b, 1) == -ENODATA && sl_zc_alloc(1, b, 1) == -EINVAL);
 	sl_close(fd);
 	fd = sl_socket(t_own.ss_family, SOCK_STREAM, 0);
-	CHECK(sl_zc_alloc(fd, b, 1) == -EOPNOTSUPP);
+	CHECK(sl_zc_alloc(fd, b, 1) == -ENODATA); /* not connected */
 	sl_close(fd);
 	fd = fresh(true);
 	CHECK(sl_zc_alloc(fd, b, 2) == 2);
@@ -202,7 +392,9 @@ int main(int argc, char **argv)
 {
 	static const struct t_case cases[] = {{"many", many},       {"keep", keep},
 					      {"copied", copied},   {"wrong", wrong},
-					      {"bounded", bounded}, {NULL, NULL}};
+					      {"bounded", bounded}, {"numbers", numbers},
+					      {"streams", streams}, {"streams_wait", streams_wait},
+					      {NULL, NULL}};
 
 	if (argc == 8 && strcmp(argv[4], "count") == 0) {
 		parse(argv[1], atoi(argv[2]), &t_peer);

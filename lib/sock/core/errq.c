@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Transmit time stamps of datagrams, and the error queue of a socket. */
+/* Transmit time stamps of datagrams, numbered sends, and the error queue of a socket. */
 #include "sock/core/errq.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include "base/heap.h"
 #include "base/sys.h"
 #include "sock/core/cmsg.h"
+#include "sock/core/extra.h"
 #include "sock/core/sock.h"
 #include "sock/core/sock_ops.h"
 #include "sock/core/udp_sock.h"
@@ -208,6 +209,8 @@ static void on_posted(struct sl_leg *leg, const struct sl_tx_desc *d)
 	uint32_t tag = c->tag, place = tag % SL_ERRQ_WAIT, had;
 	struct sl_sent s;
 
+	if (tag == SL_FRAME_FILLED)
+		return;
 	c->tag = 0;
 	if (sl_load_acquire(&sk->lane) != leg->lane || tag != TAG_OF(sk, place) ||
 	    !waited(sk, place, &s))
@@ -396,7 +399,7 @@ static bool is_os_first(const struct sl_errq *q)
 	return q->os_waits && (int32_t)(q->sent[q->head % SL_ERRQ_SIZE].order - q->os_order) > 0;
 }
 
-ssize_t sl_errq_recv(struct sl_sock *sk, int fd, struct msghdr *msg, int flags)
+static ssize_t recv_stamp(struct sl_sock *sk, int fd, struct msghdr *msg, int flags)
 {
 	struct sl_errq *q = sl_load_acquire(&sk->errq);
 	struct msghdr given = *msg;
@@ -420,6 +423,110 @@ ssize_t sl_errq_recv(struct sl_sock *sk, int fd, struct msghdr *msg, int flags)
 	if (q->n)
 		n = take(sk, lane, msg, flags);
 	sl_lane_unlock(lane);
+	return n;
+}
+
+/* MSG_ZEROCOPY (Documentation/networking/msg_zerocopy.rst) --------------------------------------
+ *
+ * Sends are numbered, and the error queue says up to which number the program may use its buffers
+ * again. A send that copied is complete at once, and the message says so, as the kernel's does for
+ * a device without scatter-gather. Numbers come one after the other, so what can be read is one
+ * range, as the kernel would have merged it; sends from packet memory that are not complete come
+ * behind it (extra.h). A socket that went to the kernel is numbered from zero there: what comes
+ * from its queue is put behind what we had. */
+
+void sl_errq_copied(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+	struct sl_extra *x;
+
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	sk->zc_next++;
+	x = sl_extra_of(sk);
+	if (sl_unlikely(x && x->zc.n)) {
+		x->zc.ring[(x->zc.first + x->zc.n - 1) & (x->zc.size - 1)].behind++;
+		x->zc.numbers++;
+	} else {
+		if (sl_unlikely(x != NULL))
+			x->zc.real = false;
+		sl_store(&sk->zc_done, sk->zc_done + 1);
+		sl_sock_notify(sk, EPOLLERR);
+	}
+	sl_lane_unlock(lane);
+}
+
+/* The message of ip_recv_error() and ipv6_recv_error(), without an offender's address. */
+static void put_completion(const struct sl_sock *sk, uint32_t first, uint32_t n, bool copied,
+			   struct msghdr *msg)
+{
+	struct {
+		struct sock_extended_err ee;
+		struct sockaddr_in6 offender;
+	} e = {.ee = {.ee_origin = SO_EE_ORIGIN_ZEROCOPY,
+		      .ee_code = copied ? SO_EE_CODE_ZEROCOPY_COPIED : 0,
+		      .ee_info = first,
+		      .ee_data = first + n - 1}};
+	bool v6 = sk->family == AF_INET6;
+
+	msg->msg_namelen = 0;
+	msg->msg_flags = MSG_ERRQUEUE;
+	sl_cmsg_put_one(msg, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVERR : IP_RECVERR, &e,
+			sizeof(e.ee) +
+				(v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in)));
+}
+
+/* False: no send is complete that was not told. */
+static bool take_completion(struct sl_sock *sk, struct msghdr *msg, int flags)
+{
+	uint32_t n = 0, first = 0;
+	bool copied = true;
+	struct sl_lane *lane;
+
+	if (!sk->zc_next || !sl_sock_lock(sk, &lane))
+		return false;
+	if (sl_extra_zc_numbers(sk)) {
+		sl_lane_reap(lane);
+		sl_extra_complete(sk, false);
+	}
+	n = sk->zc_done;
+	first = sk->zc_next - sl_extra_zc_numbers(sk) - n;
+	copied = !sl_extra_of(sk) || !sl_extra_of(sk)->zc.real;
+	sl_store(&sk->zc_done, 0);
+	sl_lane_unlock(lane);
+	if (!n)
+		return false;
+	put_completion(sk, first, n, copied, msg);
+	msg->msg_flags |= flags & MSG_CMSG_CLOEXEC;
+	return true;
+}
+
+/* The kernel's numbers are behind ours. */
+static void renumber_sends(const struct sl_sock *sk, struct msghdr *msg)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		struct sock_extended_err ee;
+
+		if (!is_recverr(c) || c->cmsg_len < CMSG_LEN(sizeof(ee)))
+			continue;
+		memcpy(&ee, CMSG_DATA(c), sizeof(ee));
+		if (ee.ee_origin != SO_EE_ORIGIN_ZEROCOPY)
+			continue;
+		ee.ee_info += sk->zc_next;
+		ee.ee_data += sk->zc_next;
+		memcpy(CMSG_DATA(c), &ee, sizeof(ee));
+	}
+}
+
+ssize_t sl_errq_recv(struct sl_sock *sk, int fd, struct msghdr *msg, int flags)
+{
+	ssize_t n;
+
+	if (take_completion(sk, msg, flags))
+		return 0;
+	n = recv_stamp(sk, fd, msg, flags);
+	if (n >= 0 && sk->zc_next)
+		renumber_sends(sk, msg);
 	return n;
 }
 

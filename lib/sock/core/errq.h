@@ -75,7 +75,7 @@ static inline bool sl_errq_has(const struct sl_sock *sk)
 {
 	const struct sl_errq *q = sl_load(&sk->errq);
 
-	return sl_unlikely(q != NULL) && sl_load(&q->n);
+	return sl_unlikely(sl_load(&sk->zc_done)) || (sl_unlikely(q != NULL) && sl_load(&q->n));
 }
 
 /* SO_TIMESTAMPING, as far as it matters to what is sent. */
@@ -90,7 +90,10 @@ bool sl_errq_set(struct sl_sock *sk, uint32_t flags);
 void sl_errq_limit(struct sl_sock *sk);
 /* Makes the queue if there is none. False: no memory. Lane held. */
 bool sl_errq_make(struct sl_sock *sk);
-/* recvmsg(MSG_ERRQUEUE), from both queues. Never waits. */
+/* A send with MSG_ZEROCOPY was copied: its number is complete. No lane held. */
+void sl_errq_copied(struct sl_sock *sk);
+/* recvmsg(MSG_ERRQUEUE): completions of numbered sends, then stamps from both queues. Never
+ * waits. */
 ssize_t sl_errq_recv(struct sl_sock *sk, int fd, struct msghdr *msg, int flags);
 /* True: only packets that the kernel sends get stamps of the hardware. Lane held. */
 static inline bool sl_errq_is_os(const struct sl_leg *leg)

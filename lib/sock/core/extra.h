@@ -15,6 +15,23 @@ struct sl_kept {
 	uint32_t charge; /* bytes, as struct sl_dgram.truesize */
 	uint8_t nmore;
 	bool sends; /* memory to send from (sl_zc_alloc()) */
+	bool given; /* the same, and the library's again as soon as the send is complete */
+};
+
+/* A numbered send from packet memory (MSG_ZEROCOPY) that is not complete. */
+struct sl_zc_send {
+	uint64_t id;     /* of the buffer */
+	uint32_t behind; /* numbered sends after it that were copied: complete when it is */
+};
+
+/* Those of a socket, the oldest first. Their numbers are the last ones before sl_sock.zc_next. */
+struct sl_zc_sends {
+	struct sl_zc_send *ring;
+	uint32_t size, first, n; /* size: a power of two, or 0 */
+	uint32_t numbers;        /* of all of them, with those behind */
+	bool real;               /* none of those that sl_sock.zc_done counts was copied */
+	struct sl_sock *sk;      /* whose they are */
+	struct sl_list reaped;   /* in the lane's list, while the device has the oldest */
 };
 
 /* Stays with the socket object, since other threads read it without a lock. The lane's lock
@@ -39,6 +56,7 @@ struct sl_extra {
 	uint32_t flow_tag; /* sl_flow_tag(); atomic */
 	bool has_user_data;
 	struct sl_kept *held;
+	struct sl_zc_sends zc;
 };
 
 struct sl_extra_ops {
@@ -48,6 +66,9 @@ struct sl_extra_ops {
 	void (*filter_all)(void);
 	/* A connection was given to the socket. Lane held. */
 	void (*connected)(struct sl_sock *sk);
+	/* Completes the numbered sends whose buffers are free, in their order; all: each of them.
+	 * Lane held. */
+	void (*complete)(struct sl_sock *sk, bool all);
 	/* The socket ends: gives all frames back. Lane held. */
 	void (*end)(struct sl_sock *sk, struct sl_lane *lane);
 	/* In a child: forgets what is the parent's. */
@@ -110,6 +131,20 @@ static inline void sl_extra_connected(struct sl_sock *sk)
 {
 	if (sl_unlikely(sl_load(&sl_extra_filters)))
 		sl_extra_ops->connected(sk);
+}
+/* Numbers of sends that are not complete. Lane held. */
+static inline uint32_t sl_extra_zc_numbers(const struct sl_sock *sk)
+{
+	const struct sl_extra *x = sl_extra_of(sk);
+
+	return sl_unlikely(x != NULL) ? x->zc.numbers : 0;
+}
+/* Buffers of numbered sends may be free by now; all: they are, since the socket leaves its lane.
+ * Lane held. */
+static inline void sl_extra_complete(struct sl_sock *sk, bool all)
+{
+	if (sl_extra_zc_numbers(sk))
+		sl_extra_ops->complete(sk, all);
 }
 /* The socket ends. Lane held. */
 static inline void sl_extra_end(struct sl_sock *sk, struct sl_lane *lane)

@@ -140,6 +140,7 @@ static void leave(struct sl_sock *sk, uint32_t event, bool keep_queue)
 		sl_slot_free(sk->slot);
 	sk->slot = SL_NO_SLOT;
 	sl_sock_notify(sk, event);
+	sl_extra_complete(sk, true);
 	if (event == SL_READY_GONE)
 		sl_extra_end(sk, lane);
 	sl_sock_ops(sk)->left(sk, lane, keep_queue);

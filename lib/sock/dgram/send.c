@@ -373,11 +373,29 @@ static ssize_t wait_for_room(struct sl_sock *sk, int fd, const struct sl_tx_req 
 	return n == -ETIMEDOUT ? -EAGAIN : n;
 }
 
+/* MSG_ZEROCOPY: the bytes are copied, by us or, as its part, by the kernel; so its number, too, is
+ * ours. The kernel ignores the flag without SO_ZEROCOPY. */
+static SL_COLD ssize_t send_numbered(struct sl_sock *sk, int fd, const struct sl_tx_req *given)
+{
+	struct sl_tx_req r = *given;
+	ssize_t n;
+
+	if (sl_load(&sk->state) == SL_STATE_KERNEL)
+		return send_by_kernel(sk, fd, given);
+	r.flags &= ~MSG_ZEROCOPY;
+	n = sl_dgram_send(sk, fd, &r);
+	if (n >= 0 && sk->zerocopy)
+		sl_errq_copied(sk);
+	return n;
+}
+
 ssize_t sl_dgram_send(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
 {
 	struct sl_lane *lane;
 	ssize_t n;
 
+	if (sl_unlikely(r->flags & MSG_ZEROCOPY))
+		return send_numbered(sk, fd, r);
 	n = try_once(sk, fd, r, &lane);
 	if (sl_likely(!lane))
 		return n;

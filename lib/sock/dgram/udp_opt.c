@@ -132,6 +132,7 @@ static bool set_cork(struct sl_sock *sk, const struct given *g)
 
 SET(set_reuse, sl_sock_read_reuse(sk))
 SET(set_mark, sk->mark = (uint32_t)g->v)
+SET(set_zerocopy, sk->zerocopy = g->v)
 SET(set_no_csum, sl_udp_sk(sk)->no_csum = g->v)
 SET(set_tos, (sk->tos = (uint8_t)g->v, sl_sock_read_prio(sk)))
 SET(set_ttl, sk->ttl = g->v < 0 ? 0 : (uint8_t)g->v)
@@ -196,6 +197,7 @@ static const struct opt opts[] = {
 	{SOL_SOCKET, SO_MARK, 0, set_mark},
 	{SOL_SOCKET, SO_PRIORITY, 0, set_prio},
 	{SOL_SOCKET, SO_NO_CHECK, 0, set_no_csum},
+	{SOL_SOCKET, SO_ZEROCOPY, 0, set_zerocopy},
 	{SOL_SOCKET, SO_DONTROUTE, 0, leave_if_on}, /* no gateway: the kernel chooses another way */
 	{SOL_SOCKET, SO_ATTACH_FILTER, 0, leave},
 	{SOL_SOCKET, SO_ATTACH_BPF, 0, leave},

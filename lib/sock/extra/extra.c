@@ -14,6 +14,7 @@ static void end(struct sl_sock *sk, struct sl_lane *lane)
 
 	sl_filter_end(x);
 	sl_kept_end(sk, lane);
+	sl_zc_forget(x);
 	x->has_user_data = false;
 	sl_store(&x->flow_tag, 0);
 }
@@ -29,6 +30,8 @@ static void forget(struct sl_sock *sk, void *arg)
 	/* A lost table: another thread may have been in it. */
 	x->nheld = x->nsends = x->size = x->free = 0;
 	x->held = NULL;
+	x->zc = (struct sl_zc_sends){.sk = sk}; /* (its memory: as the table's) */
+	sl_list_init(&x->zc.reaped);
 	x->charged = 0;
 	x->accepted.ring = NULL;
 	x->accepted.size = x->accepted.head = x->accepted.tail = 0;
@@ -51,6 +54,7 @@ static const struct sl_extra_ops ops = {
 	.filter = sl_filter_run,
 	.filter_all = sl_filter_all,
 	.connected = sl_filter_connected,
+	.complete = sl_zc_complete,
 	.end = end,
 	.child = child,
 };
@@ -76,6 +80,8 @@ struct sl_extra *sl_extra_get(struct sl_sock *sk)
 	if (!made)
 		return NULL;
 	made->base = new_base();
+	made->zc.sk = sk;
+	sl_list_init(&made->zc.reaped);
 	sl_store_release(&sl_extra_ops, &ops);
 	if (!sl_sock_lock(sk, &lane)) {
 		sl_free(made);

@@ -44,7 +44,7 @@ static inline uint64_t sl_kept_add(struct sl_extra *x, uint32_t frame, uint8_t n
 	h->frame = frame;
 	h->charge = charge;
 	h->nmore = nmore;
-	h->sends = false;
+	h->sends = h->given = false;
 	sl_store(&x->nheld, x->nheld + 1);
 	return h->id;
 }
@@ -55,14 +55,23 @@ static inline struct sl_kept *sl_kept_find(struct sl_extra *x, uint64_t id)
 
 	return sl_likely(i < x->size && id && x->held[i].id == id) ? &x->held[i] : NULL;
 }
+/* The buffer to send from of that name, or NULL. Lane held. */
+static inline struct sl_kept *sl_kept_buffer(struct sl_extra *x, const struct sl_zbuf *b)
+{
+	struct sl_kept *h = sl_kept_find(x, (uintptr_t)b->id);
+
+	return h && h->sends && !h->given ? h : NULL;
+}
 /* Removes an entry; its frames are the caller's. Lane held. */
 static inline void sl_kept_del(struct sl_extra *x, struct sl_kept *h)
 {
 	uint32_t i = (uint32_t)h->id & ((1u << SL_KEPT_PLACE_BITS) - 1);
 
 	h->id = 0;
-	if (sl_unlikely(h->sends))
+	if (sl_unlikely(h->sends)) {
 		sl_store(&x->nsends, x->nsends - 1);
+		sl_pool.charge[h->frame].tag &= ~SL_FRAME_FILLED;
+	}
 	h->frame = x->free;
 	x->free = i;
 	sl_store(&x->nheld, x->nheld - 1);
@@ -83,6 +92,24 @@ static inline void sl_kept_put(struct sl_sock *sk, struct sl_extra *x, struct sl
 }
 /* Gives all back: the socket ends. Lane held. */
 void sl_kept_end(struct sl_sock *sk, struct sl_lane *lane);
+/* zc_stream.c: sl_zc_send() on a stream. No lane held. */
+int sl_zc_stream(struct sl_sock *sk, struct sl_extra *x, int fd, struct sl_zbuf *buf, unsigned n,
+		 int flags);
+/* Bytes that a buffer for the stream has room for: a segment; 0: there is no connection. Lane
+ * held. */
+uint32_t sl_zc_stream_room(const struct sl_sock *sk);
+/* zc_wait.c; lane held ----------------------------------------------------------------------- */
+
+/* Makes room for one more numbered send. False: no memory. */
+bool sl_zc_may_wait(struct sl_extra *x);
+/* The buffer was given to the device or to the connection: its number is complete when they are
+ * done with it, and the buffer is the library's then, unless `keep`. There is room. */
+void sl_zc_wait(struct sl_sock *sk, struct sl_extra *x, struct sl_kept *h, bool keep);
+/* sl_extra_ops.complete */
+void sl_zc_complete(struct sl_sock *sk, bool all);
+void sl_zc_wait_init(void);            /* once, before the first send */
+void sl_zc_forget(struct sl_extra *x); /* the socket ends */
+
 /* zcopy_stream.c: sl_recv_zcopy() of a stream. Bytes, and buf has a list; 0: the stream has ended;
  * -EREMCHG: its next bytes must be copied; else as sl_recv_zcopy(). No lane held. */
 ssize_t sl_zcopy_stream(struct sl_sock *sk, struct sl_extra *x, int fd, void *buf, size_t len,

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Datagrams that the program writes into packet memory itself, and that are sent from there.
+/* What the program writes into packet memory itself, and is sent from there: datagrams. (Streams:
+ * zc_stream.c.)
  *
  * Theory of operation: a buffer is a frame with one reference, in the table of what the program
- * holds (kept.h). A send gives that reference to the device; with SL_ZC_KEEP the device gets one of
- * its own, so the count of references tells whether it is done. What the straight way cannot send
- * (no path yet, the kernel's destinations, no room) goes by the send calls, which copy. */
+ * holds (kept.h). A send gives that reference to the device; with SL_ZC_KEEP or a number the device
+ * gets one of its own, so the count of references tells whether it is done. What the straight way
+ * cannot send (no path yet, the kernel's destinations, no room) goes by the send calls, which copy.
+ */
 #include <errno.h>
 
 #include "base/guard.h"
 #include "sluice_extra.h"
+#include "sock/core/errq.h"
 #include "sock/core/life.h"
 #include "sock/dgram/send.h"
 #include "sock/extra/kept.h"
@@ -22,8 +25,8 @@ static uint32_t room(void)
 	return (1u << sl_pool.shift) - SL_SEND_ROOM;
 }
 
-/* A new buffer. False: no memory. Lane held. */
-static bool make(struct sl_lane *lane, struct sl_extra *x, struct sl_zbuf *b)
+/* A new buffer, with its bytes at off. False: no memory. Lane held. */
+static bool make(struct sl_lane *lane, struct sl_extra *x, uint32_t off, struct sl_zbuf *b)
 {
 	uint32_t frame = sl_frame_get(&lane->frames);
 	uint64_t id;
@@ -37,21 +40,28 @@ static bool make(struct sl_lane *lane, struct sl_extra *x, struct sl_zbuf *b)
 	}
 	x->held[id & ((1u << SL_KEPT_PLACE_BITS) - 1)].sends = true;
 	sl_store(&x->nsends, x->nsends + 1);
-	*b = (struct sl_zbuf){.id = (void *)(uintptr_t)id,
-			      .data = sl_frame_ptr(frame) + SL_SEND_ROOM,
-			      .len = room()};
+	if (off == SL_TCP_HEADROOM)
+		sl_pool.charge[frame].tag = SL_FRAME_FILLED;
+	b->id = (void *)(uintptr_t)id;
+	b->data = sl_frame_ptr(frame) + off;
 	return true;
 }
 
 /* Makes at most n buffers, and at most BATCH; returns how many. Lane held. */
-static unsigned make_some(struct sl_lane *lane, struct sl_extra *x, struct sl_zbuf *buf, unsigned n)
+static unsigned make_some(struct sl_sock *sk, struct sl_extra *x, struct sl_zbuf *buf, unsigned n)
 {
+	uint32_t off = sl_sock_is_udp(sk) ? SL_SEND_ROOM : SL_TCP_HEADROOM;
+	uint32_t len = sl_sock_is_udp(sk) ? room() : sl_zc_stream_room(sk);
+	struct sl_lane *lane = sl_load(&sk->lane);
 	unsigned done = 0;
 
 	if (sl_frames_is_over(&lane->frames, x->nheld + BATCH, SHARE, 1))
 		return 0;
-	while (done < sl_min(n, BATCH) && make(lane, x, &buf[done]))
-		done++;
+	for (; done < sl_min(n, BATCH); done++) {
+		buf[done] = (struct sl_zbuf){.len = len};
+		if (!make(lane, x, off, &buf[done]))
+			break;
+	}
 	return done;
 }
 
@@ -67,17 +77,17 @@ int sl_zc_alloc(int fd, struct sl_zbuf *buf, unsigned n)
 
 	if (!sk)
 		return -EINVAL;
-	if (!sl_sock_is_udp(sk))
-		return -EOPNOTSUPP;
 	x = sl_extra_get(sk);
 	if (!x)
 		return -ENOMEM;
+	sl_zc_wait_init();
 	if (!sl_sock_lock(sk, &lane))
 		return -EBUSY;
-	if (lane != &sl_limbo && sl_sock_is_served(sk))
+	if (lane != &sl_limbo && sl_sock_is_served(sk) &&
+	    (sl_sock_is_udp(sk) || sl_zc_stream_room(sk)))
 		err = -ENOBUFS;
 	for (; err == -ENOBUFS && k && done < n; done += k) {
-		k = make_some(lane, x, some, n - done);
+		k = make_some(sk, x, some, n - done);
 		if (!sl_guard_copy(&buf[done], some, k * sizeof(*buf)))
 			continue;
 		err = -EFAULT;
@@ -88,14 +98,6 @@ int sl_zc_alloc(int fd, struct sl_zbuf *buf, unsigned n)
 	return done || !n ? (int)done : err;
 }
 
-/* The buffer's entry, or NULL. Lane held. */
-static struct sl_kept *entry_of(struct sl_extra *x, const struct sl_zbuf *b)
-{
-	struct sl_kept *h = sl_kept_find(x, (uintptr_t)b->id);
-
-	return h && h->sends ? h : NULL;
-}
-
 /* A call of sl_zc_send(). */
 struct call {
 	struct sl_sock *sk;
@@ -103,6 +105,7 @@ struct call {
 	struct sl_zbuf *buf;
 	unsigned n;
 	bool keep;
+	bool numbers; /* MSG_ZEROCOPY */
 	struct sl_tx_req r;
 };
 
@@ -119,21 +122,30 @@ static int judge(const struct sl_kept *h, const struct sl_zbuf *b)
 /* Posts one. False: it needs more than the straight way. Lane held. */
 static bool post(struct call *c, struct sl_lane *lane, struct sl_kept *h, uint64_t now)
 {
-	if (c->keep)
+	bool stays = c->keep || c->numbers;
+
+	if (sl_unlikely(c->numbers) && !sl_zc_may_wait(c->x))
+		return false;
+	if (stays)
 		sl_frame_ref_single(h->frame);
 	if (sl_likely(sl_send_filled(c->sk, lane, &c->r, h->frame, now))) {
-		if (!c->keep)
+		if (c->numbers)
+			sl_zc_wait(c->sk, c->x, h, c->keep);
+		else if (!c->keep)
 			sl_kept_del(c->x, h);
 		return true;
 	}
-	if (c->keep)
+	if (stays)
 		sl_frame_put(&lane->frames, h->frame);
 	return false;
 }
 
-/* True: the socket's datagrams may go the straight way. Lane held. */
+/* True: the socket's datagrams may go the straight way. (Nobody tells when a paced one has left the
+ * device.) Lane held. */
 static bool is_straight(const struct call *c, const struct sl_lane *lane)
 {
+	if (sl_unlikely(c->numbers && sl_udp_sk_const(c->sk)->pacer))
+		return false;
 	return lane != &sl_limbo && c->sk->state == SL_STATE_OFFLOADED &&
 	       !(c->r.flags & ~SL_SEND_OUR_FLAGS) && !(sl_load(&c->sk->os) & SL_OS_ERR);
 }
@@ -153,7 +165,7 @@ static unsigned post_many(struct call *c, unsigned from, int *err)
 		return from;
 	}
 	for (; i < c->n; i++) {
-		struct sl_kept *h = entry_of(c->x, &c->buf[i]);
+		struct sl_kept *h = sl_kept_buffer(c->x, &c->buf[i]);
 
 		*err = judge(h, &c->buf[i]);
 		if (sl_unlikely(*err == -EBUSY)) {
@@ -184,7 +196,7 @@ static int send_copy(struct call *c, int fd, struct sl_zbuf *b)
 
 	if (!sl_sock_lock(c->sk, &lane))
 		return -EBUSY;
-	h = entry_of(c->x, b);
+	h = sl_kept_buffer(c->x, b);
 	if (h)
 		iov.iov_base = sl_frame_ptr(h->frame) + SL_SEND_ROOM;
 	sl_lane_unlock(lane);
@@ -196,8 +208,10 @@ static int send_copy(struct call *c, int fd, struct sl_zbuf *b)
 	if (n < 0)
 		return (int)n;
 	b->flags = SL_ZC_COPIED;
+	if (c->numbers)
+		sl_errq_copied(c->sk);
 	if (!c->keep && sl_sock_lock(c->sk, &lane)) {
-		h = entry_of(c->x, b);
+		h = sl_kept_buffer(c->x, b);
 		if (h)
 			sl_kept_put(c->sk, c->x, lane, h);
 		sl_lane_unlock(lane);
@@ -216,17 +230,23 @@ int sl_zc_send(int fd, struct sl_zbuf *buf, unsigned n, const struct sockaddr *n
 		.buf = buf,
 		.n = n,
 		.keep = flags & SL_ZC_KEEP,
-		.r = {.niov = 1, .name = name, .namelen = namelen, .flags = flags & ~SL_ZC_KEEP},
+		.numbers = flags & MSG_ZEROCOPY && sk && sk->zerocopy,
+		.r = {.niov = 1,
+		      .name = name,
+		      .namelen = namelen,
+		      .flags = flags & ~(SL_ZC_KEEP | MSG_ZEROCOPY)},
 	};
 	unsigned i = 0;
 	int err;
 
 	if (!sk)
 		return -EINVAL;
-	if (!c.x || !sl_sock_is_udp(sk))
+	if (!c.x)
 		return n ? -ENOENT : 0;
 	if (sl_guard_touch(buf, n * sizeof(*buf)))
 		return -EFAULT;
+	if (!sl_sock_is_udp(sk))
+		return sl_zc_stream(sk, c.x, fd, buf, n, flags);
 	do {
 		i = post_many(&c, i, &err);
 		if (!err && i < n) {
@@ -255,7 +275,7 @@ static int each(int fd, const struct sl_zbuf *buf, unsigned n, bool give)
 		return -EBUSY;
 	sl_lane_reap(lane);
 	for (unsigned i = 0; i < n; i++) {
-		struct sl_kept *h = entry_of(x, &buf[i]);
+		struct sl_kept *h = sl_kept_buffer(x, &buf[i]);
 
 		if (!h)
 			err = -ENOENT;

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 
 #include "base/sys.h"
+#include "sock/core/extra.h"
 #include "sock/stream/conn_out.h"
 #include "sock/stream/errq_tcp.h"
 #include "sock/stream/path.h"
@@ -175,13 +176,23 @@ static uint32_t poll_events(uint32_t ev)
 			: 0);
 }
 
+/* For a connection with transmit stamps, or with sends that are numbered. */
+static SL_COLD void on_special(struct sl_tconn *c, uint32_t ev)
+{
+	if (c->special & SL_TCONN_MARKED && ev & SL_TCP_EV_SENT)
+		sl_errq_acked(c);
+	if (c->special & SL_TCONN_ZC && c->sk)
+		sl_extra_complete(c->sk, false);
+}
+
 static void op_event(struct sl_tcp *t, uint32_t ev)
 {
 	struct sl_tconn *c = sl_tconn_of(t);
 	struct sl_sock *sk = c->sk;
 
-	if (sl_unlikely(c->special & SL_TCONN_MARKED) && ev & SL_TCP_EV_SENT)
-		sl_errq_acked(c);
+	if (sl_unlikely(c->special & (SL_TCONN_MARKED | SL_TCONN_ZC)) &&
+	    ev & (SL_TCP_EV_SENT | SL_TCP_EV_CLOSED))
+		on_special(c, ev);
 	if (sk) {
 		uint32_t events;
 

@@ -11,6 +11,13 @@
 #include "sock/stream/path.h"
 #include "stack/port.h"
 
+/* True: the frame has a second reference, which is the program's (sl_zc_send()). */
+static bool is_filled(uint32_t frame)
+{
+	return frame != SL_NO_FRAME && sl_frame_refs(frame) == 2 &&
+	       sl_pool.charge[frame].tag == SL_FRAME_FILLED;
+}
+
 /* The frame that the segment goes out in: its own, unless the room in front of the bytes is not
  * free (others' bytes, or headers that are still being sent). */
 static uint32_t frame_for(struct sl_lane *lane, uint32_t frame, uint16_t off, uint16_t len)
@@ -20,6 +27,10 @@ static uint32_t frame_for(struct sl_lane *lane, uint32_t frame, uint16_t off, ui
 	if (sl_likely(frame != SL_NO_FRAME && off == SL_TCP_HEADROOM &&
 		      sl_frame_refs(frame) == 1)) {
 		sl_frame_ref_single(frame);
+		return frame;
+	}
+	if (off == SL_TCP_HEADROOM && is_filled(frame)) {
+		sl_frame_ref(frame);
 		return frame;
 	}
 	f = sl_lane_frame(lane);
@@ -143,7 +154,7 @@ bool sl_conn_send(struct sl_tcp *t, const struct sl_tcp_seg *seg, uint32_t frame
 	f = frame_for(c->lane, frame, off, seg->len);
 	if (sl_unlikely(f == SL_NO_FRAME))
 		return false;
-	if (sl_unlikely(c->special))
+	if (sl_unlikely(c->special & (SL_TCONN_MARKED | SL_TCONN_NIC)))
 		return put_special(c, seg, f, psum);
 	sent = p->leg->tx->open && sl_train_takes(p->leg, seg, c)
 		       ? put_more(c->lane, p->leg, seg, f)

@@ -90,15 +90,6 @@ void sl_tcp_fastopen_learn(const struct sl_tcp_key *key, const struct sl_tcp_seg
 size_t sl_tcp_fastopen_syn(struct sl_sock *sk, const struct iovec *iov, size_t niov);
 void sl_tcp_fastopen_keys(struct sl_tcp_listener *l); /* sl_tcp_ops.tfo_keys */
 void sl_tcp_fastopen_child(void);
-/* tcp_zerocopy.c */
-/* A call with MSG_ZEROCOPY has queued something. No lane held. */
-void sl_tcp_zerocopy_sent(struct sl_sock *sk);
-/* recvmsg(MSG_ERRQUEUE) */
-ssize_t sl_tcp_errqueue(struct sl_sock *sk, int fd, struct msghdr *msg, int flags);
-static inline bool sl_tcp_sock_has_errors(const struct sl_sock *sk)
-{
-	return sl_unlikely(sl_load(&sk->zc_done)) || sl_errq_has(sk);
-}
 /* tcp_opt.c */
 /* -EINVAL: our connection's state forbids the option, though the shadow's state would not; or 0. */
 int sl_tcp_opt_may_set(const struct sl_sock *sk, int level, int name);

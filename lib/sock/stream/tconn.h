@@ -55,6 +55,7 @@ struct sl_tconn {
 
 #define SL_TCONN_MARKED (1u << 0) /* stamps are wanted (errq_tcp.c) */
 #define SL_TCONN_NIC    (1u << 1) /* the NIC may keep their pace (tcp_pace.c) */
+#define SL_TCONN_ZC     (1u << 2) /* numbered sends wait for their end (extra.h) */
 
 /* A listener's states: which SYNs come to it, and which of its claims stand. sl_tlisten_enter()
  * changes them, with sk->slow held (the first is set when the listener is made); any thread reads

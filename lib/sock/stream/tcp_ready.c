@@ -38,7 +38,7 @@ uint32_t sl_tcp_sock_ready(const struct sl_sock *sk)
 		return 0;
 	if (!c)
 		return EPOLLOUT | EPOLLWRNORM | EPOLLHUP |
-		       (sl_load(&sk->error) || sl_tcp_sock_has_errors(sk) ? EPOLLERR : 0) |
+		       (sl_load(&sk->error) || sl_errq_has(sk) ? EPOLLERR : 0) |
 		       (sk->shut & 1 ? EPOLLIN | EPOLLRDNORM | EPOLLRDHUP : 0);
 	t = &c->tcp;
 	state = sl_load(&t->state);
@@ -53,7 +53,7 @@ uint32_t sl_tcp_sock_ready(const struct sl_sock *sk)
 		ev |= stream_ready(sk, t);
 	else if (t->tfo_defer) /* the first write sends the SYN */
 		ev |= EPOLLOUT | EPOLLWRNORM;
-	if (t->error || sl_tcp_sock_has_errors(sk))
+	if (t->error || sl_errq_has(sk))
 		ev |= EPOLLERR;
 	return ev;
 }

@@ -320,7 +320,7 @@ static ssize_t recv_error(const struct rx *x, int fd, struct msghdr *msg)
 {
 	struct msghdr m = {.msg_iov = sl_unconst(x->iov), .msg_iovlen = x->niov};
 
-	return sl_tcp_errqueue(x->sk, fd, msg ? msg : &m, x->flags);
+	return sl_errq_recv(x->sk, fd, msg ? msg : &m, x->flags);
 }
 
 static ssize_t finish(struct rx *x, struct msghdr *msg, ssize_t r)

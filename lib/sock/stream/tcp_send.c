@@ -140,7 +140,7 @@ static ssize_t taken(const struct tx *x)
 	if (sl_unlikely(x->stamps) && x->done && x->done < x->len)
 		mark_part(x);
 	if (sl_unlikely(x->flags & MSG_ZEROCOPY) && x->sk->zerocopy && x->done)
-		sl_tcp_zerocopy_sent(x->sk);
+		sl_errq_copied(x->sk);
 	return (ssize_t)x->done;
 }
 
