@@ -298,6 +298,36 @@ static void streams_wait(void)
 	sl_close(fd);
 }
 
+/* An option that only the kernel has makes the connection its own, with sends under way: all
+ * numbers are told, and later buffers are copied. */
+static void moved(void)
+{
+	static char bytes[MANY * 1460];
+	bool v6 = t_own.ss_family == AF_INET6;
+	struct sl_zbuf b[MANY];
+	int fd = stream(), one = 1;
+	size_t n;
+
+	numbers_on(fd);
+	CHECK(sl_zc_alloc(fd, b, MANY) == MANY);
+	n = fill_all(b, MANY, bytes);
+	CHECK(sl_zc_send(fd, b, MANY, NULL, 0, SL_ZC_KEEP | MSG_ZEROCOPY) == MANY);
+	CHECK(sl_setsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? 73 : IP_MINTTL, &one,
+			    sizeof(one)) == 0);
+	completed(fd, 0, MANY);
+	echoed(fd, bytes, n);
+	CHECK(sl_zc_alloc(fd, b, 1) == -ENODATA);
+	n = fill_all(b, 2, bytes);
+	CHECK(sl_zc_send(fd, b, 2, NULL, 0, SL_ZC_KEEP | MSG_ZEROCOPY) == 2);
+	CHECK(b[0].flags == SL_ZC_COPIED && b[1].flags == SL_ZC_COPIED);
+	CHECK(completed(fd, MANY, 2) && is_quiet(fd));
+	echoed(fd, bytes, n);
+	CHECK(sl_zc_send(fd, b, 2, NULL, 0, 0) == 2 && sl_zc_free(fd, b, 1) == -ENOENT);
+	echoed(fd, bytes, n);
+	CHECK(sl_zc_free(fd, b + 2, MANY - 2) == 0);
+	sl_close(fd);
+}
+
 static void wrong(void)
 {
 	int fd = sl_socket(t_own.ss_family, SOCK_DGRAM, 0), flags = SL_ZCOPY_FORCE;
@@ -394,6 +424,7 @@ int main(int argc, char **argv)
 					      {"copied", copied},   {"wrong", wrong},
 					      {"bounded", bounded}, {"numbers", numbers},
 					      {"streams", streams}, {"streams_wait", streams_wait},
+					      {"moved", moved},
 					      {NULL, NULL}};
 
 	if (argc == 8 && strcmp(argv[4], "count") == 0) {

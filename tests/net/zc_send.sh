@@ -12,7 +12,7 @@ for ends in "$A4 $B4" "$A6 $B6"; do
 	read -r far own <<<"$ends"
 	bg a "$PEER" "$far" 7000
 	wait_udp a 7000
-	for c in many keep copied wrong bounded numbers streams streams_wait; do
+	for c in many keep copied wrong bounded numbers streams streams_wait moved; do
 		ok "$c $own" sb timeout 60 env -u LD_PRELOAD "$BIN/zc_send" "$far" 7000 "$own" $c
 	done
 	stop "$BG"
