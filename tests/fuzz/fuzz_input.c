@@ -141,6 +141,7 @@ static void start(void)
 	sl_in_register_icmp(SL_SLOT_TCP, tcp_icmp);
 	lane.stats = &lane_stats;
 	sl_list_init(&lane.blocked);
+	sl_list_init(&lane.reaped);
 	gro = sl_gro_new(2);
 	if (!gro)
 		abort();

@@ -77,6 +77,7 @@ static void begin(int family, int dst_family)
 	memset(&us, 0, sizeof(us));
 	lane.stats = &lane_stats;
 	sl_list_init(&lane.blocked);
+	sl_list_init(&lane.reaped);
 	sk->lane = &lane;
 	sk->family = (uint8_t)family;
 	sk->state = SL_STATE_OFFLOADED;

@@ -24,6 +24,7 @@ static int setup(void **state)
 {
 	memset(&lane, 0, sizeof(lane));
 	sl_list_init(&lane.blocked);
+	sl_list_init(&lane.reaped);
 	memset(&us, 0, sizeof(us));
 	sk->lane = &lane;
 	sl_list_init(&sk->watches);

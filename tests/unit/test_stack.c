@@ -78,6 +78,7 @@ static void host_init(struct host *h)
 	h->lane.cross = h->cross;
 	h->lane.max_cross = sl_array_len(h->cross);
 	sl_list_init(&h->lane.blocked);
+	sl_list_init(&h->lane.reaped);
 	assert_int_equal(sl_loop_init(&h->wire, DEPTH, 1), 0);
 	h->leg = sl_calloc(1, sizeof(*h->leg) + sizeof(h->leg->xsk[0]));
 	h->leg->port = &h->port;
