@@ -28,6 +28,7 @@ for kind in ${*:-tiny full unsent}; do
 	n=$(answered "$TMP/steady")
 	ok "the second is answered still" wait_until 20 grows "$TMP/steady" $((n + 100))
 done
+same "no connection is lost on its way to the kernel" "" "$(grep -h "lost on its way" "$TMP"/sluice.*.log)"
 stop "$client"
 read -r sent got doubled wrong failed _ <"$TMP/steady"
 same "and lost nothing" "0 0 0 0" "$((sent - got)) $doubled $wrong $failed"

@@ -298,6 +298,7 @@ void sl_hand_back_child(void)
 	passes = NULL;
 	npasses = 0;
 	look_at = PASSES_MIN;
+	sl_restore_child();
 }
 
 /* The kernel's socket is the one that has kept the connection's port; for a listener's child, whose

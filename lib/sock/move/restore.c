@@ -11,8 +11,10 @@
 #include <fcntl.h>
 #include <linux/memfd.h>
 #include <linux/tcp.h>
+#include <string.h>
 #include <sys/stat.h>
 
+#include "base/lock.h"
 #include "base/sys.h"
 #include "ctl/front/broker.h"
 #include "ctl/lease/image.h"
@@ -23,6 +25,16 @@
 #include "sock/repair/repair.h"
 
 #define CHUNK 32768u
+
+/* The daemon makes one connection at a time for a process: a second request would end the first,
+ * which cannot be saved then. The keeper and the program's threads may hand back at once. Taken
+ * before sl_tconn_ctl. */
+static struct sl_lock one_lock;
+
+void sl_restore_child(void)
+{
+	memset(&one_lock, 0, sizeof(one_lock));
+}
 
 /* Queues in a file ------------------------------------------------------------------------------
  */
@@ -89,7 +101,8 @@ static int ask(struct sl_lease_restore *q, const struct sl_tcp_repair *r,
 /* The daemon's part of it ------------------------------------------------------------------------
  */
 
-int sl_restore_kernel(int shadow, const struct sl_tcp_repair *r, const struct sl_repair_source *src)
+static int restore_live(int shadow, const struct sl_tcp_repair *r,
+			const struct sl_repair_source *src)
 {
 	struct sl_lease_restore q = {.how = SL_LEASE_LIVE};
 	struct sl_tcp_repair sent = *r;
@@ -115,13 +128,28 @@ int sl_restore_kernel(int shadow, const struct sl_tcp_repair *r, const struct sl
 	return err;
 }
 
+int sl_restore_kernel(int shadow, const struct sl_tcp_repair *r, const struct sl_repair_source *src)
+{
+	int fd;
+
+	if (!sl_lock(&one_lock))
+		return -EDEADLK;
+	fd = restore_live(shadow, r, src);
+	sl_unlock(&one_lock);
+	return fd;
+}
+
 int sl_restore_closed(int shadow, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
 		      bool reset)
 {
 	struct sl_lease_restore q = {.how = reset ? SL_LEASE_RESET : SL_LEASE_ENDED};
-	int err = ask(&q, r, src, shadow);
+	int err;
 
-	return err ? err : sl_broker_restored(true);
+	if (!sl_lock(&one_lock))
+		return -EDEADLK;
+	err = ask(&q, r, src, shadow) ?: sl_broker_restored(true);
+	sl_unlock(&one_lock);
+	return err;
 }
 
 int sl_restore_syn(int shadow, const struct sl_tcp_key *key, uint32_t scope,
@@ -149,7 +177,11 @@ int sl_restore_syn(int shadow, const struct sl_tcp_key *key, uint32_t scope,
 	if (fd < 0)
 		return fd;
 	sl_repair_pack(&r, &q.conn);
-	err = sl_broker_restore(&q, shadow, fd);
+	err = -EDEADLK;
+	if (sl_lock(&one_lock)) {
+		err = sl_broker_restore(&q, shadow, fd) ?: sl_broker_restored(true);
+		sl_unlock(&one_lock);
+	}
 	sl_sys_close(fd);
-	return err ? err : sl_broker_restored(true);
+	return err;
 }

@@ -17,4 +17,6 @@ int sl_restore_closed(int shadow, const struct sl_tcp_repair *r, const struct sl
 int sl_restore_syn(int shadow, const struct sl_tcp_key *key, uint32_t scope,
 		   const struct sl_tcp_repair_syn *syn, const void *data);
 
+void sl_restore_child(void); /* after fork, in the child */
+
 #endif

@@ -7,7 +7,9 @@
  * could send nothing. The kernel has other memory for that, which it counts for itself
  * (net.ipv4.tcp_mem, tcp_wmem). So while frames are short the keeper gives it such connections,
  * once a second: those that hold much first, until a quarter of the frames is left again. A peer
- * that acknowledges a byte now and then is no better: progress is judged over seconds. */
+ * that acknowledges a byte now and then is no better: progress is judged over seconds. A connection
+ * that waits for its first frame goes, too: the kernel has memory for it (a write that finds no
+ * frame hands it back at once, stream/tcp_send.c). */
 #include "base/clock.h"
 #include "base/log.h"
 #include "io/frame.h"
@@ -69,8 +71,8 @@ static bool is_slow(const struct sl_tconn *c, uint32_t now_ms)
 }
 
 /* True: it holds that many frames at least, and its peer has no room for them, does not answer, or
- * acknowledges a byte now and then. Read without the lane: a wrong guess moves a connection that
- * need not be moved. */
+ * acknowledges a byte now and then; or it holds none, and cannot get one. Read without the lane: a
+ * wrong guess moves a connection that need not be moved. */
 static bool is_stuck(const struct sl_tconn *c, uint32_t least, uint32_t now_ms)
 {
 	const struct sl_tcp *t = &c->tcp;
@@ -78,7 +80,7 @@ static bool is_stuck(const struct sl_tconn *c, uint32_t least, uint32_t now_ms)
 	bool waits = una == sl_load(&t->tx_nxt) && sl_load(&t->snd_wnd) < sl_load(&t->mss);
 
 	if (held < least)
-		return false;
+		return !held && t->starved;
 	return waits || sl_load(&t->probes) || sl_load(&t->backoff) > 1 || is_slow(c, now_ms);
 }
 

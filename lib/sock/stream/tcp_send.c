@@ -33,7 +33,12 @@ struct tx {
 	bool broken;     /* -ETIMEDOUT is the connection's error, not SO_SNDTIMEO's */
 	bool waits;      /* for room: for as much as the kernel wakes a writer */
 	bool moving;     /* it is on its way from or to the kernel (sl_sock_wait_moved) */
+	bool starved;    /* there is no frame for it, and it holds none */
 };
+
+/* When a connection may be moved again after one that could not be. Atomic. */
+static uint64_t moves_again_ns;
+#define MOVE_AGAIN_NS 60000000000ull
 
 /* -EREMOTE: the socket is the kernel's by now. -EAGAIN: no room, or not connected yet. */
 static ssize_t write_locked(struct tx *x, struct sl_lane *lane)
@@ -75,6 +80,7 @@ static ssize_t write_locked(struct tx *x, struct sl_lane *lane)
 		return n;
 	}
 	x->moving = c->tcp.frozen;
+	x->starved = c->tcp.starved && c->tcp.tx_una == c->tcp.tx_tail;
 	x->done += (size_t)n;
 	x->sk->stats->tx_bytes += (uint64_t)n;
 	return x->done == x->len ? 0 : -EAGAIN;
@@ -261,6 +267,24 @@ static ssize_t begin(struct tx *x, int fd, const struct msghdr *msg)
 	return sl_unlikely(r == -EINPROGRESS) ? open_and_go_on(x, fd) : r;
 }
 
+/* Other connections have all frames, and this one has none: the kernel, which has memory for the
+ * first bytes of any socket (tcp_wmem), serves it from now on. Its program would wait until a peer
+ * of another connection takes something, which may be never. Returns as attempt() does. */
+static SL_COLD ssize_t leave_for_memory(const struct tx *x)
+{
+	struct sl_sock *sk = x->sk;
+	const struct sl_tconn *c = sl_load(&sk->conn);
+	uint64_t now_ns = sl_now_ns();
+
+	if (!c || now_ns < sl_load(&moves_again_ns))
+		return -EAGAIN;
+	sl_sock_kernel_of(sk, c, SL_REASON_MEMORY);
+	if (!is_offloaded(sk))
+		return -EREMOTE;
+	sl_store(&moves_again_ns, now_ns + MOVE_AGAIN_NS);
+	return -EAGAIN;
+}
+
 /* Sends on a socket that Sluice has; returns as sl_tcp_sock_send() does. */
 static inline __attribute__((always_inline)) ssize_t send_ours(struct tx *x, int fd,
 							       const struct sl_tx_req *q)
@@ -274,6 +298,8 @@ static inline __attribute__((always_inline)) ssize_t send_ours(struct tx *x, int
 	r = begin(x, fd, msg);
 	if (sl_likely(r == 0))
 		return taken(x);
+	if (sl_unlikely(x->starved) && r == -EAGAIN && !x->done)
+		r = leave_for_memory(x);
 	if (r == -EAGAIN && !sk->nonblock && !(x->flags & MSG_DONTWAIT)) {
 		deadline = sl_sock_deadline(sk->sndtimeo_ns);
 		x->waits = true;
