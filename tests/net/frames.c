@@ -254,6 +254,9 @@ static void look(const char *pid, uint32_t *sum)
 		found(g.free[i], POOL);
 	for (uint32_t f = sl_load(&g.head->born); f < g.nframes; f++)
 		found(f, POOL);
+	for (uint32_t f = 0; f < sl_min(sl_load(&g.told->bounce), g.nframes); f++)
+		if (!sl_load(&g.word[f].all)) /* set aside, in no pool */
+			found(f, POOL);
 	memset(sum, 0, PLACES * sizeof(*sum));
 	for (uint32_t f = 0; f < g.nframes; f++)
 		sum[place_of(f)]++;

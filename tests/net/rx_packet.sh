@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 kernel_is 6.6 || skip "tcx needs Linux 6.6"
 export SLUICE_RX_BACKEND=auto # (whatever the run's other tests use)
-[ -z "${LEASED:-}" ] || SLUICE_RX_BACKEND=$RX # (the daemon has XDP unless it is told to)
+
 need python3
 net_up
 ours() { b ip -o link | grep -c ': sluice[0-9]'; }

@@ -2,5 +2,4 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # rx_packet.sh as a user without privileges, through the daemon, which makes the private devices and lends the sockets.
 LEASED=1
-RX=packet # (the daemon has XDP otherwise)
 . "$(dirname "$0")/rx_packet.sh"

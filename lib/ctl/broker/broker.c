@@ -84,10 +84,8 @@ static bool wants_packet(const struct sl_device *p)
 
 	if (o->rx == SL_BROKER_RX_XDP)
 		return false;
-	/* (The daemon does not do all for packet sockets yet that it does for XSKs:
-	 * sluice-limits(7).) */
 	if (o->rx == SL_BROKER_RX_AUTO &&
-	    (o->serve || o->xdp != SL_BROKER_XDP_AUTO || o->zerocopy == SL_BROKER_ZC_FORCE ||
+	    (o->xdp != SL_BROKER_XDP_AUTO || o->zerocopy == SL_BROKER_ZC_FORCE ||
 	     !sl_dev_is_better_without_xdp(&p->info)))
 		return false;
 	if (o->zerocopy == SL_BROKER_ZC_FORCE)

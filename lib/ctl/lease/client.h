@@ -63,9 +63,10 @@ void sl_lease_unbox(uint32_t listener);
 /* lease_umem.c --------------------------------------------------------------------------------- */
 
 int sl_lease_umem(struct sl_umem_info *out, const char **why);
-/* Puts the memory on huge pages, if this is the group's first member: the daemon registers it with
- * the first device. It takes tens of milliseconds, which the thread that opens a device has. */
-void sl_lease_umem_pages(void);
+/* Puts the memory that the daemon will register with that device on huge pages, if this is the
+ * group's first member. It takes tens of milliseconds (half a second for all of it, where the host
+ * must give the pages), which the thread that opens a device has. */
+void sl_lease_umem_pages(uint32_t ifindex);
 /* The packet memory. */
 const struct sl_umem_info *sl_lease_memory(void);
 /* See sl_lease_part(), sl_lease_child(). */

@@ -67,7 +67,7 @@ int sl_lease_port_open(uint32_t ifindex, struct sl_port_info *out, const char **
 	struct sl_lease_msg m;
 	int err;
 
-	sl_lease_umem_pages();
+	sl_lease_umem_pages(ifindex);
 	err = sl_lease_ask_port(&m, SL_LEASE_PORT_OPEN, ifindex, 0, why);
 	if (err)
 		return err;

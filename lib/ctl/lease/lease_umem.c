@@ -7,6 +7,7 @@
 #include "base/pages.h"
 #include "base/settings.h"
 #include "base/sys.h"
+#include "ctl/device/dev.h"
 #include "ctl/kern/say.h"
 #include "ctl/lease/client.h"
 #include "ctl/lease/msg.h"
@@ -18,6 +19,7 @@ static struct sl_umem_info parents; /* the parent's memory: a hole in a child */
 static void *share_mem;
 static size_t share_bytes;
 static bool wants_pages; /* the memory is to be put on huge pages before a device is opened */
+static size_t made;      /* bytes of it that are; 0: none yet */
 
 static size_t umem_bytes(const struct sl_umem_info *u)
 {
@@ -52,18 +54,34 @@ static bool is_fresh(const struct sl_share *g)
 	return sl_share_left(g) == g->nframes - g->told->bounce;
 }
 
-/* The process has no use for most of the memory: what it touches is mapped again. */
-void sl_lease_umem_pages(void)
+/* Bytes of the memory that the daemon registers with the device. */
+static size_t registered_bytes(uint32_t ifindex)
 {
-	size_t bytes = sl_umem_is_near(&umem) ? SL_UMEM_LENT_NEAR_BYTES : umem_bytes(&umem);
+	struct sl_port_info info;
+
+	if (!sl_umem_is_near(&umem))
+		return umem_bytes(&umem);
+	return sl_dev_query(ifindex, &info, NULL) || sl_dev_is_better_without_xdp(&info)
+		       ? SL_UMEM_LENT_NEAR_BYTES
+		       : umem_bytes(&umem);
+}
+
+/* The process has no use for most of the memory: what it touches is mapped again. (A wrong guess of
+ * how the device receives has the daemon make the pages.) */
+void sl_lease_umem_pages(uint32_t ifindex)
+{
+	size_t bytes;
 
 	if (!wants_pages)
 		return;
-	wants_pages = false;
-	if (!is_fresh(&umem.share))
+	wants_pages = made || is_fresh(&umem.share);
+	bytes = wants_pages ? registered_bytes(ifindex) : 0;
+	if (bytes <= made)
 		return;
-	sl_pages_want_huge(umem.base, bytes, sl_settings.mem_alloc_type == SL_MEM_HUGE);
-	(void)sl_sys(SYS_madvise, umem.base, bytes, MADV_DONTNEED);
+	sl_pages_want_huge((char *)umem.base + made, bytes - made,
+			   sl_settings.mem_alloc_type == SL_MEM_HUGE);
+	(void)sl_sys(SYS_madvise, (char *)umem.base + made, bytes - made, MADV_DONTNEED);
+	made = bytes;
 }
 
 static int umem_take(const struct sl_lease_umem_ok *u, const int fd[3], const char **why)
@@ -89,6 +107,7 @@ static int umem_take(const struct sl_lease_umem_ok *u, const int fd[3], const ch
 		return err;
 	}
 	wants_pages = !u->huge && sl_settings.mem_alloc_type != SL_MEM_ANON;
+	made = 0;
 	info.memfd = sl_fd_keep(fd[0]);
 	info.share_fd = sl_fd_keep(fd[1]);
 	info.told_fd = sl_fd_keep(fd[2]);

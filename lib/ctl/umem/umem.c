@@ -21,6 +21,7 @@
 #include "ctl/device/dev.h"
 #include "ctl/device/lock.h"
 #include "ctl/device/opts.h"
+#include "ctl/device/pair.h"
 #include "ctl/kern/memcg.h"
 #include "ctl/kern/say.h"
 #include "ctl/umem/memory.h"
@@ -237,6 +238,16 @@ static bool is_large(const struct sl_umem_info *u)
 	return (size_t)u->nframes * u->frame_size >= 4 * (size_t)SL_UMEM_LENT_NEAR_BYTES;
 }
 
+/* True: devices of the daemon may receive by packet sockets. */
+static bool may_be_near(void)
+{
+	const struct sl_broker_opts *o = sl_broker_opts();
+
+	if (o->rx == SL_BROKER_RX_XDP || o->zerocopy == SL_BROKER_ZC_FORCE)
+		return false;
+	return (o->rx == SL_BROKER_RX_PACKET || o->xdp == SL_BROKER_XDP_AUTO) && sl_pair_may();
+}
+
 bool sl_umem_is_near(const struct sl_umem_info *u)
 {
 	return sl_load(&u->share.told->bounce);
@@ -272,7 +283,7 @@ static int share_make(struct sl_umem *umem)
 	umem->share_mem = mem;
 	umem->share_bytes = bytes;
 	if (sl_broker_opts()->serve) {
-		if (is_large(u) && sl_broker_opts()->rx == SL_BROKER_RX_PACKET)
+		if (is_large(u) && may_be_near())
 			sl_share_set_bounce(&u->share);
 		u->member = SL_SHARE_BROKER;
 		return watch_make(umem);

@@ -33,8 +33,8 @@ void sl_umem_part_all(void);
 void sl_umem_drop(uint32_t id);
 /* Takes existing memory into use: info has everything but the mappings. */
 int sl_umem_map_again(const struct sl_umem_info *info);
-/* True: the devices of this daemon's groups come by packet sockets, where a group's first frames
- * suffice (SL_UMEM_LENT_NEAR_BYTES). */
+/* True: devices of this daemon's groups may receive by packet sockets. There the group's first
+ * frames suffice (SL_UMEM_LENT_NEAR_BYTES), and it has bounce frames. */
 bool sl_umem_is_near(const struct sl_umem_info *u);
 /* Frames that sl_umem_register() registers, if the XSK only sends; 0: all. */
 uint32_t sl_umem_near(const struct sl_umem *u);
