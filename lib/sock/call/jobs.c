@@ -73,14 +73,41 @@ static uint32_t frames_born(void)
 	return sl_pool.nframes ? sl_load(&sl_pool.share.head->born) : 0;
 }
 
-static void grow_memory(void)
+#define MEMORY_NEAR_NS 100000000ull /* two looks at what lanes do are near each other */
+#define MEMORY_SOON_NS 20000000ull
+
+static uint64_t memory_soon_ns; /* when the second look is due; 0: none. The keeper's */
+
+static void add_packets(struct sl_lane *lane, void *sum)
 {
-	sl_umem_grow(frames_born());
+	*(uint64_t *)sum += sl_load(&lane->loads) + sl_load(&lane->stats->tx_pkts);
+}
+
+/* A huge page takes the processor for milliseconds (MADV_COLLAPSE), which a program that works pays
+ * for once and one that idles must not: the memory grows while packets come or go. */
+static void grow_memory(uint64_t now_ns)
+{
+	static uint64_t looked_ns, before;
+	uint64_t packets = 0;
+	bool works, near;
+
+	memory_soon_ns = 0;
+	if (!sl_umem_grows(frames_born()))
+		return;
+	sl_lane_for_each(add_packets, &packets);
+	works = packets != before;
+	near = now_ns - looked_ns < MEMORY_NEAR_NS;
+	before = packets;
+	looked_ns = now_ns;
+	if (works && near)
+		sl_umem_grow(frames_born());
+	else if (works)
+		memory_soon_ns = now_ns + MEMORY_SOON_NS;
 }
 
 static uint64_t memory_due_ns(uint64_t now_ns, bool quiet)
 {
-	return in_a_second(now_ns, quiet && sl_umem_grows(frames_born()));
+	return memory_soon_ns;
 }
 
 /* (A filter of system calls may kill for files.) */
@@ -110,7 +137,7 @@ static const struct sl_job jobs[] = {
 	{"settings of the machine", SL_JOB_SYSCTL, sl_tconn_follow_settings, NULL, NULL},
 	{"dead connections", SL_JOB_SECOND, reap, NULL, reap_due_ns},
 	{"peers that take nothing", SL_JOB_SECOND, NULL, sl_stuck_look, sl_stuck_due_ns},
-	{"packet memory that is used", SL_JOB_SECOND, grow_memory, NULL, memory_due_ns},
+	{"packet memory that is used", SL_JOB_ROUND, NULL, grow_memory, memory_due_ns},
 	{"counters of streams", SL_JOB_SECOND, sl_tcp_stat, NULL, NULL},
 	{"sluice stat", SL_JOB_READER, sl_dump_serve, NULL, NULL},
 	{"sluice flow", SL_JOB_READER, sl_flow_serve, NULL, NULL},
