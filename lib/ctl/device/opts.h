@@ -10,9 +10,8 @@ enum sl_broker_xdp { SL_BROKER_XDP_AUTO, SL_BROKER_XDP_NATIVE, SL_BROKER_XDP_GEN
 enum sl_broker_rx { SL_BROKER_RX_XDP, SL_BROKER_RX_PACKET, SL_BROKER_RX_AUTO };
 enum sl_broker_zc { SL_BROKER_ZC_AUTO, SL_BROKER_ZC_OFF, SL_BROKER_ZC_FORCE };
 struct sl_broker_opts {
-	enum sl_broker_xdp xdp; /* auto: native, and generic where the driver has none */
-	enum sl_broker_rx
-		rx; /* auto: the device decides; packet: wherever it can be */
+	enum sl_broker_xdp xdp;     /* auto: native, and generic where the driver has none */
+	enum sl_broker_rx rx;       /* auto: the device decides; packet: wherever it can be */
 	enum sl_broker_zc zerocopy; /* auto: tried, then copy mode; force: -EOPNOTSUPP without */
 	/* Entries of each receive and transmit ring, rounded up to a power of two; 0: 4096, 2048.
 	 * Fill and completion rings of a queue have twice as many. */
