@@ -424,8 +424,7 @@ int main(int argc, char **argv)
 					      {"copied", copied},   {"wrong", wrong},
 					      {"bounded", bounded}, {"numbers", numbers},
 					      {"streams", streams}, {"streams_wait", streams_wait},
-					      {"moved", moved},
-					      {NULL, NULL}};
+					      {"moved", moved},     {NULL, NULL}};
 
 	if (argc == 8 && strcmp(argv[4], "count") == 0) {
 		parse(argv[1], atoi(argv[2]), &t_peer);
