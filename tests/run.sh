@@ -139,8 +139,8 @@ look_at_cores() { # sets IDLE to the percentage of the machine's time that was i
 	IDLE_WAS=$idle TOTAL_WAS=$total
 }
 
-# Returns when one more test may start: at once while fewer than two run; else when, a second after
-# the last one started, a third of the machine was idle.
+# Returns when one more test may start: at once while fewer than two run; else when, half a second after
+# the last one started, a quarter of the machine was idle.
 room_for_one() {
 	local started=${EPOCHREALTIME/./}
 	look_at_cores
@@ -151,10 +151,10 @@ room_for_one() {
 		n=${#running[@]}
 		[ "$n" -lt "$JOBS" ] && [ "$n" -lt 2 ] && return
 		read -rt 0.1 <>"$LOGS/nap" # (without a process: this loop runs as long as the suite)
-		[ $((${EPOCHREALTIME/./} - started)) -ge 1000000 ] || continue
+		[ $((${EPOCHREALTIME/./} - started)) -ge 500000 ] || continue
 		look_at_cores
 		started=${EPOCHREALTIME/./}
-		[ "$n" -lt "$JOBS" ] && [ "$IDLE" -ge 33 ] && return
+		[ "$n" -lt "$JOBS" ] && [ "$IDLE" -ge 25 ] && return
 	done
 }
 
