@@ -53,6 +53,14 @@ static inline bool gather(uint8_t *to, struct slice s, bool want, uint64_t *sum)
 	return !sl_guard_copy(to, from, s.n);
 }
 
+/* n bytes are on the ring, in frames of which this is the first. */
+static inline void count_put(struct sl_sock *sk, uint32_t frame, size_t n)
+{
+	sl_frame_charge(frame, &sl_udp_sk(sk)->wmem, (uint32_t)n + SL_SEND_OVERHEAD);
+	sk->stats->tx_pkts++;
+	sk->stats->tx_bytes += n;
+}
+
 /* Puts the slice on the ring as one datagram. False: no frame, no room, or no memory at a buffer
  * (sl_dgram_send() tells which). */
 static inline __attribute__((always_inline)) bool put_one(struct sl_sock *sk, struct sl_lane *lane,
@@ -88,11 +96,9 @@ static inline __attribute__((always_inline)) bool put_one(struct sl_sock *sk, st
 		sl_frame_put(&lane->frames, d.frame);
 		return false;
 	}
-	sl_frame_charge(d.frame, &us->wmem, (uint32_t)n + SL_SEND_OVERHEAD);
+	count_put(sk, d.frame, n);
 	if (sl_unlikely(us->stamps) && s.off == 0)
 		sl_errq_posted(sk, leg, &d);
-	sk->stats->tx_pkts++;
-	sk->stats->tx_bytes += n;
 	return true;
 }
 
@@ -137,9 +143,7 @@ bool sl_send_filled(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx
 	if (!sl_leg_post_desc(p->leg, &d))
 		return false;
 	us->ip_id++;
-	sl_frame_charge(frame, &us->wmem, (uint32_t)r->len + SL_SEND_OVERHEAD);
-	sk->stats->tx_pkts++;
-	sk->stats->tx_bytes += r->len;
+	count_put(sk, frame, r->len);
 	return true;
 }
 
@@ -225,9 +229,7 @@ static bool put_long(struct sl_sock *sk, struct sl_lane *lane, const struct sl_p
 		put_frames(lane, d, nframes);
 		return false;
 	}
-	sl_frame_charge(d[0].frame, &us->wmem, (uint32_t)n + SL_SEND_OVERHEAD);
-	sk->stats->tx_pkts++;
-	sk->stats->tx_bytes += n;
+	count_put(sk, d[0].frame, n);
 	return true;
 }
 

@@ -62,7 +62,6 @@ static void claim_older(struct sl_tconn *c, void *arg)
 
 	if (c->lsn_id != o->sk->lsn->id || !sl_lane_lock(lane))
 		return;
-	sl_lane_tcp_begin(lane);
 	lives = !c->dead && c->tcp.state != SL_TCP_CLOSED;
 	leg = lives ? sl_tconn_leg(c) : NULL;
 	claimed = sl_load(&c->claimed);
