@@ -273,12 +273,15 @@ static void serve(int *peer)
 
 void sim_control_poll(void)
 {
+	bool asked = false; /* (once is enough: the next round comes soon) */
+
 	if (listen_fd < 0)
 		return;
 	sim_capture_flush();
 	for (int i = 0; i < MAX_PEERS; i++) {
-		if (peers[i] < 0)
+		if (peers[i] < 0 && !asked)
 			peers[i] = sim_fd_keep(sim_accept(listen_fd, SOCK_CLOEXEC));
+		asked |= peers[i] < 0;
 		serve(&peers[i]);
 	}
 }
