@@ -40,8 +40,7 @@ static const struct nlattr *find_attr(const struct nlmsghdr *nlh, uint16_t type)
 {
 	const struct nlattr *a;
 
-	mnl_attr_for_each(a, nlh, sizeof(struct dcbmsg))
-	{
+	mnl_attr_for_each (a, nlh, sizeof(struct dcbmsg)) {
 		if (mnl_attr_get_type(a) == type)
 			return a;
 	}
@@ -78,8 +77,7 @@ static void take_apps(struct sl_qos *q, const struct nlattr *table)
 {
 	const struct nlattr *a;
 
-	mnl_attr_for_each_nested(a, table)
-	{
+	mnl_attr_for_each_nested (a, table) {
 		struct dcb_app *app = &q->app[q->apps];
 
 		if (mnl_attr_get_type(a) != DCB_ATTR_IEEE_APP || q->apps == SL_QOS_APPS_MAX)
@@ -96,8 +94,7 @@ static void take_ieee(struct sl_qos *q, const struct nlattr *ieee)
 {
 	const struct nlattr *a;
 
-	mnl_attr_for_each_nested(a, ieee)
-	{
+	mnl_attr_for_each_nested (a, ieee) {
 		switch (mnl_attr_get_type(a)) {
 		case DCB_ATTR_IEEE_ETS:
 			q->has_ets = take_struct(a, &q->ets, sizeof(q->ets));

@@ -61,8 +61,7 @@ static int read_mqprio(int fd, unsigned ifindex, struct tc_mqprio_qopt *opt)
 	if (err)
 		return err;
 	err = -ENOENT;
-	mnl_attr_for_each(a, answer, sizeof(*tc))
-	{
+	mnl_attr_for_each (a, answer, sizeof(*tc)) {
 		if (mnl_attr_get_type(a) == TCA_KIND)
 			is_mqprio = says(a, "mqprio");
 		if (mnl_attr_get_type(a) != TCA_OPTIONS || !is_mqprio ||
@@ -122,12 +121,10 @@ static void take_vlan(const struct nlattr *info, struct vlan *v)
 {
 	const struct nlattr *a, *b;
 
-	mnl_attr_for_each_nested(a, info)
-	{
+	mnl_attr_for_each_nested (a, info) {
 		if (mnl_attr_get_type(a) != IFLA_INFO_DATA)
 			continue;
-		mnl_attr_for_each_nested(b, a)
-		{
+		mnl_attr_for_each_nested (b, a) {
 			if (mnl_attr_get_type(b) == IFLA_VLAN_ID &&
 			    mnl_attr_get_payload_len(b) >= sizeof(v->vid))
 				v->vid = mnl_attr_get_u16(b);
@@ -141,8 +138,7 @@ static bool is_vlan(const struct nlattr *info)
 {
 	const struct nlattr *a;
 
-	mnl_attr_for_each_nested(a, info)
-	{
+	mnl_attr_for_each_nested (a, info) {
 		if (mnl_attr_get_type(a) == IFLA_INFO_KIND && says(a, "vlan"))
 			return true;
 	}
@@ -155,8 +151,7 @@ static void add_vlan(struct sl_skprio *s, const struct nlmsghdr *link, uint32_t 
 	struct vlan v = {0};
 	const struct nlattr *a;
 
-	mnl_attr_for_each(a, link, sizeof(struct ifinfomsg))
-	{
+	mnl_attr_for_each (a, link, sizeof(struct ifinfomsg)) {
 		if (mnl_attr_get_type(a) == IFLA_LINK &&
 		    mnl_attr_get_payload_len(a) >= sizeof(v.lower))
 			v.lower = mnl_attr_get_u32(a);
@@ -165,8 +160,7 @@ static void add_vlan(struct sl_skprio *s, const struct nlmsghdr *link, uint32_t 
 	}
 	if (v.lower != lower || !v.egress)
 		return;
-	mnl_attr_for_each_nested(a, v.egress)
-	{
+	mnl_attr_for_each_nested (a, v.egress) {
 		m = mnl_attr_get_payload(a);
 		if (mnl_attr_get_payload_len(a) >= sizeof(*m))
 			add_skprio(s, m->from, m->to, v.vid);

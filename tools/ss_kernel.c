@@ -79,8 +79,7 @@ static void read_sock(struct sl_ss_sock *k, int proto, const struct nlmsghdr *nl
 	k->uid = m->idiag_uid;
 	k->cookie = (uint64_t)m->id.idiag_cookie[1] << 32 | m->id.idiag_cookie[0];
 	k->fd = -1;
-	mnl_attr_for_each(a, nlh, sizeof(*m))
-	{
+	mnl_attr_for_each (a, nlh, sizeof(*m)) {
 		one_attr(k, a);
 	}
 }

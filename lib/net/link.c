@@ -189,8 +189,7 @@ static void parse_egress(const struct nlattr *map, struct sl_egress *e)
 	struct ifla_vlan_qos_mapping m;
 	const struct nlattr *a;
 
-	mnl_attr_for_each_nested(a, map)
-	{
+	mnl_attr_for_each_nested (a, map) {
 		if (mnl_attr_get_type(a) != IFLA_VLAN_QOS_MAPPING ||
 		    mnl_attr_get_payload_len(a) < sizeof(m))
 			continue;

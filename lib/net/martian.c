@@ -50,10 +50,10 @@ static int on_netconf(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct nlattr *a;
 
-	mnl_attr_for_each(
-		a, nlh, sizeof(struct netconfmsg)) if (mnl_attr_get_type(a) == NETCONFA_RP_FILTER &&
-						       !mnl_attr_validate(a, MNL_TYPE_U32)) *
-		(int *)arg = (int)mnl_attr_get_u32(a);
+	mnl_attr_for_each (a, nlh, sizeof(struct netconfmsg))
+		if (mnl_attr_get_type(a) == NETCONFA_RP_FILTER &&
+		    !mnl_attr_validate(a, MNL_TYPE_U32))
+			*(int *)arg = (int)mnl_attr_get_u32(a);
 	return 0;
 }
 

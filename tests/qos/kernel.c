@@ -193,8 +193,7 @@ static int set_apps(const struct nlattr *table, bool gone)
 	struct dcb_app app;
 	int err = 0;
 
-	mnl_attr_for_each_nested(a, table)
-	{
+	mnl_attr_for_each_nested (a, table) {
 		if (mnl_attr_get_type(a) != DCB_ATTR_IEEE_APP)
 			continue;
 		if (!bytes_of(a, &app, sizeof(app)))
@@ -239,12 +238,10 @@ static int set_ieee(const struct nlmsghdr *q, bool gone)
 	const struct nlattr *a, *b;
 	int err = -EINVAL;
 
-	mnl_attr_for_each(a, q, sizeof(struct dcbmsg))
-	{
+	mnl_attr_for_each (a, q, sizeof(struct dcbmsg)) {
 		if (mnl_attr_get_type(a) != DCB_ATTR_IEEE)
 			continue;
-		mnl_attr_for_each_nested(b, a)
-		{
+		mnl_attr_for_each_nested (b, a) {
 			err = set_one(b, gone);
 			if (err)
 				return err;
@@ -302,8 +299,7 @@ static void answer_dcb(const struct nlmsghdr *q)
 		fail(-EOPNOTSUPP);
 		return;
 	}
-	mnl_attr_for_each(a, q, sizeof(struct dcbmsg))
-	{
+	mnl_attr_for_each (a, q, sizeof(struct dcbmsg)) {
 		if (mnl_attr_get_type(a) == DCB_ATTR_DCBX)
 			mode = mnl_attr_get_u8(a);
 	}
@@ -327,8 +323,7 @@ static bool names_nic(const struct nlmsghdr *q)
 	const char *name = getenv("QOS_DEVICE");
 	const struct nlattr *a;
 
-	mnl_attr_for_each(a, q, sizeof(struct dcbmsg))
-	{
+	mnl_attr_for_each (a, q, sizeof(struct dcbmsg)) {
 		if (mnl_attr_get_type(a) == DCB_ATTR_IFNAME)
 			return name && !strcmp(mnl_attr_get_str(a), name);
 	}

@@ -76,8 +76,10 @@ static unsigned tell(const struct nlmsghdr *nlh, const char *dot, uint32_t lower
 
 	as->nlmsg_type = nlh->nlmsg_type;
 	memcpy(mnl_nlmsg_put_extra_header(as, sizeof(*ifi)), ifi, sizeof(*ifi));
-	mnl_attr_for_each(a, nlh, sizeof(*ifi)) if (!is_of_veth(mnl_attr_get_type(a))) mnl_attr_put(
-		as, mnl_attr_get_type(a), mnl_attr_get_payload_len(a), mnl_attr_get_payload(a));
+	mnl_attr_for_each (a, nlh, sizeof(*ifi))
+		if (!is_of_veth(mnl_attr_get_type(a)))
+			mnl_attr_put(as, mnl_attr_get_type(a), mnl_attr_get_payload_len(a),
+				     mnl_attr_get_payload(a));
 	mnl_attr_put_u32(as, IFLA_LINK, lower);
 	put_vlan(as, dot + 1, map);
 	return __real_sl_link_on_msg(as);
@@ -120,8 +122,7 @@ unsigned __wrap_sl_link_on_msg(const struct nlmsghdr *nlh)
 	const char *map = NULL;
 	const struct nlattr *a;
 
-	mnl_attr_for_each(a, nlh, sizeof(struct ifinfomsg))
-	{
+	mnl_attr_for_each (a, nlh, sizeof(struct ifinfomsg)) {
 		if (mnl_attr_get_type(a) == IFLA_IFNAME)
 			name = mnl_attr_get_payload(a);
 		else if (mnl_attr_get_type(a) == IFLA_IFALIAS)

@@ -52,8 +52,7 @@ static uint32_t xdp_id(const struct nlattr *xdp)
 	uint32_t id = 0, native = 0;
 	const struct nlattr *a;
 
-	mnl_attr_for_each_nested(a, xdp)
-	{
+	mnl_attr_for_each_nested (a, xdp) {
 		if (mnl_attr_get_payload_len(a) < sizeof(uint32_t))
 			continue;
 		if (mnl_attr_get_type(a) == IFLA_XDP_PROG_ID)
@@ -77,8 +76,7 @@ static int parse(const struct nlmsghdr *nlh, long n, struct sl_link_now *out)
 	    mnl_nlmsg_get_payload_len(nlh) < sizeof(struct ifinfomsg))
 		return -EBADMSG;
 	*out = (struct sl_link_now){.carrier = true};
-	mnl_attr_for_each(a, nlh, sizeof(struct ifinfomsg))
-	{
+	mnl_attr_for_each (a, nlh, sizeof(struct ifinfomsg)) {
 		if (mnl_attr_get_type(a) == IFLA_ADDRESS && mnl_attr_get_payload_len(a) == 6)
 			memcpy(out->mac, mnl_attr_get_payload(a), 6);
 		else if (mnl_attr_get_type(a) == IFLA_XDP)

@@ -118,8 +118,7 @@ static int find(int fd, struct sl_pair_ends *p)
 	    mnl_nlmsg_get_payload_len(got) < sizeof(struct ifinfomsg))
 		return -ENODEV;
 	p->rx_ifindex = (uint32_t)((struct ifinfomsg *)mnl_nlmsg_get_payload(got))->ifi_index;
-	mnl_attr_for_each(a, got, sizeof(struct ifinfomsg))
-	{
+	mnl_attr_for_each (a, got, sizeof(struct ifinfomsg)) {
 		if (mnl_attr_get_type(a) == IFLA_LINK && mnl_attr_get_payload_len(a) == 4)
 			p->ifindex = mnl_attr_get_u32(a);
 	}

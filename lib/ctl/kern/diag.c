@@ -93,11 +93,9 @@ static bool v6only_of(const struct nlmsghdr *nlh)
 {
 	const struct nlattr *a;
 
-	mnl_attr_for_each(a, nlh,
-			  sizeof(struct inet_diag_msg)) if (mnl_attr_get_type(a) ==
-								    INET_DIAG_SKV6ONLY &&
-							    mnl_attr_get_payload_len(a) >=
-								    1) return mnl_attr_get_u8(a);
+	mnl_attr_for_each (a, nlh, sizeof(struct inet_diag_msg))
+		if (mnl_attr_get_type(a) == INET_DIAG_SKV6ONLY && mnl_attr_get_payload_len(a) >= 1)
+			return mnl_attr_get_u8(a);
 	return false;
 }
 
