@@ -308,23 +308,32 @@ static bool is_recverr(const struct cmsghdr *c)
 	       (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR);
 }
 
+/* Finds the error of that origin in a message, which has one at most, and copies it to *ee. Returns
+ * where it stands, or NULL. */
+static void *find_error(struct msghdr *msg, uint8_t origin, struct sock_extended_err *ee)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		if (!is_recverr(c) || c->cmsg_len < CMSG_LEN(sizeof(*ee)))
+			continue;
+		memcpy(ee, CMSG_DATA(c), sizeof(*ee));
+		return ee->ee_origin == origin ? CMSG_DATA(c) : NULL;
+	}
+	return NULL;
+}
+
 /* Turns the kernel's number of a message into ours. A number too old to be known stays as it is. */
 static void renumber(const struct sl_errq *q, bool udp, struct msghdr *msg)
 {
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		struct sock_extended_err ee;
+	struct sock_extended_err ee;
+	void *at = find_error(msg, SO_EE_ORIGIN_TIMESTAMPING, &ee);
 
-		if (!is_recverr(c) || c->cmsg_len < CMSG_LEN(sizeof(ee)))
-			continue;
-		memcpy(&ee, CMSG_DATA(c), sizeof(ee));
-		if (ee.ee_origin != SO_EE_ORIGIN_TIMESTAMPING)
-			continue;
-		if (!udp)
-			ee.ee_data += q->os_offset;
-		else if (q->os_next - 1 - ee.ee_data < SL_ERRQ_BACK)
-			ee.ee_data = q->os_id[ee.ee_data % SL_ERRQ_BACK];
-		memcpy(CMSG_DATA(c), &ee, sizeof(ee));
-	}
+	if (!at)
+		return;
+	if (!udp)
+		ee.ee_data += q->os_offset;
+	else if (q->os_next - 1 - ee.ee_data < SL_ERRQ_BACK)
+		ee.ee_data = q->os_id[ee.ee_data % SL_ERRQ_BACK];
+	memcpy(at, &ee, sizeof(ee));
 }
 
 /* After the last read: asks the kernel whether an error is still pending. */
@@ -504,18 +513,14 @@ static bool take_completion(struct sl_sock *sk, struct msghdr *msg, int flags)
 /* The kernel's numbers are behind ours. */
 static void renumber_sends(const struct sl_sock *sk, struct msghdr *msg)
 {
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		struct sock_extended_err ee;
+	struct sock_extended_err ee;
+	void *at = find_error(msg, SO_EE_ORIGIN_ZEROCOPY, &ee);
 
-		if (!is_recverr(c) || c->cmsg_len < CMSG_LEN(sizeof(ee)))
-			continue;
-		memcpy(&ee, CMSG_DATA(c), sizeof(ee));
-		if (ee.ee_origin != SO_EE_ORIGIN_ZEROCOPY)
-			continue;
-		ee.ee_info += sk->zc_next;
-		ee.ee_data += sk->zc_next;
-		memcpy(CMSG_DATA(c), &ee, sizeof(ee));
-	}
+	if (!at)
+		return;
+	ee.ee_info += sk->zc_next;
+	ee.ee_data += sk->zc_next;
+	memcpy(at, &ee, sizeof(ee));
 }
 
 ssize_t sl_errq_recv(struct sl_sock *sk, int fd, struct msghdr *msg, int flags)
