@@ -109,6 +109,15 @@ void sl_zc_wait(struct sl_sock *sk, struct sl_extra *x, struct sl_kept *h, bool 
 void sl_zc_complete(struct sl_sock *sk, bool all);
 void sl_zc_wait_init(void);            /* once, before the first send */
 void sl_zc_forget(struct sl_extra *x); /* the socket ends */
+/* Where a buffer's bytes are, for a send that copies them. off: in front of them, for headers. 0;
+ * -ENOENT: no such buffer; -EBUSY: called by a signal handler in the midst of a call. No lane held.
+ */
+int sl_zc_bytes(struct sl_sock *sk, struct sl_extra *x, const struct sl_zbuf *b, uint32_t off,
+		struct iovec *iov);
+/* The buffer was sent by a copy of its bytes: says so in it, completes the send's number if it has
+ * one, and gives the buffer back, unless `keep`. No lane held. */
+void sl_zc_copied(struct sl_sock *sk, struct sl_extra *x, struct sl_zbuf *b, bool numbers,
+		  bool keep);
 
 /* zcopy_stream.c: sl_recv_zcopy() of a stream. Bytes, and buf has a list; 0: the stream has ended;
  * -EREMCHG: its next bytes must be copied; else as sl_recv_zcopy(). No lane held. */

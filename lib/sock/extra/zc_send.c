@@ -189,33 +189,17 @@ static unsigned post_many(struct call *c, unsigned from, int *err)
 /* Sends one by a copy of its bytes. 0 or -errno. No lane held. */
 static int send_copy(struct call *c, int fd, struct sl_zbuf *b)
 {
-	struct iovec iov = {NULL, b->len};
-	struct sl_kept *h;
-	struct sl_lane *lane;
-	ssize_t n;
+	struct iovec iov;
+	ssize_t n = sl_zc_bytes(c->sk, c->x, b, SL_SEND_ROOM, &iov);
 
-	if (!sl_sock_lock(c->sk, &lane))
-		return -EBUSY;
-	h = sl_kept_buffer(c->x, b);
-	if (h)
-		iov.iov_base = sl_frame_ptr(h->frame) + SL_SEND_ROOM;
-	sl_lane_unlock(lane);
-	if (!h)
-		return -ENOENT;
+	if (n < 0)
+		return (int)n;
 	c->r.iov = &iov;
 	c->r.len = b->len;
 	n = sl_dgram_send(c->sk, fd, &c->r);
 	if (n < 0)
 		return (int)n;
-	b->flags = SL_ZC_COPIED;
-	if (c->numbers)
-		sl_errq_copied(c->sk);
-	if (!c->keep && sl_sock_lock(c->sk, &lane)) {
-		h = sl_kept_buffer(c->x, b);
-		if (h)
-			sl_kept_put(c->sk, c->x, lane, h);
-		sl_lane_unlock(lane);
-	}
+	sl_zc_copied(c->sk, c->x, b, c->numbers, c->keep);
 	return 0;
 }
 

@@ -32,13 +32,19 @@ struct writer {
 	int flags;    /* those of send(2) */
 };
 
+/* Bytes of a frame behind the headers. */
+static uint32_t room(void)
+{
+	return (1u << sl_pool.shift) - SL_TCP_HEADROOM;
+}
+
 uint32_t sl_zc_stream_room(const struct sl_sock *sk)
 {
 	const struct sl_tconn *c = sk->conn;
 
 	if (!c || sl_tconn_is_connecting(c))
 		return 0;
-	return sl_min((uint32_t)c->tcp.mss, (1u << sl_pool.shift) - SL_TCP_HEADROOM);
+	return sl_min((uint32_t)c->tcp.mss, room());
 }
 
 /* Queues the next buffer. 0 or -errno. Lane held. */
@@ -50,7 +56,7 @@ static int write_one(struct writer *w, struct sl_tconn *c, struct sl_lane *lane)
 
 	if (!h)
 		return -ENOENT;
-	if (b->len > (1u << sl_pool.shift) - SL_TCP_HEADROOM)
+	if (b->len > room())
 		return -EINVAL;
 	if (sl_frame_refs(h->frame) > 1)
 		sl_lane_reap(lane);
@@ -119,33 +125,19 @@ static int send_copy(struct writer *w, int fd)
 {
 	struct sl_zbuf *b = &w->buf[w->done];
 	struct sl_tx_req q = {.niov = 1, .len = b->len, .flags = w->flags};
-	struct iovec iov = {NULL, b->len};
-	struct sl_lane *lane;
-	struct sl_kept *h;
-	ssize_t n;
+	struct iovec iov;
+	ssize_t n = sl_zc_bytes(w->sk, w->x, b, SL_TCP_HEADROOM, &iov);
 
-	if (!sl_sock_lock(w->sk, &lane))
-		return -EBUSY;
-	h = sl_kept_buffer(w->x, b);
-	if (h)
-		iov.iov_base = sl_frame_ptr(h->frame) + SL_TCP_HEADROOM;
-	sl_lane_unlock(lane);
-	if (!h || b->len > (1u << sl_pool.shift) - SL_TCP_HEADROOM)
-		return h ? -EINVAL : -ENOENT;
+	if (n < 0)
+		return (int)n;
+	if (b->len > room())
+		return -EINVAL;
 	q.iov = &iov;
 	n = sl_tcp_sock_send(w->sk, fd, &q);
 	if (n < 0)
 		return (int)n;
 	b->len = (uint32_t)n;
-	b->flags = SL_ZC_COPIED;
-	if (w->numbers && n)
-		sl_errq_copied(w->sk);
-	if (!w->keep && sl_sock_lock(w->sk, &lane)) {
-		h = sl_kept_buffer(w->x, b);
-		if (h)
-			sl_kept_put(w->sk, w->x, lane, h);
-		sl_lane_unlock(lane);
-	}
+	sl_zc_copied(w->sk, w->x, b, w->numbers && n, w->keep);
 	w->done++;
 	return 0;
 }

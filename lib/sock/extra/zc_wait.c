@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Numbered sends from packet memory (MSG_ZEROCOPY): when the program may use a buffer again.
+/* Numbered sends from packet memory (MSG_ZEROCOPY): when the program may use a buffer again. And
+ * sends that copy a buffer.
  *
  * Theory of operation: a send's entry names its buffer. The send is complete when the buffer has no
  * reference beside the table's: the device's and the connection's are gone. Completions are told in
  * the order of the numbers, so only the oldest is looked at: by turns of the lane while the device
  * has it, and when an acknowledgment comes while a connection has it. */
 #include "base/heap.h"
+#include "sock/core/errq.h"
 #include "sock/core/ready.h"
 #include "sock/extra/kept.h"
 #include "sock/stream/tconn.h"
@@ -114,4 +116,38 @@ void sl_zc_forget(struct sl_extra *x)
 	sl_free(x->zc.ring);
 	x->zc = (struct sl_zc_sends){.sk = x->zc.sk};
 	sl_list_init(&x->zc.reaped);
+}
+
+/* Sends that copy ------------------------------------------------------------------------------ */
+
+int sl_zc_bytes(struct sl_sock *sk, struct sl_extra *x, const struct sl_zbuf *b, uint32_t off,
+		struct iovec *iov)
+{
+	struct sl_kept *h;
+	struct sl_lane *lane;
+
+	if (!sl_sock_lock(sk, &lane))
+		return -EBUSY;
+	h = sl_kept_buffer(x, b);
+	if (h)
+		*iov = (struct iovec){sl_frame_ptr(h->frame) + off, b->len};
+	sl_lane_unlock(lane);
+	return h ? 0 : -ENOENT;
+}
+
+void sl_zc_copied(struct sl_sock *sk, struct sl_extra *x, struct sl_zbuf *b, bool numbers,
+		  bool keep)
+{
+	struct sl_kept *h;
+	struct sl_lane *lane;
+
+	b->flags = SL_ZC_COPIED;
+	if (numbers)
+		sl_errq_copied(sk);
+	if (keep || !sl_sock_lock(sk, &lane))
+		return;
+	h = sl_kept_buffer(x, b);
+	if (h)
+		sl_kept_put(sk, x, lane, h);
+	sl_lane_unlock(lane);
 }
