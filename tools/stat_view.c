@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "ctl/front/broker.h"
-#include "ctl/kern/coalesce.h"
+#include "ctl/kern/ethtool.h"
 #include "stat.h"
 
 typedef unsigned long long ull;

@@ -9,8 +9,6 @@
 #include <linux/ethtool.h>
 #include <linux/net_tstamp.h>
 #include <linux/ptp_clock.h>
-#include <linux/sockios.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <sys/socket.h>
 
@@ -21,6 +19,7 @@
 #include "base/settings.h"
 #include "base/sys.h"
 #include "base/timemap.h"
+#include "ctl/kern/ethtool.h"
 #include "stack/hwclock.h"
 #include "stack/port.h"
 
@@ -40,18 +39,8 @@ static struct hwclock clocks[CLOCKS];
 /* Asks the kernel for the device's time stamping capabilities. */
 static bool ask_ts_info(const struct sl_port *port, struct ethtool_ts_info *info)
 {
-	struct ifreq ifr = {0};
-	int fd, err;
-
 	*info = (struct ethtool_ts_info){.cmd = ETHTOOL_GET_TS_INFO, .phc_index = -1};
-	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", port->info.ifname);
-	ifr.ifr_data = (void *)info;
-	fd = sl_sys_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return false;
-	err = sl_sys_ioctl(fd, SIOCETHTOOL, &ifr);
-	sl_sys_close(fd);
-	return err >= 0;
+	return !sl_ethtool(port->info.ifname, info);
 }
 
 bool sl_port_os_stamps(struct sl_port *port)

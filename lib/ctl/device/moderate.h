@@ -4,7 +4,7 @@
 #ifndef SL_MODERATE_H
 #define SL_MODERATE_H
 
-#include "ctl/kern/coalesce.h"
+#include "ctl/kern/ethtool.h"
 
 /* What a device is told. Zeroed: nothing yet. One thread at a time. */
 struct sl_moderation {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Asks and tells a driver how often its device interrupts, by ethtool's ioctl. */
-#include "ctl/kern/coalesce.h"
+/* Asks and tells drivers by ethtool's ioctl. */
+#include "ctl/kern/ethtool.h"
 
 #include <errno.h>
 #include <linux/ethtool.h>
@@ -9,9 +9,9 @@
 
 #include "base/sys.h"
 
-static int call(const char name[IFNAMSIZ], struct ethtool_coalesce *e)
+int sl_ethtool(const char name[IFNAMSIZ], void *cmd)
 {
-	struct ifreq ifr = {.ifr_data = (void *)e};
+	struct ifreq ifr = {.ifr_data = cmd};
 	int fd = sl_sys_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err;
 
 	if (fd < 0)
@@ -25,7 +25,7 @@ static int call(const char name[IFNAMSIZ], struct ethtool_coalesce *e)
 int sl_coalesce_get(const char name[IFNAMSIZ], struct sl_coalesce *c)
 {
 	struct ethtool_coalesce e = {.cmd = ETHTOOL_GCOALESCE};
-	int err = call(name, &e);
+	int err = sl_ethtool(name, &e);
 
 	*c = (struct sl_coalesce){e.rx_max_coalesced_frames, e.rx_coalesce_usecs};
 	return err;
@@ -34,12 +34,12 @@ int sl_coalesce_get(const char name[IFNAMSIZ], struct sl_coalesce *c)
 int sl_coalesce_set(const char name[IFNAMSIZ], const struct sl_coalesce *c)
 {
 	struct ethtool_coalesce e = {.cmd = ETHTOOL_GCOALESCE};
-	int err = call(name, &e);
+	int err = sl_ethtool(name, &e);
 
 	if (err)
 		return err;
 	e.cmd = ETHTOOL_SCOALESCE;
 	e.rx_max_coalesced_frames = c->packets;
 	e.rx_coalesce_usecs = c->us;
-	return call(name, &e);
+	return sl_ethtool(name, &e);
 }

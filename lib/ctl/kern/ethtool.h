@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How often a device interrupts, as `ethtool -c` shows it and `ethtool -C` sets it. */
-#ifndef SL_COALESCE_H
-#define SL_COALESCE_H
+/* Questions and commands to a device's driver, as ethtool(8) sends them. */
+#ifndef SL_ETHTOOL_H
+#define SL_ETHTOOL_H
 
 #include <net/if.h>
 
 #include "base/base.h"
+
+/* cmd: a structure of linux/ethtool.h, which the kernel fills. 0 or -errno. Any thread. */
+int sl_ethtool(const char name[IFNAMSIZ], void *cmd);
+
+/* How often a device interrupts, as `ethtool -c` shows it and `ethtool -C` sets it --------------
+ */
 
 /* An interrupt for received packets comes after so many, or so long after the first. */
 struct sl_coalesce {

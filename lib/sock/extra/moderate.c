@@ -4,7 +4,7 @@
 #include <net/if.h>
 #include <string.h>
 
-#include "ctl/kern/coalesce.h"
+#include "ctl/kern/ethtool.h"
 #include "sluice_extra.h"
 #include "sock/core/sock.h"
 #include "stack/lane.h"
