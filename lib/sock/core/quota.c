@@ -15,8 +15,8 @@
 #include "base/fds.h"
 #include "base/lock.h"
 #include "base/sys.h"
+#include "ctl/kern/cgroup_dirs.h"
 
-#define DIR_MAX  512
 #define TEXT_MAX 2048
 #define LEVELS   6 /* of the group and those around it; more are not looked at */
 
@@ -42,7 +42,7 @@ static struct {
 
 static int open_in(const char *dir, const char *name, bool aside)
 {
-	char path[DIR_MAX + 32];
+	char path[SL_CGROUP_DIR_MAX + 32];
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
@@ -75,60 +75,20 @@ static void close_levels(struct levels *to)
 	}
 }
 
-/* The group and the groups around it. path: as /proc/self/cgroup has it. */
-static void open_levels(struct levels *to, const char *root, const char *path, bool v1)
+/* (The group of all has no quota.) */
+static void open_level(const struct sl_cgroup_dir *d, void *arg)
 {
-	size_t top = strlen(root);
-	char dir[DIR_MAX];
+	struct levels *to = arg;
+	struct level l = {-1, -1};
 
-	if (snprintf(dir, sizeof(dir), "%s%s", root, path) >= (int)sizeof(dir))
+	if (d->top || to->n == LEVELS)
 		return;
-	for (; strlen(dir) > top + 1 && to->n < LEVELS; *strrchr(dir, '/') = 0) {
-		struct level l = {open_in(dir, v1 ? "cpu.cfs_quota_us" : "cpu.max", to->aside), -1};
-
-		if (l.quota < 0)
-			continue;
-		if (v1)
-			l.period = open_in(dir, "cpu.cfs_period_us", to->aside);
-		to->level[to->n++] = l;
-	}
-}
-
-/* True: "cpu" is one of the controllers, as in "cpu,cpuacct". */
-static bool has_cpu(const char *controllers)
-{
-	for (const char *at = controllers; at; at = strchr(at, ','), at += !!at)
-		if (!strncmp(at, "cpu", 3) && (at[3] == ',' || !at[3]))
-			return true;
-	return false;
-}
-
-/* line: "4:cpu,cpuacct:/group", or "0::/group" of cgroup v2. */
-static void open_line(struct levels *to, char *line)
-{
-	char *controllers = strchr(line, ':');
-	char *path = controllers ? strchr(controllers + 1, ':') : NULL;
-	char root[64];
-
-	if (!path)
+	l.quota = open_in(d->path, d->v1 ? "cpu.cfs_quota_us" : "cpu.max", to->aside);
+	if (l.quota < 0)
 		return;
-	*path++ = 0;
-	controllers++;
-	if (!*controllers)
-		open_levels(to, "/sys/fs/cgroup", path, false);
-	else if (has_cpu(controllers) &&
-		 snprintf(root, sizeof(root), "/sys/fs/cgroup/%s", controllers) < (int)sizeof(root))
-		open_levels(to, root, path, true);
-}
-
-static void open_groups(struct levels *to, char *text)
-{
-	for (char *line = text, *next; line; line = next) {
-		next = strchr(line, '\n');
-		if (next)
-			*next++ = 0;
-		open_line(to, line);
-	}
+	if (d->v1)
+		l.period = open_in(d->path, "cpu.cfs_period_us", to->aside);
+	to->level[to->n++] = l;
 }
 
 /* The quota ----------------------------------------------------------------------------------- */
@@ -174,7 +134,7 @@ static void look_at_others(void *arg)
 	struct levels levels = {.aside = true};
 	struct others *o = arg;
 
-	open_groups(&levels, o->text);
+	sl_cgroup_each_dir(o->text, "cpu", open_level, &levels);
 	o->milli = of_levels(&levels);
 	close_levels(&levels);
 }
@@ -193,7 +153,7 @@ static uint32_t read_groups(void)
 	if (!own.groups[0]) {
 		memcpy(own.groups, text, TEXT_MAX);
 		memcpy(first, text, TEXT_MAX);
-		open_groups(&own.levels, first);
+		sl_cgroup_each_dir(first, "cpu", open_level, &own.levels);
 	}
 	if (!strcmp(text, own.groups))
 		return of_levels(&own.levels);
