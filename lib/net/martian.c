@@ -45,7 +45,7 @@ static bool is_odd6(const struct sl_addr *src, const struct sl_addr *dst)
 
 /* Asking the kernel --------------------------------------------------------------------------- */
 
-/* One answer of RTM_GETNETCONF: *arg, an int, becomes rp_filter's value. */
+/* Reads an answer of RTM_GETNETCONF: stores the value of rp_filter in *arg, an int. */
 static int on_netconf(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct nlattr *a;

@@ -165,8 +165,9 @@ void sl_lane_reap(struct sl_lane *lane);
  * keeper makes such a turn every SL_ROOM_US. Lane held. */
 #define SL_ROOM_US 1000
 void sl_lane_block(struct sl_lane *lane, struct sl_list *entry);
-/* The same for a socket that waits until the device is done with a frame: turns pass the entry to
- * sl_lane_on_reaped(), which removes it if it waits no more. Lane held. */
+/* Puts a socket into the lane's list of those that wait until the device has sent a frame. Each
+ * turn that takes frames back passes the entry to sl_lane_on_reaped(), which removes it if the
+ * socket waits no more. Lane held. */
 void sl_lane_block_reaped(struct sl_lane *lane, struct sl_list *entry);
 extern void (*sl_lane_on_reaped)(struct sl_list *entry);
 

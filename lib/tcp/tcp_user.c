@@ -388,7 +388,8 @@ long sl_tcp_write(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t sk
 	return (long)took;
 }
 
-/* (What follows goes into a frame of its own: the program may have the rest of this one.) */
+/* (Bytes that are written later go into another frame: the program may use the rest of this one.)
+ */
 int sl_tcp_write_frame(struct sl_tcp *c, uint32_t frame, uint16_t n, bool more)
 {
 	bool may = is_open(c) && !c->tfo_defer && !c->frozen && sndq_has_room(c);

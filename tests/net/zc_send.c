@@ -187,7 +187,7 @@ static void numbers(void)
 	for (int i = 0; i < MANY; i++)
 		back(fd, i, 30);
 	CHECK(sl_zc_alloc(fd, b, MANY) == MANY);
-	/* One that is copied is told in its turn, behind one that is not. */
+	/* The error queue tells sends in their order: a copied one waits behind one that is not. */
 	fill(&b[0], 1, 20);
 	fill(&b[1], 2, 1800);
 	CHECK(sl_zc_send(fd, b, 2, NULL, 0, SL_ZC_KEEP | MSG_ZEROCOPY) == 2);

@@ -342,7 +342,7 @@ static void first_timeout_of_the_next(struct t *t)
 	check(t, t->c->tcp.rto_us < 220 * MS);
 }
 
-/* What was reordered once waits in the next connection, too (TCP_METRIC_REORDERING). */
+/* A connection tolerates the reordering that the one before it has seen (TCP_METRIC_REORDERING). */
 static void reordering_of_the_last(struct t *t)
 {
 	t_open(t);

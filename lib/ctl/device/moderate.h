@@ -6,7 +6,8 @@
 
 #include "ctl/kern/ethtool.h"
 
-/* What a device is told. Zeroed: nothing yet. One thread at a time. */
+/* State of a device's moderation. Zeroed: the device has been told nothing. One thread at a time.
+ */
 struct sl_moderation {
 	bool begun;             /* it was tried */
 	bool on;                /* the device follows */

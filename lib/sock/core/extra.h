@@ -24,7 +24,8 @@ struct sl_zc_send {
 	uint32_t behind; /* numbered sends after it that were copied: complete when it is */
 };
 
-/* Those of a socket, the oldest first. Their numbers are the last ones before sl_sock.zc_next. */
+/* A socket's numbered sends that are not complete, the oldest first. They have the last numbers
+ * before sl_sock.zc_next. */
 struct sl_zc_sends {
 	struct sl_zc_send *ring;
 	uint32_t size, first, n; /* size: a power of two, or 0 */

@@ -54,7 +54,7 @@ static inline int sl_sock_number(const struct sl_sock *sk, int fd)
 {
 	return sl_likely(sl_sock_is(sk, fd)) ? fd : sl_load(&sk->fd);
 }
-/* True: the keeper is about to close sockets of which the program has no number any more. */
+/* True: the keeper will close, within milliseconds, sockets that the program has closed already. */
 bool sl_sock_awaited_ends(void);
 /* The keeper's: closes such sockets when no thread sleeps on them. */
 void sl_sock_awaited_look(uint64_t now_ns);

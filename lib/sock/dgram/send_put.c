@@ -53,7 +53,7 @@ static inline bool gather(uint8_t *to, struct slice s, bool want, uint64_t *sum)
 	return !sl_guard_copy(to, from, s.n);
 }
 
-/* n bytes are on the ring, in frames of which this is the first. */
+/* Counts a datagram that the ring has taken: n bytes, in frames that begin with this one. */
 static inline void count_put(struct sl_sock *sk, uint32_t frame, size_t n)
 {
 	sl_frame_charge(frame, &sl_udp_sk(sk)->wmem, (uint32_t)n + SL_SEND_OVERHEAD);

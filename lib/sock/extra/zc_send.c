@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the program writes into packet memory itself, and is sent from there: datagrams. (Streams:
- * zc_stream.c.)
+/* Sends datagrams from packet memory into which the program has written them. (zc_stream.c sends
+ * streams so.)
  *
  * Theory of operation: a buffer is a frame with one reference, in the table of what the program
  * holds (kept.h). A send gives that reference to the device; with SL_ZC_KEEP or a number the device

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What connections leave behind for the next one to the same address (net/ipv4/tcp_metrics.c).
+/* Keeps measurements of closed connections for the next one to the same address
+ * (net/ipv4/tcp_metrics.c).
  *
  * Theory of operation. A handshake's round trip is that of a small packet at a quiet moment, and a
  * new connection has seen no reordering yet: on a path that is slow under load or reorders, its

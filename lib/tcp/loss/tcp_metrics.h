@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What connections leave behind for the next one to the same address (tcp_metrics.c). */
+/* Measurements of closed connections, for the next one to the same address (tcp_metrics.c). */
 #ifndef SL_TCP_METRICS_H
 #define SL_TCP_METRICS_H
 
