@@ -32,7 +32,7 @@ for i in range(int(sys.argv[2])):
     s.recv(100)' "$B4" "$1"; }
 moved() { # counter, rx|tx
 	paste -d' ' "$TMP/before" "$TMP/after" | awk -v what="$1 $2 " -v n=$N 'index($0, what) == 1 {
-		d = $NF - $(NF / 2); print d >= n ? "yes" : d <= n / 10 ? "no" : d }'
+		d = $NF - $(NF / 2); print (d >= n ? "yes" : d <= n / 10 ? "no" : d) }'
 }
 compare() { # packet|xdp|verbs
 	local counter packet xdp verbs rx tx
