@@ -202,6 +202,23 @@ void sl_tcp_ack_data(struct sl_tcp *c, uint32_t len, bool in_order, bool push, b
 	owe_ack(c, len, in_order, push);
 }
 
+/* Acknowledges the answer to our SYN, as tcp_rcv_synsent_state_process() of Linux does: at once,
+ * unless data are about to go, which can carry the ACK. */
+void sl_tcp_ack_synack(struct sl_tcp *c)
+{
+	if (!c->data_follow && !is_pingpong(c)) {
+		c->ack_now = true;
+		return;
+	}
+	go_quick(c);
+	c->pingpong = false;
+	c->ack_pending = true;
+	c->ato_us = ato_min_us();
+	c->last_rcv_us = c->host->now_us;
+	c->delack_at = sl_tcp_at(c->host->now_us + sl_tcp_params.delack_max_ms * 1000ull);
+	sl_tcp_timer_rearm(c);
+}
+
 /* When a delayed ACK is due: ato, but no more than a round trip or 200 ms (500 ms are allowed). */
 void sl_tcp_timer_delack(struct sl_tcp *c)
 {

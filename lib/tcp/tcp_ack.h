@@ -17,8 +17,9 @@ void sl_tcp_send_probe(struct sl_tcp *c, bool data); /* window probe, keepalive 
 /* Call when data or a FIN came: makes an ACK due, now or later (RFC 1122 4.2.3.2, 5681 4.2). fin:
  * the peer has ended its stream and we have not: our FIN may carry the ACK. */
 void sl_tcp_ack_data(struct sl_tcp *c, uint32_t len, bool in_order, bool push, bool fin);
-void sl_tcp_ack_late(struct sl_tcp *c); /* call when the delayed ACK is due */
-void sl_tcp_ack_sent(struct sl_tcp *c); /* call when a segment has carried all that an ACK says */
+void sl_tcp_ack_synack(struct sl_tcp *c); /* call when the answer to our SYN came */
+void sl_tcp_ack_late(struct sl_tcp *c);   /* call when the delayed ACK is due */
+void sl_tcp_ack_sent(struct sl_tcp *c);   /* call when a segment has carried all that an ACK says */
 /* Arms delack_at for an ACK that may wait. */
 void sl_tcp_timer_delack(struct sl_tcp *c);
 /* Takes c off host->trains; its ACK is not held back any more. */

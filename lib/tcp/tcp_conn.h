@@ -139,11 +139,11 @@ struct sl_tcp {
 	bool cwnd_limited : 1;
 	uint8_t dupacks;
 	uint8_t frto; /* RFC 5682: 1 the head was sent again, 2 new data were sent, 0 off */
-	uint8_t backoff;
-	uint8_t retries, probes;
-	bool pingpong : 1; /* interactive: delay ACKs */
-	bool rcv_push : 1; /* the peer ends its messages with PSH: do not wait long for more */
-	bool thin : 1;     /* an ACK is held back: c is in host->trains (tcp_ack.c) */
+	uint8_t backoff, retries, probes;
+	bool data_follow : 1; /* a call is about to send behind our SYN: let data carry the ACK */
+	bool pingpong : 1;    /* interactive: delay ACKs */
+	bool rcv_push : 1;    /* the peer ends its messages with PSH: do not wait long for more */
+	bool thin : 1;        /* an ACK is held back: c is in host->trains (tcp_ack.c) */
 	bool ack_now, ack_pending;
 	uint8_t train; /* full segments in quick succession, saturating */
 	uint8_t reo_wnd_mult, reo_wnd_persist;

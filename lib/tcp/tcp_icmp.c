@@ -6,6 +6,7 @@
 #include "tcp/tcp.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_icmp.h"
+#include "tcp/tcp_mtup.h"
 #include "tcp/tcp_out.h"
 #include "tcp/tcp_sndq.h"
 #include "tcp/tcp_state.h"
@@ -29,8 +30,11 @@ void sl_tcp_route_changed(struct sl_tcp *c)
 	if (mss == was)
 		return;
 	c->route_mss = mss;
-	if (mss < c->pmtu_mss || c->pmtu_mss == was)
+	if (mss < c->pmtu_mss || c->pmtu_mss == was) {
+		c->pmtu_mss = mss;
+		sl_tcp_mtup_route(c);
 		set_path_mss(c, mss);
+	}
 }
 
 /* Takes the path MTU of a report (RFC 1191, 8201). A report below what every path must carry is not
@@ -43,6 +47,10 @@ static void take_mtu(struct sl_tcp *c, uint32_t mtu)
 	if (mss >= c->pmtu_mss)
 		return;
 	set_path_mss(c, (uint16_t)mss);
+	/* A SYN that follows asks for no more: the route's MTU is the way back's, too, as far as
+	 * anyone knows (ipv4_default_advmss()). */
+	if (c->state == SL_TCP_SYN_SENT)
+		c->adv_mss = sl_min(c->adv_mss, (uint16_t)mss);
 }
 
 void sl_tcp_icmp(struct sl_tcp *c, uint32_t seq, int err, uint32_t mtu)

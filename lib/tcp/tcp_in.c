@@ -505,7 +505,7 @@ static void syn_sent(struct sl_tcp *c, struct sl_tcp_arrival *a)
 	c->ecn_ok = (sl_tcp_params.ecn_out || c->cc->ecn) && (seg->flags & SL_TCP_ECE) &&
 		    !(seg->flags & SL_TCP_CWR);
 	sl_tcp_established(c, seg, seg->seq);
-	c->ack_now = true;
+	sl_tcp_ack_synack(c);
 	sl_tcp_want_out(c);
 	a->seq++; /* text with the SYN is text */
 	sl_tcp_text_and_fin(c, a);

@@ -91,6 +91,12 @@ void sl_tcp_mtup_black_hole(struct sl_tcp *c)
 	sl_tcp_mss_changed(c);
 }
 
+void sl_tcp_mtup_route(struct sl_tcp *c)
+{
+	if (sl_tcp_mtup(c))
+		begin(c, c->opts->mtup, sl_min(c->opts->mtup->low, sl_tcp_mss_limit(c)));
+}
+
 /* Begins anew when the last search is long ago (tcp_mtu_check_reprobe()). */
 static void search_again(struct sl_tcp *c, struct sl_tcp_mtup *m)
 {

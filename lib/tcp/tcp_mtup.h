@@ -27,6 +27,8 @@ void sl_tcp_mtup_black_hole(struct sl_tcp *c);
 /* Called by sl_tcp_output() before it sends new data, while c->opts->mtup is set: sends a probe if
  * one is due. False: data must wait, so that a probe can go. */
 bool sl_tcp_mtup_send(struct sl_tcp *c);
+/* Call when the route's MTU is another one: the search goes up to that. */
+void sl_tcp_mtup_route(struct sl_tcp *c);
 /* Call when snd_una has moved. */
 void sl_tcp_mtup_on_acked(struct sl_tcp *c);
 /* Call when pieces were found lost. True: the probe was, for its size, and that is no sign of

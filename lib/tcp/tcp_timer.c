@@ -490,14 +490,14 @@ static bool on_persist(struct sl_tcp *c)
 	c->persist_at = 0;
 	if (c->tx_nxt == c->tx_tail || c->tx_una != c->tx_nxt)
 		return true;
-	if (!sl_list_empty(&c->out_node) && !c->thin) { /* it is not the peer we wait for */
-		c->persist_at = sl_tcp_at(c->host->now_us + RESOURCE_US);
-		return true;
-	}
 	if (!c->stuck_since_us)
 		c->stuck_since_us = c->host->now_us;
 	else if (is_user_timeout(c))
 		return give_up(c, false);
+	if (!sl_list_empty(&c->out_node) && !c->thin) { /* it is not the peer we wait for */
+		c->persist_at = not_beyond_user_timeout(c, c->host->now_us + RESOURCE_US);
+		return true;
+	}
 	if (c->orphan) {
 		bool alive = probe_interval_us(c) < max_us();
 

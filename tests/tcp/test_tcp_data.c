@@ -326,6 +326,20 @@ static void route_mtu(struct t *t)
 	check(t, t->c->tcp.mss == 536);
 }
 
+/* TCP_USER_TIMEOUT ends the waiting for room in the device, too. */
+static void user_timeout_without_room(struct t *t)
+{
+	t_open(t);
+	sl_tcp_opts(&t->c->tcp)->user_timeout_ms = 3000;
+	t->h->tx_ring = t->h->tx_out = 1;
+	t_write(t, 1000);
+	pass(t, 2900 * MS);
+	saw_not(t, SL_TCP_EV_ERROR);
+	pass(t, 800 * MS);
+	saw(t, SL_TCP_EV_ERROR);
+	check(t, t->c->tcp.error == ETIMEDOUT);
+}
+
 /* RFC 5927: for what is not in flight it is not believed, nor below a floor. */
 static void path_mtu_blind(struct t *t)
 {
@@ -563,6 +577,7 @@ const struct script scripts[] = {
 	SCRIPT(route_mtu),
 	SCRIPT(path_mtu_blind),
 	SCRIPT(icmp_errors),
+	SCRIPT(user_timeout_without_room),
 	SCRIPT(ack_beyond),
 	SCRIPT(ack_too_old),
 	SCRIPT(keepalive),

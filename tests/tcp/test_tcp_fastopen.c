@@ -307,7 +307,7 @@ static void too_big(struct t *t)
 	quiet(t, 1 * MS);
 	sl_tcp_icmp(&t->c->tcp, t->iss, EMSGSIZE, 840 - 20);
 	t_kick(t);
-	out(t, "S 0:0(0) <mss 1460,sackOK,TS * 0,wscale 7>");
+	out(t, "S 0:0(0) <mss 800,sackOK,TS * 0,wscale 7>"); /* and asks for no more */
 	sl_tcp_icmp(&t->c->tcp, t->iss, EMSGSIZE, 800 - 20);
 	t_kick(t);
 	quiet(t, 900 * MS);

@@ -6,13 +6,13 @@
 
 /* An accepted connection whose peer takes segments of 1460 bytes, and whose search begins at 600
  * bytes; its window is 11. */
-static void open_search(struct t *t)
+static void open_search_at(struct t *t, const char *answer)
 {
 	t->h->params.mtu_probing = 2;
 	t->h->params.base_mss = 600;
 	t_listen(t, 5);
 	in(t, "S 0:0(0) win 65535 <mss 1460,sackOK,wscale 7>");
-	out(t, "S. 0:0(0) ack 1 <mss 1460,sackOK,wscale 7>");
+	out(t, answer);
 	pass(t, T_RTT);
 	in(t, ". 1:1(0) ack 1 win 2000");
 	check(t, t->c->tcp.mss == 600);
@@ -21,6 +21,11 @@ static void open_search(struct t *t)
 	pass(t, T_RTT);
 	in(t, ". 1:1(0) ack 601 win 2000");
 	t->c->tcp.cwnd = 12;
+}
+
+static void open_search(struct t *t)
+{
+	open_search_at(t, "S. 0:0(0) ack 1 <mss 1460,sackOK,wscale 7>");
 }
 
 /* Sends the first probe: 1030 bytes, half-way to 1460, before the others. */
@@ -50,6 +55,19 @@ static void grows(struct t *t)
 	t_write(t, 20000);
 	t_kick(t);
 	out(t, ". 7201:8446(1245) ack 1"); /* half-way between 1030 and 1460 */
+}
+
+/* A route that takes more lets the search go further. */
+static void larger_route(struct t *t)
+{
+	t->h->mtu = 1040;
+	open_search_at(t, "S. 0:0(0) ack 1 <mss 1000,sackOK,wscale 7>");
+	check(t, t->c->tcp.opts->mtup->high == 1000);
+	t->h->mtu = 1500;
+	sl_tcp_route_changed(&t->c->tcp);
+	t_write(t, 600 * 11);
+	t_kick(t);
+	out(t, ". 601:1631(1030) ack 1");
 }
 
 /* The loss of a probe alone is no congestion: its bytes go again in segments that fit, and the
@@ -169,6 +187,7 @@ static void again(struct t *t)
 }
 
 const struct script scripts[] = {
-	SCRIPT(grows),         SCRIPT(lost_probe), SCRIPT(no_probe), SCRIPT(black_hole),
-	SCRIPT(errors_unseen), SCRIPT(router),     SCRIPT(again),    {NULL, NULL},
+	SCRIPT(grows),    SCRIPT(larger_route), SCRIPT(lost_probe),
+	SCRIPT(no_probe), SCRIPT(black_hole),   SCRIPT(errors_unseen),
+	SCRIPT(router),   SCRIPT(again),        {NULL, NULL},
 };

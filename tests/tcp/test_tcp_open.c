@@ -247,6 +247,58 @@ static void request_reset(struct t *t)
 	quiet(t, 10 * SIM_SECOND);
 }
 
+/* A router says that the peer cannot be reached: as by Linux a report about the very SYN-ACK ends
+ * the request, another one does not. */
+static void request_unreachable(struct t *t)
+{
+	struct sl_tcp_key key;
+
+	t_listen(t, 5);
+	in(t, "S 0:0(0) win 32896 <mss 1000>");
+	out(t, "S. 0:0(0) ack 1");
+	check(t, sl_tcp_listener_keys(&t->l->tcp, false, &key, 1) == 1);
+	sl_tcp_req_icmp(&t->h->tcp, &key, t->iss + 1, EHOSTUNREACH);
+	sl_tcp_req_icmp(&t->h->tcp, &key, t->iss - 1, EHOSTUNREACH);
+	sl_tcp_req_icmp(&t->h->tcp, &key, t->iss, ECONNREFUSED);
+	check(t, t->l->tcp.nrequests == 1);
+	sl_tcp_req_icmp(&t->h->tcp, &key, t->iss, EHOSTUNREACH);
+	check(t, t->l->tcp.nrequests == 0 && t->h->tcp.nnodes == 0);
+	sl_tcp_req_icmp(&t->h->tcp, &key, t->iss, EHOSTUNREACH);
+	in(t, ". 1:1(0) ack 1 win 32896");
+	out(t, "R 1:1(0)");
+}
+
+/* A program that is about to write lets its data carry the ACK of the answer to its SYN, and has a
+ * conversation from then on: the peer's data are not acknowledged at once. Else the ACK comes in
+ * the end. */
+static void ack_of_the_answer_waits(struct t *t)
+{
+	t_client(t);
+	t->c->tcp.data_follow = true;
+	t_connect(t);
+	out(t, "S 0:0(0)");
+	pass(t, T_RTT);
+	in(t, "S. 0:0(0) ack 1 win 32896 <mss 1000,sackOK,wscale 7>");
+	quiet(t, 1 * MS);
+	t_write(t, 500);
+	out(t, "P. 1:501(500) ack 1");
+	in(t, "P. 1:101(100) ack 501");
+	quiet(t, 20 * MS);
+}
+
+static void ack_of_the_answer_comes_late(struct t *t)
+{
+	t_client(t);
+	t->c->tcp.quickack_user = 1; /* TCP_QUICKACK is off */
+	t_connect(t);
+	out(t, "S 0:0(0)");
+	pass(t, T_RTT);
+	in(t, "S. 0:0(0) ack 1 win 32896 <mss 1000,sackOK,wscale 7>");
+	quiet(t, 190 * MS);
+	pass(t, 20 * MS);
+	out(t, ". 1:1(0) ack 1");
+}
+
 /* An ACK of what was not sent gets a reset; the request stays. */
 static void request_bad_ack(struct t *t)
 {
@@ -504,6 +556,9 @@ const struct script scripts[] = {
 	SCRIPT(listen_ack),
 	SCRIPT(nobody),
 	SCRIPT(request_reset),
+	SCRIPT(request_unreachable),
+	SCRIPT(ack_of_the_answer_waits),
+	SCRIPT(ack_of_the_answer_comes_late),
 	SCRIPT(request_bad_ack),
 	SCRIPT(data_with_ack),
 	SCRIPT(backlog),

@@ -379,7 +379,64 @@ static void cases_of_reordering(struct t *t)
 	quiet(t, SIM_SECOND);
 }
 
+/* An ACK of four segments in slow start is four segments of growth, and all that may go goes at
+ * once. */
+static void slow_start_by_stretch_acks(struct t *t)
+{
+	t_open(t);
+	t_write(t, 30000);
+	skip(t);
+	pass(t, 110 * MS);
+	in(t, ". 1:1(0) ack 4001");
+	check(t, t->ngot - t->nlooked == 8);
+	skip(t);
+	quiet(t, 10 * MS);
+}
+
+/* Data that an old ACK tells of (RFC 6937: DeliveredData) let as many segments go as they are. */
+static void old_ack_with_sacks(struct t *t)
+{
+	t_open(t);
+	t_write(t, 10000);
+	skip(t);
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 1 <sack 1001:2001>");
+	in(t, ". 1:1(0) ack 1 <sack 1001:3001>");
+	in(t, ". 1:1(0) ack 1 <sack 1001:3001 8001:9001>");
+	out(t, ". 1:1001(1000) ack 1");
+	quiet(t, 0);
+	pass(t, 12 * MS);
+	in(t, ". 1:1(0) ack 4001 <sack 8001:9001>");
+	out(t, ". 4001:5001(1000) ack 1");
+	out(t, ". 5001:6001(1000) ack 1");
+	out(t, ". 6001:7001(1000) ack 1");
+	quiet(t, 0);
+	t_write(t, 10000);
+	pass(t, 2 * MS);
+	in(t, ". 1:1(0) ack 3001 <sack 5001:7001>");
+	out(t, ". 7001:8001(1000) ack 1");
+	out(t, ". 10001:11001(1000) ack 1");
+	quiet(t, 0);
+}
+
+/* The path reorders: what is SACKed lets the window grow as what is acknowledged does. */
+static void sacks_grow_the_window(struct t *t)
+{
+	t_open(t);
+	t_write(t, 10000);
+	skip(t);
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 1 <sack 9001:10001>");
+	check(t, t->c->tcp.cwnd == 10);
+	in(t, ". 1:1(0) ack 1 <sack 3001:4001 9001:10001>");
+	in(t, ". 1:1(0) ack 10001");
+	check(t, t->c->tcp.cwnd == 19);
+}
+
 const struct script scripts[] = {
+	SCRIPT(sacks_grow_the_window),
+	SCRIPT(slow_start_by_stretch_acks),
+	SCRIPT(old_ack_with_sacks),
 	SCRIPT(cases_of_reordering),
 	SCRIPT(first_timeout_of_the_next),
 	SCRIPT(reordering_of_the_last),

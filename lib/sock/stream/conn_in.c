@@ -14,6 +14,7 @@
 #include "steer.h"
 #include "sock/stream/stream.h"
 #include "stack/lane_tcp.h"
+#include "tcp/listen/tcp_listen.h"
 #include "tcp/tcp_icmp.h"
 #include "tcp/tcp_in.h"
 
@@ -142,6 +143,8 @@ static void icmp_input(void *obj, const struct sl_in_icmp *e, struct sl_in *in)
 	struct sl_lane *lane = in->lane;
 	struct sl_tcp *t = lane->tcp ? sl_tcp_find(lane->tcp, &key) : NULL;
 
+	if (!t && lane->tcp && !e->mtu)
+		sl_tcp_req_icmp(lane->tcp, &key, e->seq, e->err);
 	if (!t)
 		return;
 	sl_tcp_icmp(t, e->seq, e->err, e->mtu);

@@ -87,7 +87,7 @@ void sl_tcp_fastopen_choose(const struct sl_sock *sk, struct sl_tcp *t,
 			    const struct sl_tcp_key *key);
 void sl_tcp_fastopen_learn(const struct sl_tcp_key *key, const struct sl_tcp_seg *synack,
 			   unsigned how);
-size_t sl_tcp_fastopen_syn(struct sl_sock *sk, const struct iovec *iov, size_t niov);
+size_t sl_tcp_fastopen_syn(struct sl_sock *sk, const struct iovec *iov, size_t niov, bool waits);
 void sl_tcp_fastopen_keys(struct sl_tcp_listener *l); /* sl_tcp_ops.tfo_keys */
 void sl_tcp_fastopen_child(void);
 /* tcp_opt.c */

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/sys.h"
+#include "sock/core/iov.h"
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
@@ -198,7 +199,7 @@ void sl_tcp_fastopen_child(void)
 }
 
 /* Sends the SYN, with data if it may; how many bytes went along. Lane not held. */
-size_t sl_tcp_fastopen_syn(struct sl_sock *sk, const struct iovec *iov, size_t niov)
+size_t sl_tcp_fastopen_syn(struct sl_sock *sk, const struct iovec *iov, size_t niov, bool waits)
 {
 	struct sl_lane *lane;
 	long n = 0;
@@ -208,6 +209,7 @@ size_t sl_tcp_fastopen_syn(struct sl_sock *sk, const struct iovec *iov, size_t n
 	if (sk->conn && sk->conn->tcp.tfo_defer) {
 		sl_lane_tcp_begin(lane);
 		n = sl_tcp_write(&sk->conn->tcp, iov, niov, 0, false, false);
+		sk->conn->tcp.data_follow |= waits && (ssize_t)n < sl_iov_bytes(iov, niov);
 		sl_lane_tcp_done(lane);
 	}
 	sl_lane_unlock(lane);

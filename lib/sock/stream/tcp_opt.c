@@ -84,6 +84,7 @@ CONN(c_rcvbuf, (t->rcvbuf = (uint32_t)v, t->rcvbuf_locked = true))
 LISTENER(l_rcvbuf, (l->rcvbuf = (uint32_t)v, l->rcvbuf_locked = true))
 CONN(c_sndbuf, (t->sndbuf = (uint32_t)v, t->sndbuf_locked = true))
 LISTENER(l_sndbuf, (l->sndbuf = (uint32_t)v, l->sndbuf_locked = true))
+CONN(c_defer, t->data_follow = v != 0) /* a client with it acknowledges by its data */
 LISTENER(l_defer, l->defer_accept_s = (uint32_t)v)
 LISTENER(l_fastopen, l->tfo_qlen = (uint32_t)v)
 SOCK(s_rcvlowat, sk->rcvlowat = v > 0 ? (uint32_t)v : 1)
@@ -124,7 +125,7 @@ static const struct opt opts[] = {
 	{IPPROTO_TCP, TCP_KEEPCNT, NULL, c_keepcnt, l_keepcnt},
 	{IPPROTO_TCP, TCP_SYNCNT, NULL, c_syncnt, l_syncnt},
 	{IPPROTO_TCP, TCP_LINGER2, NULL, c_linger2, l_linger2},
-	{IPPROTO_TCP, TCP_DEFER_ACCEPT, NULL, NULL, l_defer},
+	{IPPROTO_TCP, TCP_DEFER_ACCEPT, NULL, c_defer, l_defer},
 	{IPPROTO_TCP, TCP_WINDOW_CLAMP, NULL, c_window_clamp, l_window_clamp},
 	{IPPROTO_TCP, TCP_QUICKACK, NULL, c_quickack, NULL},
 	{IPPROTO_TCP, TCP_CONGESTION, NULL, NULL, NULL},

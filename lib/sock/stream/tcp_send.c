@@ -220,10 +220,11 @@ static bool is_offloaded(const struct sl_sock *sk)
  * call that does not wait returns the bytes that went with it, unless the connection fails. */
 static ssize_t open_and_go_on(struct tx *x, int fd)
 {
+	bool waits = !x->sk->nonblock && !(x->flags & MSG_DONTWAIT);
 	int err;
 
-	x->done = sl_tcp_fastopen_syn(x->sk, x->iov, x->niov);
-	if (x->sk->nonblock || x->flags & MSG_DONTWAIT)
+	x->done = sl_tcp_fastopen_syn(x->sk, x->iov, x->niov, waits);
+	if (!waits)
 		return -EINPROGRESS;
 	err = sl_tcp_sock_wait_open(x->sk, fd);
 	if (err < 0 && err != -EINPROGRESS)

@@ -105,7 +105,6 @@ static void settle_data(struct sl_tcp *c, uint32_t ack)
 		sl_tcp_trouble(c)->total_retrans++;
 		c->tfo_again = sl_tcp_piece(c, c->tx_una)->len % c->mss;
 	}
-	c->delivered += all;
 	tcp_count(c->host, all ? SL_TCPC_TFO_ACTIVE : SL_TCPC_TFO_ACTIVE_FAIL, 1);
 }
 

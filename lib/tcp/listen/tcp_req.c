@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests: SYNs that were answered, with the handshake not complete. */
+#include <errno.h>
 #include <string.h>
 
 #include "base/heap.h"
@@ -372,6 +373,25 @@ static bool req_may_complete(struct sl_tcp_host *h, struct sl_tcp_req *r,
 		r->acked = true; /* the SYN-ACK, sent again, brings another ACK */
 	}
 	return false;
+}
+
+/* The kernel's choice (tcp_v4_err(), icmpv6_err_convert()). */
+static bool is_fatal(const struct sl_tcp_key *key, int err)
+{
+	if (err == EPROTO)
+		return true;
+	return sl_addr_is_v4(&key->remote) ? err == ENETUNREACH || err == EHOSTUNREACH
+					   : err == EACCES || err == ECONNREFUSED;
+}
+
+void sl_tcp_req_icmp(struct sl_tcp_host *h, const struct sl_tcp_key *key, uint32_t seq, int err)
+{
+	struct sl_tcp_node *n = sl_tcp_table_find(h, key);
+
+	if (!n || n->kind != SL_TCP_REQ || seq != req_of(n)->iss || !is_fatal(key, err))
+		return;
+	tcp_count(h, SL_TCPC_LISTEN_DROPS, 1);
+	sl_tcp_req_free(h, n);
 }
 
 bool sl_tcp_req_input(struct sl_tcp_host *h, struct sl_tcp_node *n, struct sl_tcp_arrival *a)

@@ -569,6 +569,13 @@ static void next_state(struct sl_tcp *c, struct sl_tcp_ack *a, bool advanced, bo
 		on_ack_otherwise(c, a, advanced, dup);
 }
 
+/* True: SACKed data let the window grow before the ACK reaches them, as the path is known to
+ * reorder more than the least (tcp_may_raise_cwnd() of Linux). */
+static bool is_reordered(const struct sl_tcp *c)
+{
+	return c->trouble && c->trouble->reordering > sl_tcp_params.reordering;
+}
+
 void sl_tcp_loss_on_ack(struct sl_tcp *c, struct sl_tcp_ack *a)
 {
 	bool advanced = c->snd_una != a->prior_una;
@@ -592,6 +599,6 @@ void sl_tcp_loss_on_ack(struct sl_tcp *c, struct sl_tcp_ack *a)
 	}
 	if (is_reducing(c) && !c->cc->controls)
 		prr(c, a, advanced, c->lost != lost);
-	else if ((advanced && a->delivered) || c->cc->controls)
+	else if ((a->delivered && (advanced || is_reordered(c))) || c->cc->controls)
 		c->cc->on_ack(c, a->delivered, a->last_rtt_us);
 }
