@@ -131,6 +131,7 @@ next_daemon() {
 }
 
 # Without free descriptors the daemon does not spin.
+wait_until 10 fds_at_most "$D" 200 || fail "the silent connections' descriptors stay open"
 limit=$(($(fds_of "$D") + 16))
 next_daemon $limit
 ends=()
