@@ -11,6 +11,8 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -248,33 +250,71 @@ static uint64_t polled_us(uint64_t now)
 	return sum / 1000;
 }
 
-static void test_polling_keeps_within_the_quota(void **state)
+/* Puts the process into a control group of its own, of a fifth of a core. False: there is none to
+ * be had. */
+static bool enter_group(char dir[100])
 {
 	static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/cpu"};
+
+	for (unsigned i = 0; i < 2; i++) {
+		snprintf(dir, 100, "%s/sluice-unit-%d", roots[i], getpid());
+		if (mkdir(dir, 0755))
+			continue;
+		if ((put(dir, "cpu.max", "20000 100000") ||
+		     (put(dir, "cpu.cfs_period_us", "100000") &&
+		      put(dir, "cpu.cfs_quota_us", "20000"))) &&
+		    put(dir, "cgroup.procs", "0"))
+			return true;
+		rmdir(dir);
+	}
+	return false;
+}
+
+static void leave_group(const char *dir)
+{
+	char root[100];
+
+	snprintf(root, sizeof(root), "%s", dir);
+	*strrchr(root, '/') = 0;
+	assert_true(put(root, "cgroup.procs", "0"));
+	rmdir(dir);
+}
+
+/* As in a container: the group is all that there is to be seen. */
+static void test_quota_of_the_top(void **state)
+{
+	char dir[100], root[100];
+	int status;
+
+	if (!enter_group(dir))
+		skip();
+	snprintf(root, sizeof(root), "%s", dir);
+	*strrchr(root, '/') = 0;
+	if (!fork()) {
+		if (unshare(CLONE_NEWNS | CLONE_NEWCGROUP) ||
+		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		    mount(dir, root, NULL, MS_BIND, NULL))
+			_exit(77);
+		_exit(sl_quota_read() == 200 ? 0 : 1);
+	}
+	wait(&status);
+	leave_group(dir);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(status, 0);
+}
+
+static void test_polling_keeps_within_the_quota(void **state)
+{
 	uint64_t now = sl_now_ns(), us;
-	bool made = false;
 	char dir[100];
 
 	assert_in_range(polled_us(now), 80000, 91000);
-	for (unsigned i = 0; i < 2 && !made; i++) {
-		snprintf(dir, sizeof(dir), "%s/sluice-unit-%d", roots[i], getpid());
-		if (mkdir(dir, 0755))
-			continue;
-		made = put(dir, "cpu.max", "20000 100000") ||
-		       (put(dir, "cpu.cfs_period_us", "100000") &&
-			put(dir, "cpu.cfs_quota_us", "20000"));
-		made = made && put(dir, "cgroup.procs", "0");
-		if (!made)
-			rmdir(dir);
-	}
-	if (!made)
+	if (!enter_group(dir))
 		skip();
 	us = sl_quota_read();
 	sl_spin_look_at_quota(now + 1000 * MS);
-	*strrchr(dir, '/') = 0;
-	assert_true(put(dir, "cgroup.procs", "0"));
-	snprintf(dir + strlen(dir), 50, "/sluice-unit-%d", getpid());
-	rmdir(dir);
+	leave_group(dir);
 	assert_int_equal(us, 200);
 	us = polled_us(now + 2000 * MS);
 	assert_in_range(us, 10000, 12500); /* 2.5 % of 450 ms */
@@ -288,6 +328,7 @@ int main(void)
 	const struct CMUnitTest anywhere[] = {
 		cmocka_unit_test(test_polling_costs_no_more_than_the_burst),
 		cmocka_unit_test(test_threads_without_a_core_are_seen),
+		cmocka_unit_test(test_quota_of_the_top),
 		cmocka_unit_test(test_polling_keeps_within_the_quota),
 	};
 	const struct CMUnitTest tests[] = {

@@ -29,12 +29,13 @@ static void each_upwards(const struct walk *w, const char *root, const char *pat
 {
 	const size_t top = strlen(root);
 	char dir[SL_CGROUP_DIR_MAX];
-	struct sl_cgroup_dir d = {.path = dir, .v1 = v1};
+	const struct sl_cgroup_dir d = {.path = dir, .v1 = v1};
+	bool at_top = false;
 
 	if (snprintf(dir, sizeof(dir), "%s%s", root, path) >= (int)sizeof(dir))
 		return;
-	while (!d.top) {
-		d.top = strlen(dir) <= top + 1;
+	while (!at_top) {
+		at_top = strlen(dir) <= top + 1;
 		w->fn(&d, w->arg);
 		*strrchr(dir, '/') = 0;
 	}

@@ -75,13 +75,14 @@ static void close_levels(struct levels *to)
 	}
 }
 
-/* (The group of all has no quota.) */
+/* The top, too: in a control group namespace, or where a container's group is mounted there, it is
+ * a group with a quota. (The machine's own has no such file, or one that says none.) */
 static void open_level(const struct sl_cgroup_dir *d, void *arg)
 {
 	struct levels *to = arg;
 	struct level l = {-1, -1};
 
-	if (d->top || to->n == LEVELS)
+	if (to->n == LEVELS)
 		return;
 	l.quota = open_in(d->path, d->v1 ? "cpu.cfs_quota_us" : "cpu.max", to->aside);
 	if (l.quota < 0)
