@@ -6,7 +6,8 @@
 #include "net/net.h"
 #include "stack/lane.h"
 
-void sl_lane_cross(struct sl_lane *from, struct sl_lane *to, uint32_t slot, const struct sl_in *in)
+void sl_lane_cross(struct sl_lane *from, struct sl_lane *to, uint32_t slot, const struct sl_in *in,
+		   bool after)
 {
 	struct sl_cross *c;
 
@@ -17,11 +18,14 @@ void sl_lane_cross(struct sl_lane *from, struct sl_lane *to, uint32_t slot, cons
 	c = &from->cross[from->ncross++];
 	c->lane = to;
 	c->slot = slot;
+	c->after = after;
 	c->gen = sl_load(&sl_slots[slot].gen);
 	memcpy(&c->in, in, offsetof(struct sl_in, seg)); /* no TCP: it is on one lane only */
 	sl_in_ref(in);
 	from->stats->rx_crossed++;
 }
+
+void (*sl_lane_catch_up)(struct sl_lane *lane);
 
 static void cross_deliver(struct sl_cross *c)
 {
@@ -31,6 +35,8 @@ static void cross_deliver(struct sl_cross *c)
 	if (!sl_lane_lock(c->lane))
 		return; /* a signal handler inside the other lane's turn: only this frame's
 			   reference leaks */
+	if (c->after)
+		sl_lane_catch_up(c->lane);
 	c->in.cache = &c->lane->frames;
 	c->in.lane = c->lane;
 	c->in.stats = c->lane->stats;

@@ -21,9 +21,12 @@ struct sl_lane sl_limbo;
 
 struct sl_lock sl_lanes_lock;
 static struct sl_lane *lanes[SL_MAX_LANES];
-static uint64_t keys[SL_MAX_LANES]; /* key for which each lane was made */
+static uint64_t keys[SL_MAX_LANES]; /* key of the sockets that each lane is for; atomic */
 static uint32_t nlanes;
 static void (*room_fn)(struct sl_list *entry);
+
+#define KEY(kind, id) ((uint64_t)(kind) << 32 | (id))
+enum { KEY_SOCKET = 1, KEY_THREAD, KEY_CORE, KEY_USER_ID };
 
 /* Sockets with the same key share a lane (VMA: ring allocation logic). id: the socket's
  * descriptor, or the program's number. */
@@ -31,14 +34,14 @@ static uint64_t lane_key(int logic, uint32_t ifindex, uint32_t id)
 {
 	switch (logic) {
 	case SL_RING_SOCKET:
-		return 1ull << 32 | id;
+		return KEY(KEY_SOCKET, id);
 	case SL_RING_USER_ID:
-		return 4ull << 32 | id;
+		return KEY(KEY_USER_ID, id);
 	case SL_RING_THREAD:
-		return 2ull << 32 | sl_tid();
+		return KEY(KEY_THREAD, sl_tid());
 	case SL_RING_CORE:
 	case SL_RING_CORE_ATTACH:
-		return 3ull << 32 | (uint32_t)sl_max(sched_getcpu(), 0);
+		return KEY(KEY_CORE, (uint32_t)sl_max(sched_getcpu(), 0));
 	default: /* a socket on every device (0) uses the first lane, with a leg on each device */
 		return ifindex;
 	}
@@ -86,32 +89,84 @@ static struct sl_lane *lane_new(uint64_t key)
 	l->stats = sl_stats_lane(l->id);
 	l->stats->id = l->id;
 	sl_store_release(&l->stats->used, 1);
-	keys[nlanes] = key;
+	sl_store(&keys[nlanes], key);
 	lanes[nlanes] = l;
 	sl_store_release(&nlanes, nlanes + 1);
 	return l;
 }
 
-/* If no new lane is free, the socket shares one; keys are spread evenly. */
-struct sl_lane *sl_lane_pick_by(int logic, uint32_t ifindex, uint32_t id)
+static uint32_t most_lanes(void)
 {
-	uint64_t key = lane_key(logic, ifindex ? sl_port_lower(ifindex) : 0, id);
-	uint32_t limit = sl_settings.ring_limit_per_interface > 0
-				 ? (uint32_t)sl_settings.ring_limit_per_interface
-				 : SL_MAX_LANES;
-	struct sl_lane *l = NULL;
+	return sl_settings.ring_limit_per_interface > 0
+		       ? (uint32_t)sl_settings.ring_limit_per_interface
+		       : SL_MAX_LANES;
+}
+
+static struct sl_lane *find_lane(uint64_t key, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (sl_load(&keys[i]) == key)
+			return lanes[i];
+	return NULL;
+}
+
+/* A thread's key: gives it the lane of a thread that has ended, with the sockets that it left.
+ * (Threads may come and go for ever; lanes are not freed.) NULL: there is none. */
+static struct sl_lane *inherit(uint64_t key)
+{
+	if (key >> 32 != KEY_THREAD)
+		return NULL;
+	for (uint32_t i = 0; i < nlanes; i++) {
+		if (keys[i] >> 32 != KEY_THREAD ||
+		    sl_sys(SYS_tgkill, sl_sys(SYS_getpid), (uint32_t)keys[i], 0) != -ESRCH)
+			continue;
+		sl_store(&keys[i], key);
+		return lanes[i];
+	}
+	return NULL;
+}
+
+/* If no new lane is free, the socket shares one; keys are spread evenly. */
+struct sl_lane *sl_lane_of_key(uint64_t key)
+{
+	struct sl_lane *l;
 
 	if (!sl_lock(&sl_lanes_lock))
 		return NULL;
-	for (uint32_t i = 0; i < nlanes && !l; i++)
-		if (keys[i] == key)
-			l = lanes[i];
-	if (!l && nlanes < limit)
+	l = find_lane(key, nlanes);
+	if (!l)
+		l = inherit(key);
+	if (!l && nlanes < most_lanes())
 		l = lane_new(key);
 	if (!l && nlanes)
 		l = lanes[key % nlanes];
 	sl_unlock(&sl_lanes_lock);
 	return l;
+}
+
+bool sl_lane_fits(const struct sl_lane *lane, uint64_t key)
+{
+	uint32_t n = sl_load_acquire(&nlanes);
+
+	if (lane == &sl_limbo || sl_load(&keys[lane->id]) == key)
+		return true;
+	return n >= most_lanes() && !find_lane(key, n) && lane == lanes[key % n];
+}
+
+uint64_t sl_lane_key_here(void)
+{
+	switch (sl_settings.ring_allocation_logic_rx) {
+	case SL_RING_THREAD:
+	case SL_RING_CORE:
+	case SL_RING_CORE_ATTACH:
+		return lane_key(sl_settings.ring_allocation_logic_rx, 0, 0);
+	}
+	return 0;
+}
+
+struct sl_lane *sl_lane_pick_by(int logic, uint32_t ifindex, uint32_t id)
+{
+	return sl_lane_of_key(lane_key(logic, ifindex ? sl_port_lower(ifindex) : 0, id));
 }
 
 struct sl_lane *sl_lane_pick(uint32_t ifindex, int fd)

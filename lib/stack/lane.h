@@ -26,6 +26,7 @@ struct sl_tcp_host;
 struct sl_cross {
 	struct sl_lane *lane;
 	uint32_t slot, gen;
+	bool after; /* what the other lane's rings have is older */
 	struct sl_in in;
 };
 
@@ -99,6 +100,12 @@ struct sl_lane *sl_lane_pick(uint32_t ifindex, int fd);
  * SL_RING_USER_ID the program's number. */
 #define SL_RING_USER_ID 11
 struct sl_lane *sl_lane_pick_by(int logic, uint32_t ifindex, uint32_t id);
+/* The key of the calling thread's lane, if the setting gives each thread or core one; else 0. */
+uint64_t sl_lane_key_here(void);
+/* The lane for that key, made at first use. NULL: no memory. */
+struct sl_lane *sl_lane_of_key(uint64_t key);
+/* True: sl_lane_of_key() would give this lane, and make none. Any thread. */
+bool sl_lane_fits(const struct sl_lane *lane, uint64_t key);
 /* A lane without ports, for sockets that are on no port yet. */
 extern struct sl_lane sl_limbo;
 /* The lane's leg on the port, opened at first use. NULL: it cannot be opened. No lane held. */
@@ -142,8 +149,12 @@ static inline void sl_lane_unlock(struct sl_lane *lane)
 		sl_unlock(&lane->lock);
 }
 
-/* Queues the packet for a socket of another lane; the caller holds `from`. */
-void sl_lane_cross(struct sl_lane *from, struct sl_lane *to, uint32_t slot, const struct sl_in *in);
+/* Queues the packet for a socket of another lane; the caller holds `from`. after: delivers it after
+ * all that `to` has received; sl_lane_catch_up(), which the caller has set, takes that, and gets
+ * the lane held. */
+extern void (*sl_lane_catch_up)(struct sl_lane *lane);
+void sl_lane_cross(struct sl_lane *from, struct sl_lane *to, uint32_t slot, const struct sl_in *in,
+		   bool after);
 /* Makes one turn: receives a batch, delivers it, gives frames back. Locks and unlocks the lane.
  * Returns the number of packets handled (0: nothing); never blocks. */
 int sl_lane_turn(struct sl_lane *lane);

@@ -149,16 +149,25 @@ static bool from_peer(const struct sl_udp *u, const struct sl_pkt *p)
 	return sl_addr_eq(&src, &u->remote);
 }
 
+void (*sl_udp_elsewhere)(struct sl_udp *u, struct sl_in *in);
+
+static SL_COLD bool on_other_lane(struct sl_udp *u, struct sl_in *in)
+{
+	if (sl_load(&u->moved))
+		sl_udp_elsewhere(u, in);
+	else
+		in->stats->rx_stale++;
+	return false;
+}
+
 bool sl_udp_input(void *obj, struct sl_in *in)
 {
 	struct sl_udp *u = obj;
 
 	/* The record in front of the packet chose the slot: it may be another lane's, which is not
 	 * locked. */
-	if (sl_unlikely(u->lane != in->lane)) {
-		in->stats->rx_stale++;
-		return false;
-	}
+	if (sl_unlikely(sl_load(&u->lane) != in->lane))
+		return on_other_lane(u, in);
 	if (u->connected && sl_unlikely(!from_peer(u, &in->pkt))) {
 		in->stats->rx_stale++;
 		return false;

@@ -34,10 +34,11 @@ struct sl_udp {
 	uint32_t rcvbuf;           /* limit of charged, as SO_RCVBUF reads */
 	uint32_t drops;            /* datagrams dropped since the socket was made (SO_RXQ_OVFL) */
 	bool connected;            /* takes datagrams from remote only */
+	bool moved;   /* it was on another lane, whose rings may still have packets; atomic */
 	bool rx_shut; /* a receiver that finds nothing does not wait; datagrams are still queued */
 	uint16_t remote_port; /* host order */
 	struct sl_addr remote;
-	void *lane; /* the lane of this socket: only its packets may touch the queue */
+	void *lane; /* the lane of this socket: only its packets may touch the queue; atomic */
 	struct sl_sock_stats *stats;
 	/* Called after a datagram was queued. */
 	void (*on_data)(struct sl_udp *u);
@@ -53,6 +54,9 @@ static inline uint32_t sl_udp_queued(const struct sl_udp *u)
  * copied and the frame given back at once: do not use it any more.) False: dropped and counted; the
  * reference is still the caller's. */
 bool sl_udp_deliver(struct sl_udp *u, const struct sl_in *in);
+/* Passes on a packet that has come by a lane which the queue has moved from. in->lane is held; its
+ * reference stays the caller's. The room above that moves queues sets it. */
+extern void (*sl_udp_elsewhere)(struct sl_udp *u, struct sl_in *in);
 /* Handler of SL_SLOT_UDP: checks lane and peer, then calls sl_udp_deliver(). obj is the struct
  * sl_udp. */
 bool sl_udp_input(void *obj, struct sl_in *in);

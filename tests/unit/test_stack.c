@@ -64,7 +64,7 @@ static bool fan_input(void *obj, struct sl_in *in)
 	struct host *h = obj, *other = &host[h == &host[0]];
 
 	assert_ptr_equal(in->lane, &h->lane);
-	sl_lane_cross(&h->lane, &other->lane, other->slot, in);
+	sl_lane_cross(&h->lane, &other->lane, other->slot, in, false);
 	sl_frame_ref(in->frame);
 	if (!sl_udp_input(&h->udp, in))
 		sl_frame_put(in->cache, in->frame);
@@ -275,6 +275,75 @@ static void test_one_packet_to_two_lanes(void **state)
 	assert_int_equal(host[1].sock_stats.rx_pkts, 1);
 }
 
+static bool second_is_moving;
+
+/* (sock/dgram/migrate.c) */
+static void to_second(struct sl_udp *u, struct sl_in *in)
+{
+	assert_ptr_equal(u, &host[1].udp);
+	sl_lane_cross(in->lane, u->lane, host[1].slot, in, second_is_moving);
+}
+
+static void take_all(struct sl_lane *lane)
+{
+	while (sl_lane_turn_locked(lane) > 0)
+		;
+}
+
+/* A packet for a socket of the second lane comes by the first one's ring. */
+static void by_the_first_ring(void)
+{
+	assert_true(send_to(&host[0], host[1].slot));
+	assert_int_equal(sl_lane_turn(&host[0].lane), 1);
+}
+
+static void test_a_queue_never_was_here(void **state)
+{
+	by_the_first_ring();
+	assert_int_equal(sl_udp_queued(&host[1].udp), 0);
+	assert_int_equal(host[0].stats.rx_stale, 1);
+}
+
+static uint32_t sender_at(uint32_t place)
+{
+	struct numbered n;
+
+	memcpy(&n, sl_dgram_data(sl_udp_peek_at(&host[1].udp, place)), sizeof(n));
+	return n.from;
+}
+
+/* The socket has left the first lane; its claim was late. */
+static void test_a_queue_has_moved_away(void **state)
+{
+	sl_udp_elsewhere = to_second;
+	second_is_moving = false;
+	host[1].udp.moved = true;
+	assert_true(send_to(&host[1], host[1].slot));
+	by_the_first_ring();
+	assert_int_equal(sl_udp_queued(&host[1].udp), 1);
+	assert_int_equal(sender_at(0), 0);
+	assert_int_equal(host[0].stats.rx_stale, 0);
+	assert_int_equal(sl_lane_turn(&host[1].lane), 1);
+	assert_int_equal(sl_udp_queued(&host[1].udp), 2);
+}
+
+/* The socket is on its way to the first lane, by whose ring its packets come already: what waits on
+ * the second one's is older. */
+static void test_a_queue_is_about_to_move_here(void **state)
+{
+	sl_udp_elsewhere = to_second;
+	sl_lane_catch_up = take_all;
+	second_is_moving = true;
+	host[1].udp.moved = true;
+	for (int i = 0; i < 20; i++) /* more than a batch */
+		assert_true(send_to(&host[1], host[1].slot));
+	by_the_first_ring();
+	assert_int_equal(sl_udp_queued(&host[1].udp), 21);
+	for (uint32_t i = 0; i < 20; i++)
+		assert_int_equal(sender_at(i), 1);
+	assert_int_equal(sender_at(20), 0);
+}
+
 /* The other socket was closed meanwhile. */
 static void test_crossing_to_a_closed_socket(void **state)
 {
@@ -299,7 +368,7 @@ static void test_many_cross_at_once(void **state)
 	in = (struct sl_in){.cache = &host[0].lane.frames, .frame = frame, .lane = &host[0].lane};
 	in.pkt.ttl = 64;
 	for (unsigned i = 0; i < 256 + 10; i++)
-		sl_lane_cross(&host[0].lane, &host[1].lane, host[1].slot, &in);
+		sl_lane_cross(&host[0].lane, &host[1].lane, host[1].slot, &in, false);
 	sl_frame_put(&host[0].lane.frames, frame);
 	sl_lane_unlock(&host[0].lane);
 	assert_int_equal(host[0].stats.rx_no_frames, 10);
@@ -382,6 +451,9 @@ int main(void)
 		T(test_device_that_is_gone),
 		T(test_link_down_is_not_the_end),
 		T(test_one_packet_to_two_lanes),
+		T(test_a_queue_never_was_here),
+		T(test_a_queue_has_moved_away),
+		T(test_a_queue_is_about_to_move_here),
 		T(test_crossing_to_a_closed_socket),
 		T(test_many_cross_at_once),
 		T(test_threads_on_lanes_that_cross),

@@ -177,6 +177,85 @@ void sl_sock_claim_flags(struct sl_sock *sk)
 	}
 }
 
+/* The lane's leg that the claim is about, if its packets come by that lane; else NULL. */
+static struct sl_leg *leg_of(struct sl_lane *lane, const struct sl_claim_req *req)
+{
+	uint32_t n = sl_load_acquire(&lane->nlegs);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct sl_leg *leg = lane->leg[i];
+
+		if (!sl_leg_is_closed(leg) && !leg->is_class && leg->first == req->claim.lane &&
+		    leg->port->lower == req->ifindex && leg->port->vlan == req->key.vlan)
+			return leg;
+	}
+	return NULL;
+}
+
+struct lane_walk {
+	const struct sl_claim_req *req;
+	struct sl_port *port;
+};
+
+static void look_for_leg(struct sl_lane *lane, void *arg)
+{
+	struct lane_walk *w = arg;
+	struct sl_leg *leg = leg_of(lane, w->req);
+
+	if (leg)
+		w->port = leg->port;
+}
+
+bool sl_sock_claims_to(struct sl_sock *sk, struct sl_lane *lane)
+{
+	bool all = true;
+
+	for (struct sl_sock_claim *c = sk->claims; c; c = c->next) {
+		struct lane_walk w = {.req = &c->req};
+		uint32_t before = c->req.claim.lane;
+		struct sl_leg *leg;
+
+		if (leg_of(lane, &c->req))
+			continue;
+		sl_lane_for_each(look_for_leg, &w);
+		leg = w.port ? sl_lane_leg(lane, w.port) : NULL;
+		if (leg)
+			c->req.claim.lane = leg->first;
+		if (!leg || sl_broker_claim_update(&c->req) < 0) {
+			c->req.claim.lane = before;
+			all = false;
+		}
+	}
+	return all;
+}
+
+struct twin {
+	const struct sl_sock *of;
+	bool found;
+};
+
+static void look_for_twin(struct sl_sock *sk, void *arg)
+{
+	struct twin *t = arg;
+
+	if (sk == t->of)
+		return;
+	for (const struct sl_sock_claim *a = sk->claims; a; a = a->next)
+		for (const struct sl_sock_claim *b = t->of->claims; b; b = b->next)
+			t->found |= a->req.ifindex == b->req.ifindex &&
+				    memcmp(&a->req.key, &b->req.key, sizeof(a->req.key)) == 0;
+}
+
+bool sl_sock_has_twin(const struct sl_sock *sk)
+{
+	struct twin t = {.of = sk};
+
+	sl_lock(&claims_lock);
+	sl_sock_for_each(look_for_twin, &t);
+	sl_unlock(&claims_lock);
+	return t.found;
+}
+
 static void fill_req(struct sl_sock *sk, const struct sl_port *port, const struct sl_leg *leg,
 		     struct sl_claim_req *req)
 {

@@ -128,22 +128,28 @@ static int64_t only_device(const struct sl_sock *sk)
 	return 0;
 }
 
-bool sl_sock_enter_lane(struct sl_sock *sk, struct sl_lane *lane)
+void sl_sock_change_lane(struct sl_sock *sk, struct sl_lane *lane)
 {
-	struct sl_lane *old;
+	struct sl_lane *old = sk->lane;
 
-	if (!lane || !sl_lane_lock(&sl_limbo))
-		return false;
-	old = sk->lane;
 	sl_sock_path_changed(sk);
 	__atomic_fetch_add(&lane->users, 1, __ATOMIC_RELAXED);
+	if (old != &sl_limbo)
+		__atomic_fetch_sub(&old->users, 1, __ATOMIC_RELAXED);
 	if (sl_sock_is_udp(sk))
-		sl_udp_sk(sk)->udp.lane = lane;
+		sl_store(&sl_udp_sk(sk)->udp.lane, lane);
 	sl_store_release(&sk->lane, lane);
 	sk->stats->lane = lane->id;
 	sl_sock_notify(sk, 0); /* its waiters watch the old lane */
 	sl_lane_unlock(old);
 	sl_lane_moved();
+}
+
+bool sl_sock_enter_lane(struct sl_sock *sk, struct sl_lane *lane)
+{
+	if (!lane || !sl_lane_lock(&sl_limbo))
+		return false;
+	sl_sock_change_lane(sk, lane);
 	return true;
 }
 

@@ -27,6 +27,9 @@ bool sl_sock_take_lane(struct sl_sock *sk, uint32_t ifindex);
 /* Takes the socket from limbo to that lane; NULL: there is none. False: it stays in limbo. `slow`
  * held. */
 bool sl_sock_enter_lane(struct sl_sock *sk, struct sl_lane *lane);
+/* Puts the socket on that lane, and releases the lane on which it is, which the caller holds.
+ * `slow` held. */
+void sl_sock_change_lane(struct sl_sock *sk, struct sl_lane *lane);
 /* place_thread.c: attaches the calling thread to a core, once (SLUICE_RING=core_attach). */
 void sl_sock_place_thread(void);
 void sl_sock_place_child(void); /* after fork, in the child */
@@ -49,6 +52,11 @@ struct sl_port *sl_sock_without_link(const struct sl_sock *sk);
 void sl_sock_unclaim(struct sl_sock *sk); /* all of them */
 /* Ends all sockets' claims on that device, whose steering has ended; no other socket gets them. */
 void sl_sock_claims_end(uint32_t ifindex);
+/* Has the socket's packets come to that lane; its legs are opened. False: some do not; call it with
+ * the socket's own lane then. slow held. */
+bool sl_sock_claims_to(struct sl_sock *sk, struct sl_lane *lane);
+/* True: another socket of ours claims one of its endpoints. slow held. */
+bool sl_sock_has_twin(const struct sl_sock *sk);
 /* True: one of its claims is on a device that is steered. slow held. */
 bool sl_sock_claims_live(const struct sl_sock *sk);
 void sl_claims_child(void); /* after fork, in the child */

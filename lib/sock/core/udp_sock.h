@@ -41,14 +41,23 @@ struct sl_udp_sock {
 	uint8_t os_turn;   /* whether we or the kernel are next when both have data */
 	union {
 		struct {
-			bool os_first; /* just claimed: the kernel's datagrams are older than ours
-					*/
-			bool filtered; /* has or had a callback: extra->accepted is read first */
-			bool drains;   /* SLUICE_RX_CQ_DRAIN_RATE_NSEC is set */
-			bool rx_timed; /* SLUICE_LATENCY_STATS is set */
+			bool os_first;   /* just claimed: the kernel's datagrams are older than ours
+					  */
+			bool filtered;   /* has or had a callback: extra->accepted is read first */
+			bool drains : 1; /* SLUICE_RX_CQ_DRAIN_RATE_NSEC is set */
+			bool rx_timed : 1; /* SLUICE_LATENCY_STATS is set */
+			bool moves; /* follows the thread that receives to its lane (migrate.c)
+				     */
 		};
 		uint32_t rx_odd; /* nearly always 0 */
 	};
+	/* migrate.c */
+	int32_t rx_until;    /* receive calls until the next look at the thread */
+	int32_t rx_wait;     /* those after a wish; more each time that it was not fulfilled */
+	uint32_t rx_stable;  /* further looks that must find the same thread */
+	uint64_t rx_key;     /* key of its lane, if that is another than ours; 0: none */
+	uint64_t rx_wish;    /* the keeper is to move the socket there; atomic */
+	bool moving;         /* its claims bring packets to the next lane already; atomic */
 	uint64_t drained_ns; /* when a call last turned the lane although data was queued */
 
 	/* send */

@@ -290,7 +290,7 @@ static bool fan_input(void *obj, struct sl_in *in)
 		if (!wants_packet(sk, f, &src))
 			continue;
 		if (lane != in->lane) {
-			sl_lane_cross(in->lane, lane, sk->slot, in);
+			sl_lane_cross(in->lane, lane, sk->slot, in, false);
 			continue;
 		}
 		sl_in_ref(in);

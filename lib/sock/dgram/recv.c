@@ -23,6 +23,7 @@
 #include "sock/core/sock.h"
 #include "sock/core/spin.h"
 #include "sock/core/udp_sock.h"
+#include "sock/dgram/dgram.h"
 #include "sock/dgram/recv.h"
 #include "stack/hwclock.h"
 
@@ -299,8 +300,8 @@ static SL_APART void drain(struct sl_sock *sk)
 	sl_lane_unlock(lane);
 }
 
-/* Sockets that are just claimed, have a callback, drain the rings, or are timed. -EREMOTE: go on as
- * for any other. */
+/* Sockets that are just claimed, have a callback, drain the rings, are timed, or may move.
+ * -EREMOTE: go on as for any other. */
 static SL_APART ssize_t try_odd(struct sl_sock *sk, int fd, const struct sl_rx_req *r, bool *os)
 {
 	struct sl_udp_sock *us = sl_udp_sk(sk);
@@ -315,6 +316,8 @@ static SL_APART ssize_t try_odd(struct sl_sock *sk, int fd, const struct sl_rx_r
 	}
 	if (us->drains)
 		drain(sk);
+	if (us->moves)
+		sl_sock_count_recv(sk);
 	if (!us->filtered && !us->rx_timed)
 		return -EREMOTE;
 	if (*os && (us->os_turn ^= 1)) {

@@ -44,6 +44,7 @@ static int start_udp(struct sl_sock *sk)
 		no_loop(sk);
 	us->mc_ttl = 1;
 	us->drains = sl_settings.rx_cq_drain_rate_nsec;
+	sl_sock_count_begin(sk);
 	us->rx_timed = us->tx_timed = sl_settings.latency_stats;
 	sl_sock_read_options(sk);
 	sl_slot_set(sk->slot, SL_SLOT_UDP, &us->udp);

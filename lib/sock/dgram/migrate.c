@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Datagram sockets move to the lane of the thread, or the core, that receives from them.
+ *
+ * Theory of operation: with a lane for each thread or core a socket begins on that of the thread
+ * that names it. If another one receives, both take the same lane's lock, and one thread's turns
+ * deliver packets for the other. So each receive call is counted; once in RING_MIGRATION_RATIO_RX
+ * the calling thread compares its lane's key with the socket's. If they differ in a few more calls,
+ * always by the same key, it asks the keeper to move the socket (a new lane's rings take
+ * milliseconds to open).
+ *
+ * The keeper has the claims bring packets to the new lane first. Until it has taken all packets off
+ * the old lane's rings those that come to the new one wait for them (sl_lane_cross(), after); then
+ * the socket changes lanes, with its queue. A packet that the kernel puts on an old ring later is
+ * passed on to the new lane. A socket whose datagrams wait to be sent does not move, so its
+ * datagrams leave in order; nor does one with state of its lane: groups, paces, time stamps of what
+ * it sends, packets lent to the program. */
+#include "base/log.h"
+#include "base/settings.h"
+#include "net/rtnl.h"
+#include "sock/core/endpoint.h"
+#include "sock/core/life.h"
+#include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
+#include "sock/dgram/dgram.h"
+#include "stack/leg.h"
+
+#define STABLE 20        /* VMA's CANDIDATE_STABILITY_ROUNDS */
+#define LATER  (1 << 16) /* most receive calls until a socket that could not move asks again */
+#define TURNS  64
+
+static bool wished; /* some socket has rx_wish; atomic */
+
+static int32_t ratio(void)
+{
+	return sl_max(sl_settings.ring_migration_ratio_rx, 0) + 1;
+}
+
+void sl_sock_count_begin(struct sl_sock *sk)
+{
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+
+	us->moves = sl_lane_key_here() && sl_settings.ring_migration_ratio_rx >= 0;
+	us->rx_until = us->rx_wait = ratio();
+}
+
+/* (Threads that receive from one socket at once may lose counts of each other's.) */
+static SL_APART void look(struct sl_sock *sk)
+{
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+	uint64_t key = sl_lane_key_here();
+
+	us->rx_until = ratio();
+	if (sl_lane_fits(sl_load_acquire(&sk->lane), key)) {
+		us->rx_key = 0;
+	} else if (us->rx_key != key) {
+		us->rx_key = key;
+		us->rx_stable = STABLE;
+		us->rx_until = 1;
+	} else if (--us->rx_stable) {
+		us->rx_until = 1;
+	} else {
+		us->rx_key = 0;
+		us->rx_until = us->rx_wait;
+		us->rx_wait = sl_min(2 * us->rx_wait, LATER);
+		sl_store(&us->rx_wish, key);
+		sl_store_release(&wished, true);
+		sl_rtnl_wake();
+	}
+}
+
+void sl_sock_count_recv(struct sl_sock *sk)
+{
+	if (sl_unlikely(--sl_udp_sk(sk)->rx_until <= 0))
+		look(sk);
+}
+
+/* Moving --------------------------------------------------------------------------------------- */
+
+static void elsewhere(struct sl_udp *u, struct sl_in *in)
+{
+	struct sl_udp_sock *us = sl_container_of(u, struct sl_udp_sock, udp);
+	struct sl_lane *lane = sl_load(&u->lane);
+
+	sl_lane_cross(in->lane, lane, us->sk.slot, in, sl_load(&us->moving));
+}
+
+/* Delivers what has come by the lane's rings until now. (A peer that sends without end must not
+ * keep the thread here.) Lane held. */
+static void take_all(struct sl_lane *lane)
+{
+	for (int i = 0; i < TURNS && sl_lane_turn_locked(lane) > 0; i++)
+		;
+}
+
+/* True: nothing of the socket's belongs to its lane but the queue. Lane held. */
+static bool is_free(struct sl_sock *sk, struct sl_lane *lane)
+{
+	const struct sl_udp_sock *us = sl_udp_sk(sk);
+
+	sl_lane_reap(lane);
+	return sk->state == SL_STATE_OFFLOADED && !us->extra && !us->pacer && !us->members &&
+	       !us->stamps && !sk->errq && !us->tx_blocked && !sl_load(&us->wmem);
+}
+
+static bool may_move(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+	bool may;
+
+	if (!sk->nfds || sk->parked || sk->forks != sl_load(&sl_forks) || !sl_sock_is_served(sk) ||
+	    sl_load(&sk->lane) == &sl_limbo ||
+	    (sk->reuse && !sk->reuseport && sl_sock_has_twin(sk)) || !sl_sock_lock(sk, &lane))
+		return false;
+	may = is_free(sk, lane);
+	sl_lane_unlock(lane);
+	return may;
+}
+
+/* The new lane sends by the devices by which the old one does. */
+static bool open_legs(const struct sl_lane *old, struct sl_lane *lane)
+{
+	for (uint32_t i = 0; i < old->nlegs; i++) {
+		const struct sl_leg *leg = old->leg[i];
+
+		if (!sl_leg_is_closed(leg) && !leg->dead && !leg->is_class &&
+		    !sl_lane_leg(lane, leg->port))
+			return false;
+	}
+	return true;
+}
+
+/* Takes what the old lane's rings have, then puts the socket on the new one. */
+static bool change(struct sl_sock *sk, struct sl_lane *old, struct sl_lane *lane)
+{
+	if (!sl_lane_lock(old))
+		return false;
+	take_all(old);
+	if (!is_free(sk, old)) {
+		sl_lane_unlock(old);
+		return false;
+	}
+	sk->stats->rx_migrations++;
+	sl_sock_change_lane(sk, lane);
+	return true;
+}
+
+/* Has the socket get what came by a lane that it leaves, which perhaps no thread turns now. */
+static void sweep(struct sl_lane *lane)
+{
+	if (!sl_lane_lock(lane))
+		return;
+	take_all(lane);
+	sl_lane_unlock(lane);
+}
+
+static bool move(struct sl_sock *sk, uint64_t key)
+{
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+	struct sl_lane *old = sk->lane, *lane = sl_lane_of_key(key);
+	bool ok;
+
+	if (!lane || lane == old || !open_legs(old, lane))
+		return lane == old;
+	sl_store(&sl_udp_elsewhere, elsewhere);
+	sl_store(&sl_lane_catch_up, take_all);
+	sl_store(&us->moving, true);
+	sl_store_release(&us->udp.moved, true);
+	ok = sl_sock_claims_to(sk, lane) && change(sk, old, lane);
+	sl_store(&us->moving, false);
+	if (ok)
+		sl_debug("lane", "fd %d moves from lane %u to lane %u, of the thread that receives",
+			 sk->fd, old->id, lane->id);
+	else
+		sl_sock_claims_to(sk, old);
+	sweep(ok ? old : lane);
+	return ok;
+}
+
+static void look_at(struct sl_sock *sk, void *arg)
+{
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+	uint64_t key;
+
+	if (!sl_sock_is_udp(sk) || !sl_load(&us->rx_wish))
+		return;
+	key = __atomic_exchange_n(&us->rx_wish, 0, __ATOMIC_ACQUIRE);
+	if (!sl_trylock(&sk->slow))
+		return;
+	if (may_move(sk) && move(sk, key))
+		sl_store(&us->rx_wait, ratio());
+	sl_unlock(&sk->slow);
+}
+
+void sl_sock_look_moves(void)
+{
+	if (sl_unlikely(sl_load(&wished)) && __atomic_exchange_n(&wished, false, __ATOMIC_ACQUIRE))
+		sl_sock_for_each(look_at, NULL);
+}

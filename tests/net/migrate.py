@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""migrate.py serve ADDRESS PORT: sends numbered datagrams to whoever asks, so many as each of its datagrams says.
+migrate.py WHAT OWN PEER PORT SLUICE: threads receive from sockets that another thread has bound; a reflector is at
+PEER PORT, migrate.py serve at the port after it. Prints one line."""
+import sys
+import threading
+import time
+
+if sys.argv[1] == "serve":
+    from netlib import *
+    s, sent = udp(sys.argv[2], int(sys.argv[3]), None), {}
+    while True:
+        data, sender = s.recvfrom(100)
+        for i in range(int(data)):
+            sent[sender] = sent.get(sender, 0) + 1
+            s.sendto(b"%d" % sent[sender], sender)
+from settings_own import *
+
+
+def bound(addr=own, port_number=0):
+    s = udp(addr, port_number, None)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", int(TIMEOUT), 0))
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    return s
+
+
+def asks(s, n):
+    for i in range(n):
+        ask(s, (peer, port))
+
+
+def in_threads(calls):
+    threads = [threading.Thread(target=c[0], args=c[1:]) for c in calls]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+
+
+def shown(*sockets):
+    """How many lanes these sockets are on, and how often they have moved in all."""
+    of = [k for k in stat()["sockets"] if k["fd"] in [s.fileno() for s in sockets]]
+    return len({k["lane"] for k in of}), sum(k["rx_migrations"] for k in of)
+
+
+def until(n, *sockets):
+    """Waits until that many moves have been made, at most for a while."""
+    end = time.monotonic() + 3
+    while shown(*sockets)[1] < n and time.monotonic() < end:
+        time.sleep(0.02)
+
+
+if what == "spread":
+    # Each thread has a socket that the first thread has used. They go on until all have moved.
+    sockets, done = [bound() for i in range(3)], threading.Event()
+
+    def serve(s):
+        while not done.is_set():
+            asks(s, 50)
+
+    for s in sockets:
+        asks(s, 2)
+    before = shown(*sockets)
+    watch = threading.Thread(target=lambda: (until(len(sockets), *sockets), done.set()))
+    watch.start()
+    in_threads([(serve, s) for s in sockets])
+    watch.join()
+    view = subprocess.run([tool, "stat", "-p", str(os.getpid()), "-v", "3", "-c", "1"], env=PLAIN, check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
+    print("%d lane of 3 sockets, then %d lanes, %d moves, %d shown" %
+          (before[0], *shown(*sockets), view.count("Ring migrations Rx: 1, Tx: 0\n")))
+elif what == "order":
+    # Two threads take turns in receiving from one socket, while datagrams are under way all the time.
+    EACH, TURNS, AHEAD, STEP = 300, 40, 400, 20
+    s, last, wrong = bound(), [0], [0]
+    ask(s, (peer, port))
+    ask(s, (peer, port))
+    both = threading.Barrier(2)
+    turn = [threading.Semaphore(1), threading.Semaphore(0)]
+    s.sendto(b"%d" % AHEAD, (peer, port + 1))
+
+    def take(me):
+        mine = bound()  # opens the thread's lane, which may take longer than a turn
+        asks(mine, 2)
+        both.wait()
+        for i in range(TURNS // 2):
+            turn[me].acquire()
+            for j in range(EACH):
+                n = int(s.recv(100))
+                attempt(mine.recv, 1, socket.MSG_DONTWAIT)  # turns the thread's own lane
+                wrong[0] += n != last[0] + 1
+                last[0] = n
+                if n % STEP == 0:
+                    s.sendto(b"%d" % STEP, (peer, port + 1))
+            turn[1 - me].release()
+
+    in_threads([(take, 0), (take, 1)])
+    moves = shown(s)[1]
+    print("%d of %d datagrams, %d out of order, %s moves" %
+          (last[0], EACH * TURNS, wrong[0], "many" if moves >= TURNS // 8 else moves))
+elif what == "group":
+    group, s = "239.7.7.8", bound("0.0.0.0", 7300)
+    s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(group) + socket.inet_aton(own))
+    in_threads([(asks, s, 300)])
+    print("%d moves" % shown(s)[1])
+elif what == "ended":
+    # Threads use the socket one after the other, each for long enough to have it moved.
+    s = bound()
+    ask(s, (peer, port))
+    for i in range(10):
+        in_threads([(asks, s, 150)])
+    print("%d lanes" % len([l for l in stat()["lanes"] if l["rx_pkts"]]))

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# With a lane for each thread a socket moves to the lane of the thread that receives from it (RING_MIGRATION_RATIO_RX);
+# nothing is lost or overtaken meanwhile.
+. "$(dirname "$0")/lib.sh"
+net_up
+need python3
+[ -e "$PRELOAD" ] && [ -x "$BUILD/sluice" ] || skip "the library is not built"
+MODE=one
+export SLUICE_STATS_SHMEM_DIR=$TMP
+bg a python3 "$TESTS/net/reflector.py" "$A4" 7000 1
+bg a python3 "$TESTS/net/migrate.py" serve "$A4" 7001
+wait_udp a 7000
+wait_udp a 7001
+
+run() { # expected, what, settings...
+	local expected=$1 what=$2
+	shift 2
+	SL_ENV=("SLUICE_STATS_SHMEM_DIR=$TMP" "$@")
+	same "$what $*" "$expected" "$(sb python3 "$TESTS/net/migrate.py" "$what" "$B4" "$A4" 7000 "$BUILD/sluice")"
+}
+run "1 lane of 3 sockets, then 3 lanes, 3 moves, 3 shown" spread SLUICE_RING=thread
+run "12000 of 12000 datagrams, 0 out of order, many moves" order SLUICE_RING=thread
+run "12000 of 12000 datagrams, 0 out of order, 0 moves" order SLUICE_RING=thread SLUICE_RING_MIGRATION_RATIO_RX=-1
+run "0 moves" group SLUICE_RING=thread
+run "2 lanes" ended SLUICE_RING=thread
+done_testing
