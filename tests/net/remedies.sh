@@ -76,6 +76,8 @@ b ip tuntap add tun9 mode tun 2>/dev/null && b ip link set tun9 up &&
 paged "it is not an Ethernet device"
 paged "UMCAST"
 
+exec 9>/tmp/sluice-tests.huge # (huge_pages.sh reserves some for a moment)
+flock 9
 if [ "$(cat /proc/sys/vm/nr_hugepages)" = 0 ]; then
 	for s in SLUICE_MEM_ALLOC_TYPE=2 VMA_HUGETBL=1; do
 		SL_ENV=($s)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """settings_waits.py WHAT OWN PEER PORT SLUICE: the effect of a setting of lanes or of waiting calls. A reflector is at
 PEER PORT, a server of streams at the port after it. Prints one line."""
+import concurrent.futures
 import select
 import threading
 import time
@@ -29,6 +30,20 @@ if what == "lanes":
     seen = stat()
     print("%d sockets, %d lanes" % (len([k for k in seen["sockets"] if k["rx_pkts"]]),
                                     len([l for l in seen["lanes"] if l["rx_pkts"]])))
+elif what == "on_cores":
+    cores = sorted(os.sched_getaffinity(0))[:2]
+
+    def on(core):
+        os.sched_setaffinity(0, {core})
+        return asked()
+
+    def lanes_of(*sockets):
+        return {k["lane"] for k in stat()["sockets"] if k["fd"] in [s.fileno() for s in sockets]}
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        first = list(pool.map(on, cores))
+        second = on(cores[1])
+    print("%d lanes, then 1 more socket on %d of them" % (len(lanes_of(*first)), len(lanes_of(*first) & lanes_of(second))))
 elif what == "frames":
     s = asked()
     end = time.monotonic() + 5

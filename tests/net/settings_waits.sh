@@ -37,8 +37,20 @@ lanes 2 SLUICE_RING_ALLOCATION_LOGIC_RX=thread
 lanes 1 SLUICE_RING_ALLOCATION_LOGIC_TX=socket
 lanes 4 SLUICE_RING=socket
 lanes 3 SLUICE_RING=socket SLUICE_RING_LIMIT_PER_INTERFACE=3
+lanes 2 VMA_SPEC=multi_ring_latency
+lanes 4 VMA_SPEC=multi_ring_latency SLUICE_RING=socket
 run lanes SLUICE_OFFLOADED_SOCKETS=0
 same "OFFLOADED_SOCKETS=0" "0 sockets, 0 lanes" "$OUT"
+
+# Two threads, each on a core of its own; then both on one.
+if [ "$(nproc)" -ge 2 ]; then
+	for s in SLUICE_RING_ALLOCATION_LOGIC_RX=30 SLUICE_RING_ALLOCATION_LOGIC_RX=31 VMA_SPEC=623; do
+		run on_cores $s
+		same "$s: a lane for each core" "2 lanes, then 1 more socket on 1 of them" "$OUT"
+	done
+	run on_cores SLUICE_RING_ALLOCATION_LOGIC_RX=0
+	same "RING_ALLOCATION_LOGIC_RX=0: one for both" "1 lanes, then 1 more socket on 1 of them" "$OUT"
+fi
 
 frames() { # expected frames, settings...
 	local n=$1
@@ -91,6 +103,10 @@ calls ppoll poll SLUICE_SELECT_POLL=-1 SLUICE_SELECT_POLL_OS_RATIO=1
 many "SELECT_POLL_OS_RATIO=1: it is, in each poll"
 calls ppoll poll SLUICE_SELECT_POLL=-1 SLUICE_SELECT_POLL_OS_RATIO=1000000000 SLUICE_SELECT_POLL_OS_FORCE=1
 many "SELECT_POLL_OS_FORCE: also with another ratio"
+calls ppoll poll VMA_SPEC=latency
+many "SPEC=latency: calls poll without an end, and ask the kernel in each poll"
+calls ppoll poll VMA_SPEC=554
+few "SPEC=554: they sleep at once"
 calls recvmsg recv SLUICE_RX_POLL=-1 SLUICE_RX_UDP_POLL_OS_RATIO=0
 few "RX_UDP_POLL_OS_RATIO=0: the kernel is hardly asked"
 calls recvmsg recv SLUICE_RX_POLL=-1 SLUICE_RX_UDP_POLL_OS_RATIO=1
