@@ -17,7 +17,8 @@
 #include "base/sys.h"
 
 /* Holders keep a lane for about a microsecond; a preempted holder is gone for a quantum. */
-#define SPINS 200
+#define SPINS  200
+#define YIELDS 16 /* system calls; a sleep takes two, and the holder one more */
 
 __thread uint32_t sl_tid_cache __attribute__((tls_model("initial-exec")));
 
@@ -36,15 +37,31 @@ static bool take(struct sl_lock *l, uint32_t as)
 					   __ATOMIC_RELAXED);
 }
 
+enum sl_lock_wait sl_lock_wait;
+
+/* Waits as sl_lock_wait says, but does not sleep. False: the lock was held all the time. */
+static bool spin(struct sl_lock *l, uint32_t me)
+{
+	bool yields = sl_lock_wait == SL_LOCK_YIELDS;
+	int n = yields ? YIELDS : sl_lock_wait == SL_LOCK_SLEEPS ? 0 : SPINS;
+
+	while (n-- > 0) {
+		if (take(l, me))
+			return true;
+		if (yields)
+			sl_sys(SYS_sched_yield);
+		else
+			sl_cpu_relax();
+	}
+	return false;
+}
+
 void sl_lock_slow(struct sl_lock *l)
 {
 	uint32_t me = sl_tid(), word;
 
-	for (int i = 0; i < SPINS; i++) {
-		if (take(l, me))
-			return;
-		sl_cpu_relax();
-	}
+	if (spin(l, me))
+		return;
 	/* This thread cannot know whether others sleep too, so it sets SLEEPERS. */
 	while (!take(l, me | SL_LOCK_SLEEPERS)) {
 		word = sl_load(&l->word);

@@ -19,6 +19,11 @@ struct sl_lock {
 extern __thread uint32_t sl_tid_cache __attribute__((tls_model("initial-exec")));
 uint32_t sl_tid_slow(void);
 void sl_lock_slow(struct sl_lock *l);
+/* How a thread waits for a lock that another holds (SLUICE_THREAD_MODE): it spins for some
+ * microseconds, or gives the processor away a few times, and sleeps then; or it sleeps at once. Set
+ * at the start. */
+enum sl_lock_wait { SL_LOCK_SPINS, SL_LOCK_YIELDS, SL_LOCK_SLEEPS };
+extern enum sl_lock_wait sl_lock_wait;
 void sl_unlock_slow(struct sl_lock *l);
 
 static inline uint32_t sl_tid(void)

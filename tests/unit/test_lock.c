@@ -8,7 +8,9 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <time.h>
 #include <ucontext.h>
@@ -195,12 +197,107 @@ static void test_no_signal_is_lost_at_any_instruction(void **state)
 }
 #endif
 
+/* Rounds in which one thread holds the lock for a moment while another waits for it; the number in
+ * which the latter slept. */
+#define ROUNDS 300
+
+static struct {
+	int core[2];
+	uint32_t held, wants, had; /* the round; atomic */
+	long slept;
+} duel;
+
+static void run_on(int core)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(core, &set);
+	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+}
+
+static void await(const uint32_t *word, uint32_t round)
+{
+	while (sl_load_acquire(word) != round)
+		if (duel.core[0] == duel.core[1])
+			sched_yield();
+}
+
+static void *want(void *arg)
+{
+	struct rusage before, after;
+
+	run_on(duel.core[1]);
+	for (uint32_t round = 1; round <= ROUNDS; round++) {
+		await(&duel.held, round);
+		getrusage(RUSAGE_THREAD, &before);
+		sl_store_release(&duel.wants, round);
+		sl_lock(&lock);
+		sl_unlock(&lock);
+		getrusage(RUSAGE_THREAD, &after);
+		duel.slept += after.ru_nvcsw > before.ru_nvcsw;
+		sl_store_release(&duel.had, round);
+	}
+	return NULL;
+}
+
+static long slept(enum sl_lock_wait how, int holder_core, int waiter_core)
+{
+	pthread_t t;
+
+	duel.core[0] = holder_core;
+	duel.core[1] = waiter_core;
+	duel.held = duel.wants = duel.had = 0;
+	duel.slept = 0;
+	sl_lock_wait = how;
+	run_on(holder_core);
+	pthread_create(&t, NULL, want, NULL);
+	for (uint32_t round = 1; round <= ROUNDS; round++) {
+		sl_lock(&lock);
+		sl_store_release(&duel.held, round);
+		await(&duel.wants, round);
+		if (holder_core != waiter_core)
+			for (int i = 0; i < 50; i++) /* about a microsecond */
+				sl_cpu_relax();
+		sl_unlock(&lock);
+		await(&duel.had, round);
+	}
+	pthread_join(t, NULL);
+	return duel.slept;
+}
+
+static void test_modes_of_waiting(void **state)
+{
+	cpu_set_t all;
+	long spins, other;
+	int core[2], n = 0;
+
+	sched_getaffinity(0, sizeof(all), &all);
+	for (int i = 0; i < CPU_SETSIZE && n < 2; i++)
+		if (CPU_ISSET(i, &all))
+			core[n++] = i;
+	/* On one core the holder cannot go on while the waiter spins. */
+	spins = slept(SL_LOCK_SPINS, core[0], core[0]);
+	other = slept(SL_LOCK_YIELDS, core[0], core[0]);
+	print_message("one core: slept %ld of %d times, %ld by yielding\n", spins, ROUNDS, other);
+	assert_true(spins > 2 * other);
+	if (n == 2) {
+		spins = slept(SL_LOCK_SPINS, core[0], core[1]);
+		other = slept(SL_LOCK_SLEEPS, core[0], core[1]);
+		print_message("two: %ld, %ld without spinning\n", spins, other);
+		assert_true(other > 2 * spins);
+	}
+	sched_setaffinity(0, sizeof(all), &all);
+	sl_lock_wait = SL_LOCK_SPINS;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_try_and_again),
 		cmocka_unit_test(test_threads_exclude_each_other),
 		cmocka_unit_test(test_all_sleepers_are_woken),
+		cmocka_unit_test(test_modes_of_waiting),
 		cmocka_unit_test(test_signal_handler_never_waits_for_itself),
 #if defined(__x86_64__)
 		cmocka_unit_test(test_no_signal_is_lost_at_any_instruction),

@@ -318,6 +318,9 @@ static void start_first(void)
 	sl_clock_begin();
 	pthread_atfork(before_fork, after_fork, in_child);
 	sl_settings_load(NULL);
+	sl_lock_wait = sl_settings.thread_mode == SL_THREADS_PLENTY  ? SL_LOCK_YIELDS
+		       : sl_settings.thread_mode == SL_THREADS_MUTEX ? SL_LOCK_SLEEPS
+								     : SL_LOCK_SPINS;
 	sl_settings_banner();
 	sl_backtrace_begin();
 	deadly = sl_filter_deadly_call(NULL);
