@@ -82,6 +82,22 @@ elif what in ("poll", "recv"):
     for i in range(3):
         p.poll(50) if what == "poll" else attempt(s.recv, 10)
     print("done")
+elif what == "contend":
+    # Two threads want one lane all the time; receive calls of Python run side by side.
+    sockets, end = [asked(), asked()], time.monotonic() + 0.5
+
+    def look(s):
+        s.setblocking(False)
+        while time.monotonic() < end:
+            for i in range(100):
+                attempt(s.recv, 10)
+
+    threads = [threading.Thread(target=look, args=[s]) for s in sockets]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    print("done")
 elif what == "burst":
     s, ctl = asked(), udp(own)
     ctl.sendto(question(count=60, size=50, to=[own, s.getsockname()[1]]), (peer, port))
