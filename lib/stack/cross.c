@@ -41,7 +41,8 @@ static void cross_deliver(struct sl_cross *c)
 	c->in.lane = c->lane;
 	c->in.stats = c->lane->stats;
 	c->in.slot = c->slot;
-	if (sl_load_acquire(&s->gen) == c->gen && s->kind == SL_SLOT_UDP)
+	if (sl_load_acquire(&s->gen) == c->gen &&
+	    (s->kind == SL_SLOT_UDP || s->kind == SL_SLOT_FAN))
 		kept = sl_in_dispatch(s, &c->in);
 	if (!kept)
 		sl_in_put(&c->in);

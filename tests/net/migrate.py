@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""migrate.py serve ADDRESS PORT: sends numbered datagrams to whoever asks, so many as each of its datagrams says.
+"""migrate.py serve ADDRESS PORT: sends numbered datagrams to each that asks, or to a group, as many as each question says.
 migrate.py WHAT OWN PEER PORT SLUICE: threads receive from sockets that another thread has bound; a reflector is at
 PEER PORT, migrate.py serve at the port after it. Prints one line."""
 import sys
@@ -11,9 +11,11 @@ if sys.argv[1] == "serve":
     s, sent = udp(sys.argv[2], int(sys.argv[3]), None), {}
     while True:
         data, sender = s.recvfrom(100)
-        for i in range(int(data)):
-            sent[sender] = sent.get(sender, 0) + 1
-            s.sendto(b"%d" % sent[sender], sender)
+        count, *to = data.decode().split()
+        to = (to[0], int(to[1])) if to else sender
+        for i in range(int(count)):
+            sent[to] = sent.get(to, 0) + 1
+            s.sendto(b"%d" % sent[to], to)
 from settings_own import *
 
 
@@ -21,6 +23,16 @@ def bound(addr=own, port_number=0):
     s = udp(addr, port_number, None)
     s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", int(TIMEOUT), 0))
     s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    return s
+
+
+def joined(group, port_number):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", int(TIMEOUT), 0))
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    s.bind((group, port_number))
+    s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(group) + socket.inet_aton(own))
     return s
 
 
@@ -69,15 +81,18 @@ if what == "spread":
                           stdout=subprocess.PIPE, text=True).stdout
     print("%d lane of 3 sockets, then %d lanes, %d moves, %d shown" %
           (before[0], *shown(*sockets), view.count("Ring migrations Rx: 1, Tx: 0\n")))
-elif what == "order":
+elif what in ("order", "group", "two"):
     # Two threads take turns in receiving from one socket, while datagrams are under way all the time.
     EACH, TURNS, AHEAD, STEP = 300, 40, 400, 20
-    s, last, wrong = bound(), [0], [0]
-    ask(s, (peer, port))
-    ask(s, (peer, port))
+    GROUP, last, wrong = ("239.7.7.%d" % len(what), 7300), [0], [0]
+    to = b"" if what == "order" else b" %s %d" % (GROUP[0].encode(), GROUP[1])
+    s = bound() if what == "order" else joined(*GROUP)
+    other = joined(*GROUP) if what == "two" else None
+    if what == "order":
+        asks(s, 2)
     both = threading.Barrier(2)
     turn = [threading.Semaphore(1), threading.Semaphore(0)]
-    s.sendto(b"%d" % AHEAD, (peer, port + 1))
+    s.sendto(b"%d" % AHEAD + to, (peer, port + 1))
 
     def take(me):
         mine = bound()  # opens the thread's lane, which may take longer than a turn
@@ -91,18 +106,13 @@ elif what == "order":
                 wrong[0] += n != last[0] + 1
                 last[0] = n
                 if n % STEP == 0:
-                    s.sendto(b"%d" % STEP, (peer, port + 1))
+                    s.sendto(b"%d" % STEP + to, (peer, port + 1))
             turn[1 - me].release()
 
     in_threads([(take, 0), (take, 1)])
     moves = shown(s)[1]
     print("%d of %d datagrams, %d out of order, %s moves" %
           (last[0], EACH * TURNS, wrong[0], "many" if moves >= TURNS // 8 else moves))
-elif what == "group":
-    group, s = "239.7.7.8", bound("0.0.0.0", 7300)
-    s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(group) + socket.inet_aton(own))
-    in_threads([(asks, s, 300)])
-    print("%d moves" % shown(s)[1])
 elif what == "ended":
     # Threads use the socket one after the other, each for long enough to have it moved.
     s = bound()

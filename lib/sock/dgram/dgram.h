@@ -80,6 +80,15 @@ void sl_sock_count_begin(struct sl_sock *sk); /* a new socket */
 void sl_sock_count_recv(struct sl_sock *sk);
 /* The keeper's: moves sockets to the lanes of the threads that receive from them. */
 void sl_sock_look_moves(void);
+/* mcast_move.c: the socket is about to move to another lane, with the claims on its groups; slow
+ * held. False: others have copies of their packets, too, and it stays. */
+bool sl_mcast_move_begin(struct sl_sock *sk);
+/* Between begin and end, which hold the fans' lock. Has the groups' packets come to that lane.
+ * False: some do not. */
+bool sl_mcast_claims_to(struct sl_sock *sk, struct sl_lane *lane);
+/* The socket's lane, which is held, has no packets of the groups any more. */
+void sl_mcast_change_lane(struct sl_sock *sk, struct sl_lane *lane);
+void sl_mcast_move_end(struct sl_sock *sk);
 /* send_room.c */
 void sl_sock_on_room(struct sl_list *entry); /* frames came back: may a blocked sender go on? */
 

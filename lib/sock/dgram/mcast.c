@@ -21,6 +21,7 @@
 #include "sock/core/sock.h"
 #include "sock/core/udp_sock.h"
 #include "sock/dgram/dgram.h"
+#include "sock/dgram/fan.h"
 #include "stack/leg.h"
 #include "stack/port.h"
 #include "stack/restart.h"
@@ -40,23 +41,8 @@ struct sl_member {
 	struct sl_addr source[]; /* sorted */
 };
 
-struct fan {
-	struct sl_list node;
-	struct sl_addr group;
-	uint16_t port;
-	uint32_t ifindex;
-	uint32_t slot;
-	struct sl_lane *lane; /* its packets come here; holds nsocks and sock */
-	bool claimed;
-	bool said; /* that others share it */
-	bool full; /* a socket has found no place: the kernel serves all */
-	struct sl_claim_req req;
-	uint32_t nsocks, size;
-	struct sl_sock **sock;
-};
-
-static struct sl_lock lock; /* the list of fans; taken after sk->slow, before lanes */
-static struct sl_list fans = {&fans, &fans};
+struct sl_lock sl_fans_lock;
+struct sl_list sl_fans = {&sl_fans, &sl_fans};
 
 /* Which options are memberships ---------------------------------------------------------------- */
 
@@ -263,7 +249,7 @@ static bool has_source(const struct sl_member *m, const struct sl_addr *src)
 }
 
 /* ip_mc_sf_allow() of the kernel. */
-static bool wants_packet(struct sl_sock *sk, const struct fan *f, const struct sl_addr *src)
+static bool wants_packet(struct sl_sock *sk, const struct sl_fan *f, const struct sl_addr *src)
 {
 	const struct sl_member *m = *find_member(sk, &f->group, f->ifindex);
 
@@ -275,11 +261,15 @@ static bool wants_packet(struct sl_sock *sk, const struct fan *f, const struct s
 /* Handler of SL_SLOT_FAN; the fan's lane is held. */
 static bool fan_input(void *obj, struct sl_in *in)
 {
-	struct fan *f = obj;
+	struct sl_fan *f = obj;
 	struct sl_addr src;
 
-	if (sl_unlikely(f->lane != in->lane)) { /* see sl_udp_input() */
-		in->stats->rx_stale++;
+	if (sl_unlikely(sl_load(&f->lane) != in->lane)) { /* see sl_udp_input() */
+		if (f->moved)
+			sl_lane_cross(in->lane, sl_load(&f->lane), f->slot, in,
+				      sl_load(&f->moving));
+		else
+			in->stats->rx_stale++;
 		return false;
 	}
 	sl_pkt_saddr(&in->pkt, &src);
@@ -307,14 +297,14 @@ void sl_mcast_init(void)
 
 void sl_mcast_child(void)
 {
-	memset(&lock, 0, sizeof(lock));
-	sl_list_init(&fans);
+	memset(&sl_fans_lock, 0, sizeof(sl_fans_lock));
+	sl_list_init(&sl_fans);
 }
 
-static struct fan *find_fan(const struct sl_addr *group, uint16_t port, uint32_t ifindex)
+static struct sl_fan *find_fan(const struct sl_addr *group, uint16_t port, uint32_t ifindex)
 {
-	sl_list_for_each (it, &fans) {
-		struct fan *f = sl_container_of(it, struct fan, node);
+	sl_list_for_each (it, &sl_fans) {
+		struct sl_fan *f = sl_container_of(it, struct sl_fan, node);
 
 		if (f->port == port && f->ifindex == ifindex && sl_addr_eq(&f->group, group))
 			return f;
@@ -343,11 +333,11 @@ static void look_at_igmp(const struct sl_member *m, const char *device)
 			     device, device);
 }
 
-static struct fan *new_fan(struct sl_sock *sk, const struct sl_member *m)
+static struct sl_fan *new_fan(struct sl_sock *sk, const struct sl_member *m)
 {
 	struct sl_port *port = sl_port_open(m->ifindex);
 	struct sl_leg *leg = port ? sl_lane_leg(sk->lane, port) : NULL;
-	struct fan *f = leg ? sl_calloc(1, sizeof(*f)) : NULL;
+	struct sl_fan *f = leg ? sl_calloc(1, sizeof(*f)) : NULL;
 	int slot = f ? sl_slot_new() : -ENOSPC;
 
 	if (slot < 0) {
@@ -373,12 +363,12 @@ static struct fan *new_fan(struct sl_sock *sk, const struct sl_member *m)
 	};
 	memcpy(f->req.key.local, m->group.b, 16);
 	sl_slot_set(f->slot, SL_SLOT_FAN, f);
-	sl_list_add_tail(&fans, &f->node);
+	sl_list_add_tail(&sl_fans, &f->node);
 	return f;
 }
 
 /* Claims for the fan, or leaves it to the kernel while other programs share it. */
-static void settle(struct fan *f)
+static void settle(struct sl_fan *f)
 {
 	struct sl_diag_claim d = {
 		.local = f->group,
@@ -417,7 +407,7 @@ static void settle(struct fan *f)
 	}
 }
 
-static bool bound_for(const struct sl_sock *sk, const struct fan *f)
+static bool bound_for(const struct sl_sock *sk, const struct sl_fan *f)
 {
 	bool v4 = sl_addr_is_v4(&f->group);
 
@@ -429,7 +419,7 @@ static bool bound_for(const struct sl_sock *sk, const struct fan *f)
 	return v4 ? sk->family == AF_INET || !sk->v6only : sk->family == AF_INET6;
 }
 
-static bool grow(struct fan *f)
+static bool grow(struct sl_fan *f)
 {
 	uint32_t size = f->size ? 2 * f->size : FIRST_FAN;
 	struct sl_sock **more;
@@ -444,7 +434,7 @@ static bool grow(struct fan *f)
 	return true;
 }
 
-static void add_sock(struct fan *f, struct sl_sock *sk)
+static void add_sock(struct sl_fan *f, struct sl_sock *sk)
 {
 	if (!sl_lane_lock(f->lane))
 		return;
@@ -459,7 +449,7 @@ out:
 	sl_lane_unlock(f->lane);
 }
 
-static void del_sock(struct fan *f, struct sl_sock *sk)
+static void del_sock(struct sl_fan *f, struct sl_sock *sk)
 {
 	if (!sl_lane_lock(f->lane))
 		return;
@@ -469,7 +459,13 @@ static void del_sock(struct fan *f, struct sl_sock *sk)
 	sl_lane_unlock(f->lane);
 }
 
-static void free_fan(struct fan *f)
+static void look_past(struct sl_lane *lane, void *arg)
+{
+	if (sl_lane_lock(lane))
+		sl_lane_unlock(lane);
+}
+
+static void free_fan(struct sl_fan *f)
 {
 	if (f->claimed)
 		sl_broker_unclaim(&f->req);
@@ -478,12 +474,14 @@ static void free_fan(struct fan *f)
 		sl_slot_free(f->slot);
 		sl_lane_unlock(f->lane);
 	}
+	if (f->moved)
+		sl_lane_for_each(look_past, NULL);
 	sl_free(f->sock);
 	sl_free(f);
 }
 
 /* True: some socket is still a member. IP_MULTICAST_ALL alone brings no packets to the host. */
-static bool has_member(const struct fan *f)
+static bool has_member(const struct sl_fan *f)
 {
 	for (uint32_t i = 0; i < f->nsocks; i++)
 		if (*find_member(f->sock[i], &f->group, f->ifindex))
@@ -494,14 +492,14 @@ static bool has_member(const struct fan *f)
 /* Brings the fans in line with what this socket is and has joined. */
 static void sync_fans(struct sl_sock *sk, bool going)
 {
-	if (!sl_lock(&lock))
+	if (!sl_lock(&sl_fans_lock))
 		return;
 	if (!going && sl_sock_is_served(sk))
 		for (struct sl_member *m = sl_udp_sk(sk)->members; m; m = m->next)
 			if (!find_fan(&m->group, sk->local_port, m->ifindex))
 				new_fan(sk, m);
-	sl_list_for_each_safe (it, &fans) {
-		struct fan *f = sl_container_of(it, struct fan, node);
+	sl_list_for_each_safe (it, &sl_fans) {
+		struct sl_fan *f = sl_container_of(it, struct sl_fan, node);
 
 		if (!going && bound_for(sk, f))
 			add_sock(f, sk);
@@ -512,12 +510,12 @@ static void sync_fans(struct sl_sock *sk, bool going)
 		else if (f->port == sk->local_port)
 			settle(f);
 	}
-	sl_unlock(&lock);
+	sl_unlock(&sl_fans_lock);
 }
 
 static void add_existing(struct sl_sock *sk, void *arg)
 {
-	struct fan *f = arg;
+	struct sl_fan *f = arg;
 
 	if (bound_for(sk, f))
 		add_sock(f, sk);
@@ -526,20 +524,20 @@ static void add_existing(struct sl_sock *sk, void *arg)
 /* Adds all sockets on the port to the fans, also those that were there before the fan. */
 static void gather_sockets(struct sl_sock *sk)
 {
-	if (!sl_lock(&lock))
+	if (!sl_lock(&sl_fans_lock))
 		return;
-	sl_list_for_each (it, &fans) {
-		struct fan *f = sl_container_of(it, struct fan, node);
+	sl_list_for_each (it, &sl_fans) {
+		struct sl_fan *f = sl_container_of(it, struct sl_fan, node);
 
 		if (f->port == sk->local_port)
 			sl_sock_for_each(add_existing, f);
 	}
-	sl_unlock(&lock);
+	sl_unlock(&sl_fans_lock);
 }
 
 void sl_mcast_claim(struct sl_sock *sk)
 {
-	if (!sl_udp_sk(sk)->members && sl_list_empty(&fans))
+	if (!sl_udp_sk(sk)->members && sl_list_empty(&sl_fans))
 		return;
 	sync_fans(sk, false);
 	gather_sockets(sk);
@@ -547,21 +545,21 @@ void sl_mcast_claim(struct sl_sock *sk)
 
 void sl_mcast_pause(struct sl_sock *sk)
 {
-	if (sl_udp_sk(sk)->members || !sl_list_empty(&fans))
+	if (sl_udp_sk(sk)->members || !sl_list_empty(&sl_fans))
 		sync_fans(sk, true);
 }
 
 void sl_mcast_leave(uint32_t ifindex)
 {
-	if (!sl_lock(&lock))
+	if (!sl_lock(&sl_fans_lock))
 		return;
-	sl_list_for_each_safe (it, &fans) {
-		struct fan *f = sl_container_of(it, struct fan, node);
+	sl_list_for_each_safe (it, &sl_fans) {
+		struct sl_fan *f = sl_container_of(it, struct sl_fan, node);
 
 		if (f->req.ifindex == ifindex)
 			free_fan(f);
 	}
-	sl_unlock(&lock);
+	sl_unlock(&sl_fans_lock);
 }
 
 static void join_again(struct sl_sock *sk, void *arg)
@@ -608,29 +606,29 @@ struct sl_port *sl_mcast_without_link(struct sl_sock *sk)
 
 bool sl_mcast_in_use(void)
 {
-	return !sl_list_empty(&fans);
+	return !sl_list_empty(&sl_fans);
 }
 
 /* From the keeper, about once a second: programs come and go. */
 void sl_mcast_recheck(void)
 {
-	if (sl_list_empty(&fans) || !sl_lock(&lock))
+	if (sl_list_empty(&sl_fans) || !sl_lock(&sl_fans_lock))
 		return;
-	sl_list_for_each (it, &fans) {
-		settle(sl_container_of(it, struct fan, node));
+	sl_list_for_each (it, &sl_fans) {
+		settle(sl_container_of(it, struct sl_fan, node));
 	}
-	sl_unlock(&lock);
+	sl_unlock(&sl_fans_lock);
 }
 
 /* Puts a new filter in the place of the old one, with the fans' lanes out of the way. */
 static void replace(struct sl_sock *sk, struct sl_member *fresh, const struct sl_addr *group,
 		    uint32_t ifindex)
 {
-	struct fan *f = NULL;
+	struct sl_fan *f = NULL;
 	struct sl_member **at, *old;
 	bool locked;
 
-	sl_lock(&lock);
+	sl_lock(&sl_fans_lock);
 	f = find_fan(group, sk->local_port, ifindex);
 	locked = f && sl_lane_lock(f->lane);
 	at = find_member(sk, group, ifindex);
@@ -643,7 +641,7 @@ static void replace(struct sl_sock *sk, struct sl_member *fresh, const struct sl
 	}
 	if (locked)
 		sl_lane_unlock(f->lane);
-	sl_unlock(&lock);
+	sl_unlock(&sl_fans_lock);
 	sl_free(old);
 }
 

@@ -11,9 +11,10 @@
  * The keeper has the claims bring packets to the new lane first. Until it has taken all packets off
  * the old lane's rings those that come to the new one wait for them (sl_lane_cross(), after); then
  * the socket changes lanes, with its queue. A packet that the kernel puts on an old ring later is
- * passed on to the new lane. A socket whose datagrams wait to be sent does not move, so its
- * datagrams leave in order; nor does one with state of its lane: groups, paces, time stamps of what
- * it sends, packets lent to the program. */
+ * passed on to the new lane. Claims on multicast groups move alike, if no other socket has copies
+ * of their packets. A socket whose datagrams wait to be sent does not move, so its datagrams leave
+ * in order; nor does one with other state of its lane: paces, time stamps of what it sends, packets
+ * lent to the program. */
 #include "base/log.h"
 #include "base/settings.h"
 #include "net/rtnl.h"
@@ -98,8 +99,8 @@ static bool is_free(struct sl_sock *sk, struct sl_lane *lane)
 	const struct sl_udp_sock *us = sl_udp_sk(sk);
 
 	sl_lane_reap(lane);
-	return sk->state == SL_STATE_OFFLOADED && !us->extra && !us->pacer && !us->members &&
-	       !us->stamps && !sk->errq && !us->tx_blocked && !sl_load(&us->wmem);
+	return sk->state == SL_STATE_OFFLOADED && !us->extra && !us->pacer && !us->stamps &&
+	       !sk->errq && !us->tx_blocked && !sl_load(&us->wmem);
 }
 
 static bool may_move(struct sl_sock *sk)
@@ -140,6 +141,7 @@ static bool change(struct sl_sock *sk, struct sl_lane *old, struct sl_lane *lane
 		return false;
 	}
 	sk->stats->rx_migrations++;
+	sl_mcast_change_lane(sk, lane);
 	sl_sock_change_lane(sk, lane);
 	return true;
 }
@@ -161,17 +163,22 @@ static bool move(struct sl_sock *sk, uint64_t key)
 
 	if (!lane || lane == old || !open_legs(old, lane))
 		return lane == old;
+	if (!sl_mcast_move_begin(sk))
+		return false;
 	sl_store(&sl_udp_elsewhere, elsewhere);
 	sl_store(&sl_lane_catch_up, take_all);
 	sl_store(&us->moving, true);
 	sl_store_release(&us->udp.moved, true);
-	ok = sl_sock_claims_to(sk, lane) && change(sk, old, lane);
+	ok = sl_sock_claims_to(sk, lane) && sl_mcast_claims_to(sk, lane) && change(sk, old, lane);
 	sl_store(&us->moving, false);
+	if (!ok) {
+		sl_sock_claims_to(sk, old);
+		sl_mcast_claims_to(sk, old);
+	}
+	sl_mcast_move_end(sk);
 	if (ok)
 		sl_debug("lane", "fd %d moves from lane %u to lane %u, of the thread that receives",
 			 sk->fd, old->id, lane->id);
-	else
-		sl_sock_claims_to(sk, old);
 	sweep(ok ? old : lane);
 	return ok;
 }
