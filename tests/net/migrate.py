@@ -113,6 +113,13 @@ elif what in ("order", "group", "two"):
     moves = shown(s)[1]
     print("%d of %d datagrams, %d out of order, %s moves" %
           (last[0], EACH * TURNS, wrong[0], "many" if moves >= TURNS // 8 else moves))
+elif what == "chosen":
+    # The program has said that it wants the lane of the thread that bound it (SO_VMA_RING_ALLOC_LOGIC).
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.setsockopt(socket.SOL_SOCKET, 2810, struct.pack("5I", 0, 20, 0, 0, 0))
+    s.bind((own, 0))
+    in_threads([(asks, s, 300)])
+    print("%d moves" % shown(s)[1])
 elif what == "ended":
     # Threads use the socket one after the other, each for long enough to have it moved.
     s = bound()

@@ -24,5 +24,6 @@ run "12000 of 12000 datagrams, 0 out of order, many moves" order SLUICE_RING=thr
 run "12000 of 12000 datagrams, 0 out of order, 0 moves" order SLUICE_RING=thread SLUICE_RING_MIGRATION_RATIO_RX=-1
 run "12000 of 12000 datagrams, 0 out of order, many moves" group SLUICE_RING=thread
 run "12000 of 12000 datagrams, 0 out of order, 0 moves" two SLUICE_RING=thread
+run "0 moves" chosen SLUICE_RING=thread
 run "2 lanes" ended SLUICE_RING=thread
 done_testing

@@ -678,6 +678,7 @@ static void logic(void)
 	CHECK(setsockopt(fd[1], SOL_SOCKET, 2810, attr, 20) < 0 && errno == EINVAL);
 	attr[0] = 1; /* with a profile */
 	CHECK(setsockopt(fd[1], SOL_SOCKET, 2810, attr, 20) < 0 && errno == EOPNOTSUPP);
+	CHECK(setsockopt(fd[1], SOL_SOCKET, 2811, attr, 16) < 0 && errno == EOPNOTSUPP);
 	attr[0] = 0;
 	attr[1] = 12;
 	CHECK(setsockopt(fd[1], SOL_SOCKET, 2810, attr, 20) < 0 && errno == EINVAL);

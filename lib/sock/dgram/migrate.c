@@ -161,8 +161,12 @@ static bool move(struct sl_sock *sk, uint64_t key)
 	struct sl_lane *old = sk->lane, *lane = sl_lane_of_key(key);
 	bool ok;
 
-	if (!lane || lane == old || !open_legs(old, lane))
+	if (!lane || lane == old)
 		return lane == old;
+	if (!open_legs(old, lane)) { /* which has been said, and takes long */
+		us->moves = false;
+		return false;
+	}
 	if (!sl_mcast_move_begin(sk))
 		return false;
 	sl_store(&sl_udp_elsewhere, elsewhere);
