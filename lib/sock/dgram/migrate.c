@@ -26,7 +26,7 @@
 #include "stack/leg.h"
 
 #define STABLE 20        /* VMA's CANDIDATE_STABILITY_ROUNDS */
-#define LATER  (1 << 16) /* most receive calls until a socket that could not move asks again */
+#define LATER  (1 << 16) /* wishes in vain come ever later, up to so many receive calls */
 #define TURNS  64
 
 static bool wished; /* some socket has rx_wish; atomic */
@@ -57,12 +57,13 @@ static SL_APART void look(struct sl_sock *sk)
 		us->rx_key = key;
 		us->rx_stable = STABLE;
 		us->rx_until = 1;
-	} else if (--us->rx_stable) {
+	} else if (us->rx_stable > 1) {
+		us->rx_stable--;
 		us->rx_until = 1;
 	} else {
 		us->rx_key = 0;
 		us->rx_until = us->rx_wait;
-		us->rx_wait = sl_min(2 * us->rx_wait, LATER);
+		us->rx_wait = us->rx_wait < LATER ? 2 * us->rx_wait : us->rx_wait;
 		sl_store(&us->rx_wish, key);
 		sl_store_release(&wished, true);
 		sl_rtnl_wake();
@@ -71,7 +72,11 @@ static SL_APART void look(struct sl_sock *sk)
 
 void sl_sock_count_recv(struct sl_sock *sk)
 {
-	if (sl_unlikely(--sl_udp_sk(sk)->rx_until <= 0))
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+	int32_t left = sl_load(&us->rx_until) - 1;
+
+	sl_store(&us->rx_until, left);
+	if (sl_unlikely(left <= 0))
 		look(sk);
 }
 
@@ -195,7 +200,7 @@ static void look_at(struct sl_sock *sk, void *arg)
 	if (!sl_sock_is_udp(sk) || !sl_load(&us->rx_wish))
 		return;
 	key = __atomic_exchange_n(&us->rx_wish, 0, __ATOMIC_ACQUIRE);
-	if (!sl_trylock(&sk->slow))
+	if (!us->moves || !sl_trylock(&sk->slow))
 		return;
 	if (may_move(sk) && move(sk, key))
 		sl_store(&us->rx_wait, ratio());
