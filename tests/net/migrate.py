@@ -2,6 +2,7 @@
 """migrate.py serve ADDRESS PORT: sends numbered datagrams to each that asks, or to a group, as many as each question says.
 migrate.py WHAT OWN PEER PORT SLUICE: threads receive from sockets that another thread has bound; a reflector is at
 PEER PORT, migrate.py serve at the port after it. Prints one line."""
+import select
 import sys
 import threading
 import time
@@ -81,27 +82,40 @@ if what == "spread":
                           stdout=subprocess.PIPE, text=True).stdout
     print("%d lane of 3 sockets, then %d lanes, %d moves, %d shown" %
           (before[0], *shown(*sockets), view.count("Ring migrations Rx: 1, Tx: 0\n")))
-elif what in ("order", "group", "two"):
+elif what in ("order", "epoll", "group", "two"):
     # Two threads take turns in receiving from one socket, while datagrams are under way all the time.
     EACH, TURNS, AHEAD, STEP = 300, 40, 400, 20
     GROUP, last, wrong = ("239.7.7.%d" % len(what), 7300), [0], [0]
-    to = b"" if what == "order" else b" %s %d" % (GROUP[0].encode(), GROUP[1])
-    s = bound() if what == "order" else joined(*GROUP)
+    alone, cores = what in ("order", "epoll"), sorted(os.sched_getaffinity(0))
+    to = b"" if alone else b" %s %d" % (GROUP[0].encode(), GROUP[1])
+    s = bound() if alone else joined(*GROUP)
     other = joined(*GROUP) if what == "two" else None
-    if what == "order":
+    if alone:
         asks(s, 2)
     both = threading.Barrier(2)
     turn = [threading.Semaphore(1), threading.Semaphore(0)]
     s.sendto(b"%d" % AHEAD + to, (peer, port + 1))
 
+    def receive(sets):
+        while what == "epoll":
+            n = attempt(s.recv, 100, socket.MSG_DONTWAIT)
+            if n != "EAGAIN":
+                return n
+            assert sets.poll(TIMEOUT)
+        return s.recv(100)
+
     def take(me):
+        if os.environ.get("SLUICE_RING") == "core":
+            os.sched_setaffinity(0, {cores[me]})
+        sets = select.epoll()
+        sets.register(s, select.EPOLLIN)
         mine = bound()  # opens the thread's lane, which may take longer than a turn
         asks(mine, 2)
         both.wait()
         for i in range(TURNS // 2):
             turn[me].acquire()
             for j in range(EACH):
-                n = int(s.recv(100))
+                n = int(receive(sets))
                 attempt(mine.recv, 1, socket.MSG_DONTWAIT)  # turns the thread's own lane
                 wrong[0] += n != last[0] + 1
                 last[0] = n
@@ -125,5 +139,6 @@ elif what == "ended":
     s = bound()
     ask(s, (peer, port))
     for i in range(10):
-        in_threads([(asks, s, 150)])
-    print("%d lanes" % len([l for l in stat()["lanes"] if l["rx_pkts"]]))
+        in_threads([(asks, s, 300)])
+    n = len([l for l in stat()["lanes"] if l["rx_pkts"]])
+    print("few lanes" if n <= 2 else "%d lanes" % n)
