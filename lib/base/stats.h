@@ -62,7 +62,7 @@ struct sl_sock_stats {
 struct sl_lane_stats {
 	uint32_t used;
 	uint32_t id;
-	uint32_t tid;   /* last owner thread, 0: shared */
+	uint32_t tid;   /* the thread that it is for; 0: for several */
 	uint32_t nlegs; /* ports it is open on */
 #include "base/stats.def"
 } SL_ALIGNED;

@@ -60,6 +60,13 @@ static struct sl_lane_pace *pace_new(void)
 	return lp;
 }
 
+/* With sl_lanes_lock. */
+static void set_key(uint32_t i, uint64_t key)
+{
+	sl_store(&keys[i], key);
+	lanes[i]->stats->tid = key >> 32 == KEY_THREAD ? (uint32_t)key : 0;
+}
+
 static struct sl_lane *lane_new(uint64_t key)
 {
 	struct sl_lane *l;
@@ -89,8 +96,8 @@ static struct sl_lane *lane_new(uint64_t key)
 	l->stats = sl_stats_lane(l->id);
 	l->stats->id = l->id;
 	sl_store_release(&l->stats->used, 1);
-	sl_store(&keys[nlanes], key);
 	lanes[nlanes] = l;
+	set_key(nlanes, key);
 	sl_store_release(&nlanes, nlanes + 1);
 	return l;
 }
@@ -120,7 +127,7 @@ static struct sl_lane *inherit(uint64_t key)
 		if (keys[i] >> 32 != KEY_THREAD ||
 		    sl_sys(SYS_tgkill, sl_sys(SYS_getpid), (uint32_t)keys[i], 0) != -ESRCH)
 			continue;
-		sl_store(&keys[i], key);
+		set_key(i, key);
 		return lanes[i];
 	}
 	return NULL;

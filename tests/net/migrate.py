@@ -67,7 +67,10 @@ if what == "spread":
     # Each thread has a socket that the first thread has used. They go on until all have moved.
     sockets, done = [bound() for i in range(3)], threading.Event()
 
+    of_thread = {}
+
     def serve(s):
+        of_thread[s.fileno()] = threading.get_native_id()
         while not done.is_set():
             asks(s, 50)
 
@@ -80,8 +83,11 @@ if what == "spread":
     watch.join()
     view = subprocess.run([tool, "stat", "-p", str(os.getpid()), "-v", "3", "-c", "1"], env=PLAIN, check=True,
                           stdout=subprocess.PIPE, text=True).stdout
-    print("%d lane of 3 sockets, then %d lanes, %d moves, %d shown" %
-          (before[0], *shown(*sockets), view.count("Ring migrations Rx: 1, Tx: 0\n")))
+    seen = stat()
+    tid = {l["id"]: l["tid"] for l in seen["lanes"]}
+    own_lane = sum(tid[k["lane"]] == of_thread[k["fd"]] for k in seen["sockets"] if k["fd"] in of_thread)
+    print("%d lane of 3 sockets, then %d lanes, %d moves, %d shown, %d with its thread" %
+          (before[0], *shown(*sockets), view.count("Ring migrations Rx: 1, Tx: 0\n"), own_lane))
 elif what in ("order", "epoll", "group", "two"):
     # Two threads take turns in receiving from one socket, while datagrams are under way all the time.
     EACH, TURNS, AHEAD, STEP = 300, 40, 400, 20

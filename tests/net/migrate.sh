@@ -19,7 +19,7 @@ run() { # expected, what, settings...
 	SL_ENV=("SLUICE_STATS_SHMEM_DIR=$TMP" "$@")
 	same "$what $*" "$expected" "$(sb python3 "$TESTS/net/migrate.py" "$what" "$B4" "$A4" 7000 "$BUILD/sluice")"
 }
-run "1 lane of 3 sockets, then 3 lanes, 3 moves, 3 shown" spread SLUICE_RING=thread
+run "1 lane of 3 sockets, then 3 lanes, 3 moves, 3 shown, 3 with its thread" spread SLUICE_RING=thread
 run "12000 of 12000 datagrams, 0 out of order, many moves" order SLUICE_RING=thread
 [ "$(nproc)" -lt 2 ] || run "12000 of 12000 datagrams, 0 out of order, many moves" order SLUICE_RING=core
 run "12000 of 12000 datagrams, 0 out of order, many moves" epoll SLUICE_RING=thread

@@ -14,7 +14,7 @@ bg a python3 "$TESTS/net/migrate.py" serve "$A4" 7001
 wait_udp a 7000
 wait_udp a 7001
 SL_ENV=("SLUICE_STATS_SHMEM_DIR=$TMP" SLUICE_RING=thread)
-same "sockets of three threads" "1 lane of 3 sockets, then 1 lanes, 0 moves, 0 shown" \
+same "sockets of three threads" "1 lane of 3 sockets, then 1 lanes, 0 moves, 0 shown, 0 with its thread" \
 	"$(sb python3 "$TESTS/net/migrate.py" spread "$B4" "$A4" 7000 "$BUILD/sluice")"
 n=$(cat "$TMP"/sluice.*.log | grep -c 'lane .* has no place on')
 ok "it is said, once for each ($n times)" test "$n" -ge 1 -a "$n" -le 3
