@@ -15,9 +15,12 @@
  * flood      letters and packets without end, for a while
  * shut       all that both have is shut down
  * crowd      rubbish in the counters that both have
+ * any        all of it by chance, and more (hostile_any.h)
+ * same       as any, but the worker stays the server's user
  *
- * The worker says "attacked" when it is done and ends with the server. "end" by UDP ends the
- * server: with status 3 when accept() has returned what is no connection of the listener's. */
+ * The worker says "attacked" when it is done and ends with the server. "end" by UDP has the
+ * server start a program, which inherits the listener, and ends it: with status 3 when accept() has
+ * returned what is no connection of the listener's. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +32,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +48,7 @@
 
 #include "ways.h"
 #include "sock/core/mail.h"
+#include "hostile_any.h"
 
 #ifndef SO_PASSPIDFD
 #define SO_PASSPIDFD 76
@@ -75,6 +80,16 @@ static int bound(int type, unsigned more, int flags)
 /* The server -------------------------------------------------------------------------------------
  */
 
+/* As a server that has itself replaced does. */
+static void start_a_program(void)
+{
+	char *argv[] = {(char *)"true", NULL}, *envp[] = {NULL};
+	pid_t pid;
+
+	must(!posix_spawn(&pid, "/bin/true", NULL, NULL, argv, envp), "posix_spawn");
+	waitpid(pid, NULL, 0);
+}
+
 static void *serve_udp(void *arg)
 {
 	struct pollfd p[2] = {{udp[0], POLLIN, 0}, {udp[1], POLLIN, 0}};
@@ -89,6 +104,7 @@ static void *serve_udp(void *arg)
 					     &len);
 
 			if (n == 3 && !memcmp(buf, "end", 3)) {
+				start_a_program();
 				printf("served %u, strange %u\n", served, strange);
 				exit(strange ? 3 : 0);
 			}
@@ -468,12 +484,22 @@ static void crowd(void)
 	printf("%u mappings are rubbish\n", n);
 }
 
+static void by_chance(void)
+{
+	const int mine[] = {listener, udp[0]};
+	const uint64_t cookies[] = {cookie_of(listener), cookie_of(udp[0]),
+				    cookie_of(plain(AF_INET, SOCK_DGRAM))};
+
+	attack_any(mine, 2, cookies, 3, thing, nthings);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
 } attacks[] = {
-	{"letters", letters}, {"rights", rights}, {"box", box},   {"kinds", kinds},
-	{"options", options}, {"flood", flood},   {"shut", shut}, {"crowd", crowd},
+	{"letters", letters}, {"rights", rights},  {"box", box},   {"kinds", kinds},
+	{"options", options}, {"flood", flood},    {"shut", shut}, {"crowd", crowd},
+	{"any", by_chance},   {"same", by_chance},
 };
 
 static void worker(const char *style, const char *attack)
@@ -481,7 +507,7 @@ static void worker(const char *style, const char *attack)
 	struct pollfd p = {listener, POLLIN, 0};
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (geteuid() == 0)
+	if (geteuid() == 0 && strcmp(attack, "same") != 0)
 		must(!setgroups(0, NULL) && !setgid(65534) && !setuid(65534), "setuid");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_DUMPABLE, 1);

@@ -42,6 +42,8 @@ udp_claimed() {
 finish() {
 	a python3 "$TESTS/net/hostile_worker.py" end "$B4" "$3"
 	if wait_end "$2" 20; then pass "$1: $(tail -n 1 "$TMP/$1")"; else fail "$1: $(tail -n 1 "$TMP/$1")"; fi
+	same "$1: nothing was written that is for reading" "" "$(grep "for reading" "$TMP/$1")"
+	say "$(grep "^seed" "$TMP/$1")"
 }
 MODE=one
 declare -A PID AT BEFORE

@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 
 #include "sock/listen/box.h"
@@ -38,8 +37,7 @@
 /* Made before a fork, so that child and parent have the same. */
 static struct box {
 	uint32_t inode;     /* of the listener; 0: unused */
-	int in, out;        /* descriptors */
-	int wake;           /* eventfd, which wakes the keepers of all; -1: none */
+	int in, out;        /* descriptors: connections are put into out and taken out of in */
 	int either;         /* epoll of this process's, of in and the listener; -1: not made yet */
 	uint32_t told;      /* by this number the daemon knows it; 0: it does not */
 	struct sl_sock *sk; /* of this process, which has its part; NULL: it has none */
@@ -97,7 +95,6 @@ static void make_box(struct sl_sock *sk, void *arg)
 		return;
 	b->in = sl_fd_keep(fd[0]);
 	b->out = sl_fd_keep(fd[1]);
-	b->wake = sl_fd_keep((int)sl_sys(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
 	nboxes = sl_max(nboxes, (unsigned)(b - boxes) + 1);
 	b->either = -1;
 	b->spoilt = b->adopted = false;
@@ -139,7 +136,6 @@ void sl_tlisten_share_child(void)
 	for (struct box *b = boxes; b < boxes + nboxes; b++) {
 		if (b->inode && b->in < 0) { /* of a listener that stays in the parent */
 			sl_sys_close(b->out);
-			close_own(&b->wake);
 			b->inode = 0;
 		}
 		close_own(&b->either);
@@ -187,7 +183,6 @@ void sl_tbox_adopt(const struct sl_sock *sk, int in, int out)
 		*b = (struct box){
 			.in = sl_fd_keep(in),
 			.out = sl_fd_keep(out),
-			.wake = -1,
 			.either = -1,
 			.adopted = true,
 		};
@@ -204,7 +199,7 @@ void sl_tlisten_watch_box(const struct sl_sock *sk)
 	if (in < 0)
 		return;
 	sl_shadow_watch(sk, in);
-	sl_shadow_watch(sk, box_of(sk)->wake);
+	sl_shadow_watch(sk, box_of(sk)->out);
 }
 
 /* Should this process be killed, the daemon gives what waits in its queue to the others. */
@@ -240,9 +235,9 @@ static void close_in(struct box *b)
 	if (b->in < 0)
 		return;
 	sl_shadow_unwatch(b->in);
+	sl_shadow_unwatch(b->out);
 	close_end(b->in);
 	close_own(&b->either);
-	close_own(&b->wake);
 	b->in = -1;
 }
 
@@ -305,16 +300,18 @@ bool sl_tbox_put(const struct sl_sock *sk, int fd)
 	return sl_rights_send(b->out, SL_BOX_READY, 1, &fd, 1, MSG_DONTWAIT) == 1;
 }
 
-/* Tells the keepers of all processes that have the listener. Each write to the eventfd is an event
- * for every keeper that watches it, since no process reads it. A program that polls the listener
- * does not see the eventfd, so it is not told of a connection. */
+/* Tells the keepers of all processes that have the listener. The way against the connections' is
+ * their bell: each packet is an event for every keeper that watches that end, since no process
+ * reads it. A program that polls the listener does not see that end, so it is not told of a
+ * connection. (An eventfd would make this thread wait for as long as a hostile process likes, one
+ * that has filled it and cleared its O_NONBLOCK, which all have in common.) */
 void sl_tlisten_strange(const struct sl_sock *sk)
 {
 	struct sl_crowd *c = sk->proto == IPPROTO_TCP ? sl_tbox_crowd(sk) : NULL;
-	const uint64_t one = 1;
+	const struct box *b = c ? box_of(sk) : NULL;
 
-	if (c && !__atomic_exchange_n(&c->strange, 1, __ATOMIC_ACQ_REL))
-		(void)sl_sys_write(box_of(sk)->wake, &one, sizeof(one));
+	if (b && b->in >= 0 && !__atomic_exchange_n(&c->strange, 1, __ATOMIC_ACQ_REL))
+		(void)sl_sys_sendto(b->in, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
 }
 
 bool sl_tbox_is_strange(const struct sl_sock *sk)
