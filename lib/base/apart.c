@@ -13,6 +13,15 @@ void sl_apart(void *mem, size_t bytes)
 	(void)sl_sys(SYS_madvise, mem, bytes, MADV_DONTDUMP);
 }
 
+void *sl_apart_secret(size_t bytes)
+{
+	void *p = sl_sys_pages(bytes, 0);
+
+	if (p)
+		(void)sl_sys(SYS_madvise, p, bytes, MADV_WIPEONFORK);
+	return p;
+}
+
 /* Before Linux 4.17 the address is only a hint, so the kernel may return another one. */
 bool sl_apart_hole(void *mem, size_t bytes)
 {

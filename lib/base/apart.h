@@ -17,6 +17,17 @@ void sl_apart(void *mem, size_t bytes);
  * there, which stays, or no memory; do not use the addresses then. Async-signal-safe. */
 bool sl_apart_hole(void *mem, size_t bytes);
 
+/* Zeroed memory for secrets, for good: whole pages, whose place has zeros in every child
+ * (MADV_WIPEONFORK), and which no core dump has. NULL: no memory. */
+void *sl_apart_secret(size_t bytes);
+
+/* Overwrites a secret that is not needed any more, also where the compiler sees no reader. */
+static inline void sl_apart_wipe(void *secret, size_t bytes)
+{
+	__builtin_memset(secret, 0, bytes);
+	__asm__ volatile("" : : "r"(secret) : "memory");
+}
+
 /* Private zeroed memory, into which the caller copies shared memory for sl_apart_become(). NULL: no
  * memory. */
 void *sl_apart_copy(size_t bytes);

@@ -20,6 +20,9 @@
 /* Sets the operations for the lanes' hosts. Call once, before the first host is made. Gets the
  * secret for sequence numbers from the kernel. 0 or -errno. */
 int sl_stack_tcp_init(const struct sl_tcp_ops *ops);
+/* The process becomes another user: forgets the secrets that segments are made with. What hosts
+ * need to find their connections stays. */
+void sl_stack_tcp_part(void);
 /* The lane's TCP host, made at the first call; its owner is the lane. NULL: no memory, or
  * sl_limbo. Lane not held. */
 struct sl_tcp_host *sl_lane_tcp(struct sl_lane *lane);

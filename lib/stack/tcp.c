@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "base/apart.h"
 #include "base/clock.h"
 #include "base/heap.h"
 #include "base/settings.h"
@@ -20,6 +21,7 @@
 #include "stack/lane_tcp.h"
 #include "stack/leg.h"
 #include "stack/pace.h"
+#include "tcp/tcp_hash.h"
 #include "tcp/tcp_host.h"
 
 /* How late the keeper may run a timer armed during its sleep: as late as Linux with HZ=100. */
@@ -31,8 +33,10 @@
 #define PAIR_LATE_US 4000
 
 static const struct sl_tcp_ops *tcp_ops;
-static uint8_t secret[16];
-static uint8_t pair_secret[16];
+/* All lanes': a child, which may become another user, has zeros in their place. With these numbers
+ * a station that is not on the way of a connection can forge segments of it, of any program of this
+ * user. NULL: not made yet. */
+static struct sl_tcp_keys *keys;
 
 /* Reads the secret out of a file that is this user's alone, or makes it. (If two programs make it
  * at once, one of them has another than the file.) */
@@ -48,6 +52,7 @@ static void read_secret(int fd, uint8_t out[16])
 		memcpy(out, text, sizeof(text));
 	else
 		(void)sl_sys(SYS_pwrite64, fd, out, 16, 0);
+	sl_apart_wipe(text, sizeof(text));
 }
 
 /* All programs of a user have one secret for initial numbers and time stamps, as all programs by
@@ -73,17 +78,35 @@ static void share_secret(uint8_t out[16])
 	sl_sys_close(dir);
 }
 
+static bool fill(uint8_t secret[16])
+{
+	return sl_sys(SYS_getrandom, secret, 16, 0) == 16;
+}
+
+/* A second start makes new keys: the first one's hosts may still find connections by the old. */
 int sl_stack_tcp_init(const struct sl_tcp_ops *ops)
 {
-	long n = sl_sys(SYS_getrandom, secret, sizeof(secret), 0);
+	struct sl_tcp_keys *new = sl_apart_secret(sizeof(*new));
 
-	if (n == (long)sizeof(secret))
-		n = sl_sys(SYS_getrandom, pair_secret, sizeof(pair_secret), 0);
-	if (n != (long)sizeof(secret))
-		return n < 0 ? (int)n : -EIO;
-	share_secret(pair_secret);
+	if (!new)
+		return -ENOMEM;
+	if (!fill(new->own) || !fill(new->pair)) {
+		sl_sys(SYS_munmap, new, sizeof(*new));
+		return -EIO;
+	}
+	share_secret(new->pair);
+	sl_tcp_keys_init(new);
+	keys = new;
 	tcp_ops = ops;
 	return 0;
+}
+
+void sl_stack_tcp_part(void)
+{
+	if (!keys)
+		return;
+	sl_apart_wipe(keys->own, sizeof(keys->own));
+	sl_apart_wipe(keys->pair, sizeof(keys->pair));
 }
 
 static uint64_t now_us(void)
@@ -95,12 +118,10 @@ static struct sl_tcp_host *host_new(struct sl_lane *lane)
 {
 	struct sl_tcp_host *h = sl_malloc(sizeof(*h));
 
-	if (h && sl_tcp_host_init(h, tcp_ops, &lane->frames, secret, now_us(), lane) < 0) {
+	if (h && sl_tcp_host_init(h, tcp_ops, &lane->frames, keys, now_us(), lane) < 0) {
 		sl_free(h);
 		return NULL;
 	}
-	if (h)
-		memcpy(h->pair_key, pair_secret, sizeof(h->pair_key));
 	return h;
 }
 

@@ -87,7 +87,7 @@ static uint64_t hash_key(const struct sl_tcp_host *h, enum use use, uint32_t x,
 		uint32_t zero;
 	} in = {use, x, key->local, key->remote, key->lport, key->rport, 0};
 
-	return sl_tcp_siphash(use == USE_ISN || use == USE_TS ? h->pair_key : h->key, &in,
+	return sl_tcp_siphash(use == USE_ISN || use == USE_TS ? h->keys->pair : h->keys->own, &in,
 			      sizeof(in));
 }
 
@@ -95,20 +95,20 @@ static uint64_t hash_key(const struct sl_tcp_host *h, enum use use, uint32_t x,
  * choose its port numbers to build collisions, at a tenth of SipHash's instructions (Lemire and
  * Kaser, "Strongly universal string hashing is fast", 2014). Its values are never visible
  * outside. */
-void sl_tcp_hash_init(struct sl_tcp_host *h)
+void sl_tcp_keys_init(struct sl_tcp_keys *keys)
 {
-	for (uint32_t i = 0; i < sl_array_len(h->table_key); i++) {
+	for (uint32_t i = 0; i < sl_array_len(keys->table); i++) {
 		struct {
 			uint32_t use, i;
 		} in = {USE_TABLE, i};
 
-		h->table_key[i] = sl_tcp_siphash(h->key, &in, sizeof(in));
+		keys->table[i] = sl_tcp_siphash(keys->own, &in, sizeof(in));
 	}
 }
 
 uint32_t sl_tcp_key_hash(const struct sl_tcp_host *h, const struct sl_tcp_key *key)
 {
-	const uint64_t *k = h->table_key;
+	const uint64_t *k = h->keys->table;
 	uint64_t sum = k[SL_TCP_KEY_WORDS];
 
 	for (int i = 0; i < 4; i++)

@@ -5,10 +5,12 @@
 
 #include "tcp/tcp.h"
 
+struct sl_tcp_keys;
+
 /* The keyed hash of n bytes. */
 uint64_t sl_tcp_siphash(const uint8_t key[16], const void *data, size_t n);
-/* Derives the key of the table's hash from h->key. */
-void sl_tcp_hash_init(struct sl_tcp_host *h);
+/* Derives the key of the table's hash from the host's own, which must be random. */
+void sl_tcp_keys_init(struct sl_tcp_keys *keys);
 /* The table's hash of a key; never visible outside. */
 uint32_t sl_tcp_key_hash(const struct sl_tcp_host *h, const struct sl_tcp_key *key);
 uint32_t sl_tcp_isn(struct sl_tcp_host *h, const struct sl_tcp_key *key); /* RFC 6528 */

@@ -16,7 +16,7 @@
 #define BUCKETS 64 /* at first */
 
 int sl_tcp_host_init(struct sl_tcp_host *h, const struct sl_tcp_ops *ops, struct sl_frames *frames,
-		     const uint8_t secret[16], uint64_t now_us, void *owner)
+		     const struct sl_tcp_keys *keys, uint64_t now_us, void *owner)
 {
 	memset(h, 0, sizeof(*h));
 	h->bucket = sl_calloc(BUCKETS, sizeof(*h->bucket));
@@ -30,9 +30,7 @@ int sl_tcp_host_init(struct sl_tcp_host *h, const struct sl_tcp_ops *ops, struct
 	h->ops = ops;
 	h->frames = frames;
 	h->owner = owner;
-	memcpy(h->key, secret, sizeof(h->key));
-	memcpy(h->pair_key, secret, sizeof(h->pair_key));
-	sl_tcp_hash_init(h);
+	h->keys = keys;
 	sl_list_init(&h->out);
 	sl_list_init(&h->room);
 	sl_list_init(&h->held);

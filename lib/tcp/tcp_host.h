@@ -27,6 +27,14 @@ struct sl_tcp_mem {
 	struct sl_list aged;                /* all of them, oldest first */
 };
 
+/* Secrets, which hosts may have in common. Who knows them can forge segments and handshakes, so the
+ * owner keeps them in memory that no child has (base/apart.h). */
+struct sl_tcp_keys {
+	uint8_t own[16];                      /* cookies (RFC 4987 3.6) */
+	uint8_t pair[16];                     /* ISN, time stamp offset (RFC 6528, 7323 5.4) */
+	uint64_t table[SL_TCP_KEY_WORDS + 1]; /* hash of the table; derived from own */
+};
+
 /* A host; embedded in an object of its owner. */
 struct sl_tcp_host {
 	const struct sl_tcp_ops *ops;
@@ -50,12 +58,9 @@ struct sl_tcp_host {
 			     data back, or miss some */
 	struct sl_list trains; /* connections that hold an ACK back: sl_tcp_end_trains() */
 	uint64_t train_us;     /* arrival of the last segment whose ACK was held back */
-	uint8_t key[16];       /* secret: table, cookies (RFC 4987 3.6) */
-	uint8_t pair_key[16];  /* secret: ISN, time stamp offset (RFC 6528, 7323 5.4). At first key;
-				  the stack sets one that a user's programs have in common */
-	uint64_t table_key[SL_TCP_KEY_WORDS + 1]; /* derived from key: hash of the table */
-	struct sl_tcp_quota challenges;           /* tcp_challenge_ack_limit */
-	struct sl_tcp_quota syns;                 /* max_syn_rate */
+	const struct sl_tcp_keys *keys;
+	struct sl_tcp_quota challenges; /* tcp_challenge_ack_limit */
+	struct sl_tcp_quota syns;       /* max_syn_rate */
 	uint32_t ntw, nreq;
 #define SL_TCP_WAITS 256
 	uint64_t waits[SL_TCP_WAITS / 64]; /* sl_tcp_note_wait() */
@@ -66,9 +71,9 @@ struct sl_tcp_host {
 		*late; /* answers that could not be sent yet (tcp_late.c); NULL: never any */
 };
 
-/* Makes an empty host. Copies secret, which must be random; frames must stay. 0 or -ENOMEM. */
+/* Makes an empty host; frames and keys must stay. 0 or -ENOMEM. */
 int sl_tcp_host_init(struct sl_tcp_host *h, const struct sl_tcp_ops *ops, struct sl_frames *frames,
-		     const uint8_t secret[16], uint64_t now_us, void *owner);
+		     const struct sl_tcp_keys *keys, uint64_t now_us, void *owner);
 
 /* Frees tables and records. End all connections before. */
 void sl_tcp_host_fini(struct sl_tcp_host *h);

@@ -132,7 +132,9 @@ def ask(own, port):
     print("all is answered")
 
 
-if sys.argv[1] == "ask":
+if __name__ != "__main__":
+    pass
+elif sys.argv[1] == "ask":
     ask(sys.argv[2], int(sys.argv[3]))
 else:
     main()

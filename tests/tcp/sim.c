@@ -6,6 +6,7 @@
  * flushes, as a lane does at the end of a turn, and its programs are told. */
 #include "sim.h"
 #include "../pool.h"
+#include "tcp/tcp_hash.h"
 #include "tcp/tcp_icmp.h"
 #include "tcp/tcp_in.h"
 
@@ -398,10 +399,10 @@ void sim_init(struct sim *s, uint64_t seed, uint32_t nframes, uint32_t frame_shi
 struct sim_host *sim_host_new(struct sim *s, bool v6)
 {
 	struct sim_host *h = calloc(1, sizeof(*h));
-	uint8_t secret[16];
 
 	for (int i = 0; i < 16; i++)
-		secret[i] = (uint8_t)sim_rand(&s->rng);
+		h->keys.own[i] = h->keys.pair[i] = (uint8_t)sim_rand(&s->rng);
+	sl_tcp_keys_init(&h->keys);
 	h->sim = s;
 	h->idx = s->nhosts;
 	h->v6 = v6;
@@ -410,7 +411,7 @@ struct sim_host *sim_host_new(struct sim *s, bool v6)
 	h->next_us = SIM_FOREVER;
 	sl_tcp_params_default(&h->params);
 	s->host[s->nhosts++] = h;
-	if (sl_tcp_host_init(&h->tcp, &sim_ops, &h->frames, secret, s->now_us + h->clock_off_us,
+	if (sl_tcp_host_init(&h->tcp, &sim_ops, &h->frames, &h->keys, s->now_us + h->clock_off_us,
 			     h) < 0)
 		abort();
 	return h;

@@ -90,6 +90,7 @@ struct sim_listener {
 
 struct sim_host {
 	struct sl_tcp_host tcp;
+	struct sl_tcp_keys keys;
 	struct sl_frames frames;
 	struct sim *sim;
 	uint8_t idx;

@@ -43,14 +43,14 @@ static void start(struct sl_tcp *c)
 
 static void begin(void)
 {
-	uint8_t secret[16] = {0};
+	static const struct sl_tcp_keys keys;
 
 	sim_init(&s, 1, FRAMES, SHIFT);
 	sl_tcp_params_default(&sl_tcp_params);
 	memset(&frames, 0, sizeof(frames));
 	frames.floor = SL_FRAME_FLOOR;
 	memset(counts, 0, sizeof(counts));
-	if (sl_tcp_host_init(&host, &ops, &frames, secret, SIM_SECOND, NULL) < 0)
+	if (sl_tcp_host_init(&host, &ops, &frames, &keys, SIM_SECOND, NULL) < 0)
 		abort();
 	for (uint32_t i = 0; i < CONNS; i++)
 		start(&conn[i]);

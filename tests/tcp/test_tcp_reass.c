@@ -175,13 +175,13 @@ static void one(uint64_t seed)
 	struct sim_rng *r = &s.rng;
 	struct sl_tcp_listener listener;
 	uint32_t max, step, steps = 0, accept_at;
-	uint8_t secret[16] = {0};
+	static const struct sl_tcp_keys keys;
 
 	sim_init(&s, seed, seed % 4 ? 4096 : 160, SHIFT);
 	sl_tcp_params_default(&sl_tcp_params);
 	memset(&frames, 0, sizeof(frames));
 	memset(&c, 0, sizeof(c));
-	if (sl_tcp_host_init(&host, &ops, &frames, secret, SIM_SECOND, NULL) < 0)
+	if (sl_tcp_host_init(&host, &ops, &frames, &keys, SIM_SECOND, NULL) < 0)
 		abort();
 	sl_tcp_init(&c, &host);
 	c.state = SL_TCP_ESTABLISHED;
@@ -247,7 +247,8 @@ static void test_cookie(void)
 {
 	static const uint16_t mss[][2] = {{100, 536},   {536, 536},   {1299, 536}, {1300, 1300},
 					  {1459, 1440}, {1460, 1460}, {8960, 1460}};
-	struct sl_tcp_host h = {.key = {1, 2, 3}, .now_us = 1234567890123};
+	struct sl_tcp_keys keys = {.pair = {1, 2, 3}};
+	struct sl_tcp_host h = {.keys = &keys, .now_us = 1234567890123};
 	struct sl_tcp_key key = {.local = sl_addr_v4(1), .remote = sl_addr_v4(2), .lport = 80};
 	uint32_t wrong = 0;
 
@@ -277,7 +278,8 @@ static void test_cookie(void)
 /* RFC 6528: numbers of one connection follow the clock; those of another say nothing. */
 static void test_isn(void)
 {
-	struct sl_tcp_host h = {.key = {1, 2, 3}, .now_us = 1234567890123};
+	struct sl_tcp_keys keys = {.pair = {1, 2, 3}};
+	struct sl_tcp_host h = {.keys = &keys, .now_us = 1234567890123};
 	struct sl_tcp_key key = {.local = sl_addr_v4(1), .remote = sl_addr_v4(2), .lport = 80};
 	struct sl_tcp_key other = key;
 	uint32_t a = sl_tcp_isn(&h, &key), b;
@@ -288,19 +290,20 @@ static void test_isn(void)
 	sim_check(&s, sl_tcp_ts_offset(&h, &key) == sl_tcp_ts_offset(&h, &other));
 	h.now_us += 4000;
 	sim_check(&s, sl_tcp_isn(&h, &key) == a + 1000);
-	h.pair_key[15] = 9;
+	keys.pair[15] = 9;
 	sim_check(&s, sl_tcp_isn(&h, &key) != a + 1000);
 }
 
 /* A server's habit of closing first, or of leaving that to us, is known by its address and port. */
 static void test_waits(void)
 {
-	struct sl_tcp_host h = {.key = {1, 2, 3}};
+	struct sl_tcp_keys keys = {.own = {1, 2, 3}};
+	struct sl_tcp_host h = {.keys = &keys};
 	struct sl_tcp_key other;
 	struct sl_tcp conn = {.host = &h};
 
 	conn.node.key = (struct sl_tcp_key){sl_addr_v4(1), sl_addr_v4(2), 80, 5};
-	sl_tcp_hash_init(&h);
+	sl_tcp_keys_init(&keys);
 	other = conn.node.key;
 	other.local = sl_addr_v4(3), other.lport = 81;
 	sim_check(&s, sl_tcp_peer_waits(&h, &other));
@@ -318,9 +321,10 @@ static void test_table(void)
 {
 	enum { N = 20000 };
 	static struct sl_tcp_node node[N];
-	uint8_t secret[16] = {7};
+	static struct sl_tcp_keys keys = {.own = {7}};
 
-	if (sl_tcp_host_init(&host, &ops, &frames, secret, SIM_SECOND, NULL) < 0)
+	sl_tcp_keys_init(&keys);
+	if (sl_tcp_host_init(&host, &ops, &frames, &keys, SIM_SECOND, NULL) < 0)
 		abort();
 	for (uint32_t i = 0; i < 10 * N; i++) {
 		uint32_t k = sim_below(&s.rng, N);

@@ -6,6 +6,7 @@
 
 #include "base/heap.h"
 #include "packet.h"
+#include "tcp/tcp_hash.h"
 #include "tcp/listen/tcp_listen.h"
 #include "tcp/tcp_in.h"
 
@@ -102,15 +103,16 @@ static const struct sl_tcp_ops ops = {
 
 static inline int setup(void **state)
 {
-	static const uint8_t secret[16] = "0123456789abcde";
+	static struct sl_tcp_keys keys = {.own = "0123456789abcde", .pair = "0123456789abcde"};
 
+	sl_tcp_keys_init(&keys);
 	pool_setup();
 	memset(&frames, 0, sizeof(frames));
 	memset(count, 0, sizeof(count));
 	nout = nready = nconns = events = 0;
 	no_way = false;
 	sl_tcp_params_default(&sl_tcp_params);
-	assert_int_equal(sl_tcp_host_init(&h, &ops, &frames, secret, 1000000000, NULL), 0);
+	assert_int_equal(sl_tcp_host_init(&h, &ops, &frames, &keys, 1000000000, NULL), 0);
 	sl_tcp_listener_init(&l);
 	l.backlog = 4;
 	memset(&key, 0, sizeof(key));

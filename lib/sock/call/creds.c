@@ -36,7 +36,9 @@
 #include "sock/core/stranger.h"
 #include "sock/core/extra.h"
 #include "sock/core/udp_sock.h"
+#include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
+#include "stack/lane_tcp.h"
 #include "stack/retire.h"
 
 #define KEEP     ((uint32_t)-1) /* setresuid(2): it stays */
@@ -228,6 +230,8 @@ static void part_ways(bool up)
 	sl_ports_leave();
 	sl_broker_part();
 	sl_tconn_part();
+	sl_stack_tcp_part();
+	sl_tcp_fastopen_part();
 	sl_verbs_child();
 	sl_stats_close();
 }

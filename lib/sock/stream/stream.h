@@ -89,6 +89,8 @@ void sl_tcp_fastopen_learn(const struct sl_tcp_key *key, const struct sl_tcp_seg
 			   unsigned how);
 size_t sl_tcp_fastopen_syn(struct sl_sock *sk, const struct iovec *iov, size_t niov, bool waits);
 void sl_tcp_fastopen_keys(struct sl_tcp_listener *l); /* sl_tcp_ops.tfo_keys */
+/* The process becomes another user: forgets the machine's keys. */
+void sl_tcp_fastopen_part(void);
 void sl_tcp_fastopen_child(void);
 /* tcp_opt.c */
 /* -EINVAL: our connection's state forbids the option, though the shadow's state would not; or 0. */

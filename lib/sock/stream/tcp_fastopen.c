@@ -7,7 +7,9 @@
  * data was lost twice is left alone for a while, twice as long each time (4.1.3.1). */
 #include <errno.h>
 #include <linux/tcp.h>
+#include <sys/mman.h>
 
+#include "base/apart.h"
 #include "base/clock.h"
 #include "base/sys.h"
 #include "sock/core/iov.h"
@@ -159,17 +161,44 @@ static bool read_key(const char **text, uint8_t key[16])
 	return true;
 }
 
-/* The keys of the network namespace, where this process may read them. */
+struct machine_keys {
+	uint8_t key[SL_TCP_TFO_KEYS][16];
+};
+
+/* This process's children have zeros there: root alone may read the file, and a child may become
+ * any user. */
+static struct machine_keys *place;
+
+/* NULL: no memory. */
+static struct machine_keys *place_of_keys(void)
+{
+	struct machine_keys *at = sl_load_acquire(&place), *none = NULL;
+
+	if (at)
+		return at;
+	at = sl_apart_secret(sizeof(*at));
+	if (!at || __atomic_compare_exchange_n(&place, &none, at, false, __ATOMIC_ACQ_REL,
+					       __ATOMIC_ACQUIRE))
+		return at;
+	sl_sys(SYS_munmap, at, sizeof(*at));
+	return none;
+}
+
+/* The keys of the network namespace, where this process may read them. (Threads that read them at
+ * the same time write the same.) */
 static uint8_t machine_keys(struct sl_tcp_listener *l)
 {
+	struct machine_keys *to = place_of_keys();
 	char text[96]; /* two keys */
 	const char *p = text;
 	uint8_t n = 0;
 
-	if (sl_read_text_aside(KEY_FILE, text, sizeof(text)) <= 0)
+	if (!to || sl_read_text_aside(KEY_FILE, text, sizeof(text)) <= 0)
 		return 0;
-	while (n < SL_TCP_TFO_KEYS && read_key(&p, l->tfo_key[n]))
+	while (n < SL_TCP_TFO_KEYS && read_key(&p, to->key[n]))
 		n++;
+	sl_apart_wipe(text, sizeof(text));
+	l->tfo_key = to->key;
 	return n;
 }
 
@@ -178,13 +207,20 @@ static uint8_t machine_keys(struct sl_tcp_listener *l)
 void sl_tcp_fastopen_keys(struct sl_tcp_listener *l)
 {
 	const struct sl_tlisten *lsn = sl_container_of(l, struct sl_tlisten, tcp);
-	socklen_t len = sizeof(l->tfo_key);
+	socklen_t len = sizeof(l->tfo_own);
 
-	if (sl_sys_getsockopt(lsn->sk->fd, IPPROTO_TCP, TCP_FASTOPEN_KEY, l->tfo_key, &len) < 0)
+	if (sl_sys_getsockopt(lsn->sk->fd, IPPROTO_TCP, TCP_FASTOPEN_KEY, l->tfo_own, &len) < 0)
 		len = 0;
-	l->ntfo_keys = (uint8_t)(len / sizeof(l->tfo_key[0]));
+	l->tfo_key = l->tfo_own;
+	l->ntfo_keys = (uint8_t)(len / sizeof(l->tfo_own[0]));
 	if (!l->ntfo_keys)
 		l->ntfo_keys = machine_keys(l);
+}
+
+void sl_tcp_fastopen_part(void)
+{
+	if (place)
+		sl_apart_wipe(place, sizeof(*place));
 }
 
 bool sl_tcp_fastopen_is_on(void)

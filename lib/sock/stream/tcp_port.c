@@ -49,7 +49,8 @@ static uint16_t candidate(const struct sl_sock *sk, const struct sl_tcp_key *key
 		uint32_t n;
 	} what = {*key, __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED)};
 	uint32_t range = (uint32_t)(p->port_max - p->port_min) + 1;
-	uint32_t at = (uint32_t)(sl_tcp_siphash(sk->lane->tcp->key, &what, sizeof(what)) >> 32);
+	uint32_t at =
+		(uint32_t)(sl_tcp_siphash(sk->lane->tcp->keys->own, &what, sizeof(what)) >> 32);
 
 	at = (uint32_t)((uint64_t)at * range >> 32);
 	if (n < TRIES / 2 && range > 1)

@@ -24,7 +24,8 @@ struct sl_tcp_listener {
 	bool tfo_no_cookie; /* TCP_FASTOPEN_NO_COOKIE: accept data with a SYN without a cookie */
 	/* Keys of Fast Open's cookies: the first makes them, each is believed
 	 * (sl_tcp_ops.tfo_keys); 0 of them: a key of this host's own */
-	uint8_t tfo_key[SL_TCP_TFO_KEYS][16];
+	const uint8_t (*tfo_key)[16];
+	uint8_t tfo_own[SL_TCP_TFO_KEYS][16]; /* those that the program has set */
 	uint8_t ntfo_keys;
 	uint64_t tfo_keys_us; /* when they were asked for; 0: never */
 	uint64_t overflow_us; /* when a cookie was last sent: cookies are accepted for a while after

@@ -76,7 +76,7 @@ void sl_tcp_tfo_cookie(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 	uint64_t v;
 
 	read_tfo_keys(h, l);
-	v = htole64(tfo_hash(l->ntfo_keys ? l->tfo_key[0] : h->key, key));
+	v = htole64(tfo_hash(l->ntfo_keys ? l->tfo_key[0] : h->keys->own, key));
 	memcpy(cookie, &v, SL_TCP_TFO_COOKIE);
 }
 
@@ -93,7 +93,7 @@ unsigned sl_tcp_tfo_key_of(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 	for (unsigned i = 0; i < l->ntfo_keys; i++)
 		if (v == tfo_hash(l->tfo_key[i], key))
 			return i + 1;
-	return !l->ntfo_keys && v == tfo_hash(h->key, key);
+	return !l->ntfo_keys && v == tfo_hash(h->keys->own, key);
 }
 
 static struct sl_tcp_seg synack_of(struct sl_tcp_host *h, const struct sl_tcp_req *r,

@@ -35,7 +35,7 @@ struct sl_tcp_metrics {
 static struct entry *row_of(const struct sl_tcp *c)
 {
 	const struct sl_tcp_key *k = &c->node.key;
-	uint64_t at = sl_addr_mix(sl_addr_mix(c->host->table_key[0], &k->local), &k->remote);
+	uint64_t at = sl_addr_mix(sl_addr_mix(c->host->keys->table[0], &k->local), &k->remote);
 
 	return c->host->metrics->entry[at >> 58 & (ROWS - 1)];
 }
