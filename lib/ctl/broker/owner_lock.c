@@ -64,6 +64,8 @@ static int read_list(int fd, struct wanted *w)
 		long n = sl_sys_recvfrom(fd, buf, sizeof(buf), 0, NULL, NULL);
 		const struct nlmsghdr *h = (const struct nlmsghdr *)buf;
 
+		if (n == -EINTR) /* this process was stopped */
+			continue;
 		if (n <= 0)
 			return n ? (int)n : -EPROTO;
 		for (; NLMSG_OK(h, n); h = NLMSG_NEXT(h, n)) {

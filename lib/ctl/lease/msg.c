@@ -82,12 +82,18 @@ int sl_lease_check(struct sl_lease_msg *m, size_t n, bool answer)
 
 _Static_assert(SL_LEASE_FDS <= SL_RIGHTS_MAX, "a packet");
 
+/* A socket with a time-out tells of a stop (SIGSTOP, a debugger, a frozen cgroup, a suspended
+ * machine) by EINTR, though no handler has run (signal(7)): all calls below try again. */
+
 int sl_lease_send(int fd, const struct sl_lease_msg *m, bool answer, int flags)
 {
 	int body = answer && m->hdr.err ? SL_LEASE_WHY : sl_lease_body_bytes(m->hdr.op, answer);
 	size_t bytes = sizeof(m->hdr) + (body > 0 ? (size_t)body : 0);
-	long n = sl_rights_send(fd, m, bytes, m->fd, m->nfds, flags);
+	long n;
 
+	do
+		n = sl_rights_send(fd, m, bytes, m->fd, m->nfds, flags);
+	while (n == -EINTR);
 	return n < 0 ? (int)n : 0;
 }
 
@@ -100,8 +106,11 @@ void sl_lease_close_fds(struct sl_lease_msg *m)
 int sl_lease_take(int fd, struct sl_lease_msg *m, bool answer, int flags)
 {
 	struct sl_rights r = {.fd = m->fd, .max = SL_LEASE_FDS, .from = &m->from};
-	long n = sl_rights_recv(fd, m, offsetof(struct sl_lease_msg, nfds), flags, &r);
+	long n;
 
+	do
+		n = sl_rights_recv(fd, m, offsetof(struct sl_lease_msg, nfds), flags, &r);
+	while (n == -EINTR);
 	m->nfds = r.n;
 	if (n <= 0)
 		return (int)n;
@@ -162,7 +171,9 @@ int sl_lease_dial(const char *path, unsigned seconds)
 		return fd;
 	sl_sys_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	sl_sys_setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-	err = sl_sys_connect(fd, &sun, sizeof(sun));
+	do
+		err = sl_sys_connect(fd, &sun, sizeof(sun));
+	while (err == -EINTR);
 	if (!err && !daemon_is_trusted(fd, path))
 		err = -EPERM;
 	if (!err)
