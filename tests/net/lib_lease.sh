@@ -75,7 +75,7 @@ alive_watch() {
 alive_end() { # what
 	local n
 	n=$(wc -l <"$TMP/alive")
-	wait_until 12 test "$(wc -l <"$TMP/alive")" -gt "$n" # a question that is asked from now on
+	wait_until 12 eval '[ "$(wc -l <"$TMP/alive")" -gt "$n" ]' # a question that is asked from now on
 	kill "$ALIVE"
 	wait "$ALIVE" 2>/dev/null
 	same "the daemon answers all the time: $1" "" "$(grep -v '^0 ' "$TMP/alive" | sort | uniq -c | head -n 3)"
