@@ -11,6 +11,8 @@
  *   idle N    N connections that say nothing: how many are closed after 4 s
  *   slow      a connection that sends HELLO after 3 s
  *   fuse      a file of a file system that never answers
+ *   locked D  sockets whose lock a thread holds that waits for such a file's page: in a claim on
+ *             device D, and in every other request that takes a socket
  *   dying N   N leases that end at once, each with 65,536 connections
  *   honest D  a lease, and a claim on device D: how many ms that took; 0 if 2,000 at most
  * Says what became of it; 0 if that was as it has to be. */
@@ -42,6 +44,7 @@
 
 #define LINGER_SECONDS 600
 #define MANY           64
+#define PAGE           4096
 
 static const char *path;
 static bool keep; /* descriptors that are passed: our own close would wait, too */
@@ -423,8 +426,8 @@ static int honest(const char *device)
  * ------------------------------------------------------------------------------------
  */
 
-/* All but FLUSH and STATFS is answered. A process of its own, which ends with its parent: it must
- * have no file of this file system open, since no process would answer its closing. */
+/* All but READ, FLUSH and STATFS is answered. A process of its own, which ends with its parent: it
+ * must have no file of this file system open, since no process would answer its closing. */
 static void serve(int dev)
 {
 	static char buf[1 << 17];
@@ -449,6 +452,7 @@ static void serve(int dev)
 		out.attr.attr.ino = in->nodeid;
 		out.attr.attr.mode = in->nodeid == 1 ? S_IFDIR | 0777 : S_IFREG | 0666;
 		out.attr.attr.nlink = 1;
+		out.attr.attr.size = PAGE;
 		switch (in->opcode) {
 		case FUSE_INIT:
 			memset(&out.init, 0, sizeof(out.init));
@@ -462,6 +466,7 @@ static void serve(int dev)
 			out.entry.nodeid = out.entry.attr.ino = 2;
 			out.entry.attr.mode = S_IFREG | 0666;
 			out.entry.attr.nlink = 1;
+			out.entry.attr.size = PAGE;
 			bytes = sizeof(out.entry);
 			break;
 		case FUSE_GETATTR:
@@ -471,6 +476,7 @@ static void serve(int dev)
 			memset(&out.open, 0, sizeof(out.open));
 			bytes = sizeof(out.open);
 			break;
+		case FUSE_READ:
 		case FUSE_FLUSH:
 		case FUSE_STATFS:
 		case FUSE_RELEASE:
@@ -496,20 +502,17 @@ static void to_file(const char *name, const char *text)
 	close(fd);
 }
 
-/* 77: not here. */
-static int fuse(void)
+/* Has a file of a file system that answers nearly nothing: its descriptor; 77: not here. */
+static int strange_file(pid_t *server, char *dir)
 {
-	const struct sl_lease_hello h = {.group = "", .program = "stuck"};
-	const struct sl_conns_layout layout = {0};
-	char opts[128], map[64], dir[] = "/tmp/fuseXXXXXX", file[64];
+	char opts[128], map[64], file[64];
 	unsigned uid = getuid(), gid = getgid();
-	pid_t server;
-	int dev, conn, held;
+	int dev;
 
 	snprintf(map, sizeof(map), "0 %u 1", uid);
 	if (!mkdtemp(dir) || unshare(CLONE_NEWUSER | CLONE_NEWNS)) {
 		printf("no user namespace: %s\n", strerror(errno));
-		return 77;
+		exit(77);
 	}
 	to_file("/proc/self/uid_map", map);
 	to_file("/proc/self/setgroups", "deny");
@@ -519,18 +522,37 @@ static int fuse(void)
 	snprintf(opts, sizeof(opts), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", dev);
 	if (dev < 0 || mount("fuse", dir, "fuse", MS_NOSUID | MS_NODEV, opts)) {
 		printf("no FUSE: %s\n", strerror(errno));
-		return 77;
+		exit(77);
 	}
-	server = fork();
-	if (!server) {
+	*server = fork();
+	if (!*server) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		serve(dev);
 	}
 	close(dev);
 	snprintf(file, sizeof(file), "%s/file", dir);
-	held = open(file, O_RDWR | O_CLOEXEC);
-	if (held < 0)
+	dev = open(file, O_RDWR | O_CLOEXEC);
+	if (dev < 0)
 		die(file);
+	return dev;
+}
+
+/* Now all its requests fail, and we can end. */
+static void end_files(pid_t server, const char *dir)
+{
+	kill(server, SIGKILL);
+	waitpid(server, NULL, 0);
+	rmdir(dir);
+}
+
+static int fuse(void)
+{
+	const struct sl_lease_hello h = {.group = "", .program = "stuck"};
+	const struct sl_conns_layout layout = {0};
+	char dir[] = "/tmp/fuseXXXXXX";
+	pid_t server;
+	int conn, held = strange_file(&server, dir);
+
 	keep = true;
 	for (unsigned i = 0; i < 6; i++) {
 		conn = dial();
@@ -545,10 +567,91 @@ static int fuse(void)
 		printf("in STATUS: %d\n", answer(conn));
 	}
 	sleep(2);
-	/* Now all requests fail, and we can end. */
-	kill(server, SIGKILL);
-	waitpid(server, NULL, 0);
-	rmdir(dir);
+	end_files(server, dir);
+	return 0;
+}
+
+/* Sockets with a lock that is held ---------------------------------------------------------------
+ */
+
+static struct {
+	int fd;
+	const void *page;
+} locker;
+
+/* The kernel copies with the socket's lock held, and the page never comes. */
+static void *hold_lock(void *arg)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons(9),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+	sendto(locker.fd, locker.page, 100, MSG_MORE, (struct sockaddr *)&to, sizeof(to));
+	return arg;
+}
+
+static int lease_lane(int conn, struct sl_lease_port *port, uint32_t *lane)
+{
+	static const enum sl_lease_op ops[] = {SL_LEASE_UMEM, SL_LEASE_PORT_OPEN,
+					       SL_LEASE_LANE_OPEN};
+	int err = greet(conn);
+
+	for (unsigned i = 0; !err && i < 3; i++) {
+		request(conn, ops[i], port, i ? sizeof(*port) : 0, NULL, 0);
+		err = answer_lane(conn, lane);
+	}
+	return err;
+}
+
+static int locked(const char *device)
+{
+	static const struct {
+		enum sl_lease_op op;
+		size_t bytes;
+		unsigned fds;
+	} asks[] = {
+		{SL_LEASE_BUFFER, sizeof(struct sl_lease_buffer), 1},
+		{SL_LEASE_DROP, sizeof(struct sl_lease_drop), 1},
+		{SL_LEASE_TAKE, 0, 1},
+		{SL_LEASE_HOLDERS, 0, 1},
+		{SL_LEASE_BOX, sizeof(struct sl_lease_box), 2},
+	};
+	struct sl_lease_port port = {.ifindex = if_nametoindex(device)};
+	struct sl_lease_claim claim = {.ifindex = port.ifindex};
+	struct sockaddr_in sin = {.sin_family = AF_INET};
+	socklen_t len = sizeof(sin);
+	char dir[] = "/tmp/fuseXXXXXX";
+	int conn, file, fds[2];
+	pthread_t thread;
+	pid_t server;
+
+	file = strange_file(&server, dir);
+	locker.page = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, file, 0);
+	locker.fd = socket(AF_INET, SOCK_DGRAM, 0);
+	bind(locker.fd, (struct sockaddr *)&sin, sizeof(sin));
+	getsockname(locker.fd, (struct sockaddr *)&sin, &len);
+	pthread_create(&thread, NULL, hold_lock, NULL);
+	usleep(300000);
+	keep = true;
+	conn = dial();
+	printf("lane: %d\n", lease_lane(conn, &port, &claim.claim.lane));
+	claim.key.local[10] = claim.key.local[11] = 0xff;
+	claim.key.local_port = ntohs(sin.sin_port);
+	claim.key.proto = IPPROTO_UDP;
+	request(conn, SL_LEASE_CLAIM, &claim, sizeof(claim), &locker.fd, 1);
+	printf("CLAIM: %d\n", answer(conn));
+	for (unsigned i = 0; i < sizeof(asks) / sizeof(*asks); i++) {
+		static char zeros[512];
+
+		fds[0] = fds[1] = locker.fd;
+		conn = dial();
+		greet(conn);
+		request(conn, asks[i].op, zeros, asks[i].bytes, fds, asks[i].fds);
+		printf("request %u: %d\n", asks[i].op, answer(conn));
+	}
+	puts("asked");
+	sleep(2);
+	end_files(server, dir);
 	return 0;
 }
 
@@ -582,6 +685,8 @@ int main(int argc, char **argv)
 		dying((unsigned)atoi(argv[3]));
 		return 0;
 	}
+	if (!strcmp(what, "locked") && argc > 3)
+		return locked(argv[3]);
 	if (!strcmp(what, "honest") && argc > 3)
 		return honest(argv[3]);
 	if (!strcmp(what, "fuse"))

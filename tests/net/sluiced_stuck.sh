@@ -70,6 +70,31 @@ say "with a file system of its own: $(sort "$TMP"/fuse.* | uniq -c | tr -s '\n '
 alive_end "files of FUSE"
 ok "all of it is closed" wait_until 20 fds_at_most "$D" "$fds"
 
+# Sockets whose lock another thread of that user holds for as long as it likes, in every request that takes one; the next
+# daemon goes on though a thread of this one waits for such a lock, which nothing ends.
+alive_watch
+stuck 65533 locked "$DEV_B" >"$TMP/locked" 2>&1
+rc=$?
+if [ $rc = 77 ]; then
+	say "not tried: $(tail -n 1 "$TMP/locked")"
+else
+	same "sockets whose lock is held: refused" "0 CLAIM: -16" "$rc $(grep CLAIM "$TMP/locked")"
+fi
+alive_end "locks of sockets"
+ok "it waits for none of them any more" wait_until 10 fds_at_most "$D" "$fds"
+bg_stuck 65533 locked "$DEV_B" >"$TMP/locked" 2>&1
+holder=$BG
+wait_until 20 grep -q "^asked\|^no " "$TMP/locked"
+kill -9 "$D"
+daemon_up b "allow user *"
+ok "a new daemon goes on beside a thread that waits" wait_until 10 daemon_answers
+ok "and has the honest program's lease" wait_until 10 leases_are 1
+wait_end "$holder" 20
+printf 'deny user 1000\nallow user *\n' >"$TMP/sluiced.b.conf"
+D=$(daemon_pid) V=$(vault_pid)
+kill -HUP "$D"
+fds=$(($(fds_of "$D") + 6))
+
 # Connections without a word, or with one too late; a packet without a byte.
 alive_watch
 bg_stuck 65533 idle 40 >"$TMP/idle" 2>&1
@@ -118,6 +143,8 @@ stop "$BG"
 
 ok "the daemon is the same" kill -0 "$D"
 ok "and the honest program has its claim" has_claim 7000
+
+ok "the silent ones are closed" wait_until 20 fds_at_most "$D" "$fds"
 
 # Another daemon takes over: next_daemon DESCRIPTORS OPTIONS.
 next_daemon() {

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/addr.h"
+#include "../../tools/sluiced/facts.h"
 #include "../../tools/sluiced/keep.h"
 #include "../../tools/sluiced/proof.h"
 #include "../../tools/sluiced/session.h"
@@ -359,6 +360,16 @@ static struct sl_flow_key key_of(uint8_t proto, uint32_t addr, uint16_t port)
 	return k;
 }
 
+/* As the loop does before it serves a request with these descriptors. */
+static void look_at(int one, int two)
+{
+	static const struct sl_session s = {.cred.uid = 1};
+	const int fd[] = {one, two};
+	const char *why;
+
+	assert_int_equal(sl_facts_begin(&s, fd, 2, &why), 0);
+}
+
 static void test_proof_is_what_the_socket_is_bound_to(void **state)
 {
 	const char *why = NULL;
@@ -368,6 +379,7 @@ static void test_proof_is_what_the_socket_is_bound_to(void **state)
 	struct sl_flow_key k = key_of(IPPROTO_UDP, INADDR_LOOPBACK, port);
 
 	sluiced.netns_cookie = sl_netns_cookie(fd);
+	look_at(fd, any);
 	assert_int_equal(sl_proof_check(fd, &k, &why), 0);
 	k.local_port++;
 	assert_int_equal(sl_proof_check(fd, &k, &why), -EPERM);
@@ -391,6 +403,7 @@ static void test_unbound_or_no_socket_proves_nothing(void **state)
 	int fd = socket(AF_INET, SOCK_DGRAM, 0), unix_fd = socket(AF_UNIX, SOCK_DGRAM, 0);
 
 	sluiced.netns_cookie = sl_netns_cookie(fd);
+	look_at(fd, unix_fd);
 	assert_int_equal(sl_proof_check(fd, &k, &why), -EPERM);
 	assert_int_equal(sl_proof_check(unix_fd, &k, &why), -EPERM);
 	assert_int_equal(sl_proof_check(STDIN_FILENO, &k, &why), -EPERM);
@@ -450,6 +463,7 @@ static void test_packet_must_be_for_the_socket(void **state)
 	uint8_t p[28] = {0x45, [9] = IPPROTO_UDP, [12] = 10, [15] = 1, [16] = 127, [19] = 1};
 
 	sluiced.netns_cookie = sl_netns_cookie(fd);
+	look_at(fd, -1);
 	p[22] = (uint8_t)(port >> 8);
 	p[23] = (uint8_t)port;
 	assert_int_equal(sl_proof_packet(fd, p, sizeof(p), &why), 0);

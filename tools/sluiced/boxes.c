@@ -11,6 +11,7 @@
 #include "conns.h"
 #include "foreign.h"
 #include "handlers.h"
+#include "facts.h"
 #include "keep.h"
 #include "proof.h"
 
@@ -63,7 +64,7 @@ int sl_on_box(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 	box.fd = sl_fd_dup(m->fd[0]);
 	if (box.fd < 0)
 		return box.fd;
-	(void)sl_sys_setsockopt(box.fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
+	(void)sl_facts_setsockopt(box.fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
 	s->boxes.box[s->boxes.n++] = box;
 	sl_keep_session(s);
 	return 0;

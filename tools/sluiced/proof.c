@@ -12,6 +12,7 @@
 #include "base/sys.h"
 #include "ctl/kern/say.h"
 #include "deliver.h"
+#include "facts.h"
 #include "sluiced.h"
 
 static int get_int(int fd, int opt)
@@ -56,27 +57,22 @@ int sl_proof_tcp(int fd, const char **why)
  */
 static bool may_receive(int fd, const struct sl_addr *bound, const struct sl_addr *claimed)
 {
-	socklen_t len = sizeof(int);
-	int v6only = 1;
-
 	if (sl_addr_eq(bound, claimed))
 		return true;
 	if (!sl_addr_is_any(bound) || sl_addr_is_v4(bound) == sl_addr_is_v4(claimed))
 		return sl_addr_is_any(bound);
 	/* A wildcard of IPv6 that takes IPv4, too. */
-	return !sl_addr_is_v4(bound) &&
-	       !sl_sys_getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, &len) && !v6only;
+	return !sl_addr_is_v4(bound) && !sl_facts_of(fd)->v6only;
 }
 
 /* The socket's own name, or its peer's. */
 static bool name_of_end(int fd, bool peer, struct sl_addr *addr, uint16_t *port)
 {
-	struct sockaddr_storage ss;
-	socklen_t len = sizeof(ss);
-	uint32_t scope;
-	int err = peer ? sl_sys_getpeername(fd, &ss, &len) : sl_sys_getsockname(fd, &ss, &len);
+	const struct sl_facts *f = sl_facts_of(fd);
 
-	return !err && !sl_addr_from_sockaddr((struct sockaddr *)&ss, len, addr, port, &scope);
+	*addr = peer ? f->peer : f->own;
+	*port = peer ? f->peer_port : f->own_port;
+	return peer ? f->has_peer : f->has_own;
 }
 
 int sl_proof_listener(int fd, uint16_t *port, uint8_t *family, const char **why)

@@ -21,6 +21,7 @@
 #include "net/route.h"
 #include "claims.h"
 #include "deliver.h"
+#include "facts.h"
 #include "session.h"
 #include "vlan.h"
 
@@ -116,17 +117,6 @@ static int get_int(int fd, int level, int opt)
 	return err ? 0 : v;
 }
 
-static void read_name(int fd, bool peer, struct sl_addr *addr, uint16_t *port)
-{
-	struct sockaddr_storage ss;
-	socklen_t len = sizeof(ss);
-	uint32_t scope;
-	int err = peer ? sl_sys_getpeername(fd, &ss, &len) : sl_sys_getsockname(fd, &ss, &len);
-
-	if (err || sl_addr_from_sockaddr((struct sockaddr *)&ss, len, addr, port, &scope))
-		*port = 0;
-}
-
 /* Checks the socket for a claim of a flow for which the kernel has no socket. */
 static int read_basics(int fd, struct sl_proof *p)
 {
@@ -140,6 +130,7 @@ static int read_basics(int fd, struct sl_proof *p)
 
 static int read_own(int fd, struct sl_proof *p)
 {
+	const struct sl_facts *f = sl_facts_of(fd);
 	struct sl_diag_sock *own = &p->own;
 	struct stat st;
 
@@ -147,11 +138,13 @@ static int read_own(int fd, struct sl_proof *p)
 		return -errno;
 	own->uid = st.st_uid;
 	own->family = (uint8_t)get_int(fd, SOL_SOCKET, SO_DOMAIN);
-	own->v6only = own->family == AF_INET6 && get_int(fd, IPPROTO_IPV6, IPV6_V6ONLY);
+	own->v6only = f->v6only;
 	own->state = get_int(fd, SOL_SOCKET, SO_ACCEPTCONN) ? SL_DIAG_LISTEN : SL_DIAG_CLOSE;
 	p->reuseport = get_int(fd, SOL_SOCKET, SO_REUSEPORT);
-	read_name(fd, false, &own->local, &own->local_port);
-	read_name(fd, true, &own->remote, &own->remote_port);
+	own->local = f->own;
+	own->local_port = f->own_port;
+	own->remote = f->peer;
+	own->remote_port = f->peer_port;
 	return own->local_port ? 0 : -EPERM;
 }
 
@@ -165,7 +158,7 @@ static bool is_member(int fd, const struct sl_addr *group, uint32_t ifindex)
 	sl_addr_to_sockaddr(group, 0, 0, v4 ? AF_INET : AF_INET6, (struct sockaddr *)&f.gf_group,
 			    &len);
 	len = GROUP_FILTER_SIZE(0);
-	return !sl_sys_getsockopt(fd, v4 ? IPPROTO_IP : IPPROTO_IPV6, MCAST_MSFILTER, &f, &len);
+	return !sl_facts_getsockopt(fd, v4 ? IPPROTO_IP : IPPROTO_IPV6, MCAST_MSFILTER, &f, &len);
 }
 
 /* An address that the host got a moment ago is known when its message is read. */

@@ -31,6 +31,7 @@
 #include "ctl/lease/image.h"
 #include "sock/repair/repair.h"
 #include "conns.h"
+#include "facts.h"
 #include "handlers.h"
 #include "keep.h"
 #include "proof.h"
@@ -134,7 +135,6 @@ static const struct {
 	{SOL_SOCKET, SO_MARK},
 	{SOL_SOCKET, SO_PRIORITY},
 	{SOL_SOCKET, SO_BINDTOIFINDEX},
-	{IPPROTO_IP, IP_TRANSPARENT},
 };
 
 static void copy_int(int from, int to, int level, int name)
@@ -160,13 +160,17 @@ static void copy_buffer(int from, int to, int get, int set)
 /* Copies the shadow's options: the kernel let the client set them. */
 static void copy_options(int from, int to, int family)
 {
+	const struct sl_facts *f = sl_facts_of(from);
+	const int one = 1;
 	char cc[16];
 	socklen_t len = sizeof(cc);
 
 	for (unsigned i = 0; i < sl_array_len(privileged); i++)
 		copy_int(from, to, privileged[i].level, privileged[i].name);
-	if (family == AF_INET6)
-		copy_int(from, to, IPPROTO_IPV6, IPV6_V6ONLY);
+	if (f->transparent)
+		(void)sl_sys_setsockopt(to, IPPROTO_IP, IP_TRANSPARENT, &one, sizeof(one));
+	if (f->v6only && family == AF_INET6)
+		(void)sl_sys_setsockopt(to, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
 	if (!sl_sys_getsockopt(from, IPPROTO_TCP, TCP_CONGESTION, cc, &len))
 		(void)sl_sys_setsockopt(to, IPPROTO_TCP, TCP_CONGESTION, cc, len);
 	copy_buffer(from, to, SO_SNDBUF, SO_SNDBUFFORCE);

@@ -21,6 +21,7 @@
 #include "claims.h"
 #include "conns.h"
 #include "door.h"
+#include "facts.h"
 #include "foreign.h"
 #include "grant.h"
 #include "handlers.h"
@@ -344,6 +345,8 @@ static int handle(struct sl_session *s, struct sl_lease_msg *m, const char **why
 	err = sl_sender_check(s, m, why);
 	if (!err)
 		err = sl_foreign_check(s, m, n, why);
+	if (!err && m->hdr.op != SL_LEASE_HOLDERS) /* (which asks nothing that needs the lock) */
+		err = sl_facts_begin(s, m->fd, n, why);
 	return err ? err : handlers[m->hdr.op](s, m, why);
 }
 

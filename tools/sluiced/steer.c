@@ -17,6 +17,7 @@
 #include "claims.h"
 #include "conns.h"
 #include "deliver.h"
+#include "facts.h"
 #include "handlers.h"
 #include "keep.h"
 #include "memory.h"
@@ -224,7 +225,7 @@ int sl_on_drop(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 	if (!err)
 		err = sl_prove_own(s, m->fd[0], why);
 	if (!err)
-		err = sl_embedded_drop_packets(m->fd[0], m->body.drop.on);
+		err = sl_facts_drop_packets(m->fd[0], m->body.drop.on);
 	return err == -ENOENT && s->again ? 0 : err;
 }
 
@@ -259,7 +260,7 @@ int sl_on_buffer(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 	err = sl_proof_tcp(m->fd[0], why);
 	if (!err)
 		err = sl_prove_own(s, m->fd[0], why);
-	return err ? err : sl_sys_setsockopt(m->fd[0], SOL_SOCKET, b->opt, &v, sizeof(v));
+	return err ? err : sl_facts_setsockopt(m->fd[0], SOL_SOCKET, b->opt, &v, sizeof(v));
 }
 
 int sl_on_holders(struct sl_session *s, struct sl_lease_msg *m, const char **why)
