@@ -38,14 +38,15 @@ void fuzz_answers(const uint8_t *data, size_t size)
 		free(kept[--nkept]);
 }
 
-/* Moves the message into a block of exactly its size, so that a read behind its end is seen. */
+/* Moves the message into a block of exactly its size, so that a read behind its end is seen. Loops
+ * over attributes go to the end of its last word, which is in the receiver's buffer. */
 static int exact(int err, const struct nlmsghdr **got)
 {
 	void *copy;
 
 	if (!*got || nkept == KEPT)
 		return err;
-	copy = malloc((*got)->nlmsg_len);
+	copy = calloc(1, NLMSG_ALIGN((*got)->nlmsg_len));
 	if (!copy)
 		abort();
 	*got = kept[nkept++] = memcpy(copy, *got, (*got)->nlmsg_len);

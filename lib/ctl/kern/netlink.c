@@ -40,6 +40,8 @@ int sl_netlink_receive(int fd, void *buf, size_t bytes, const struct nlmsghdr **
 	const struct nlmsghdr *h = buf;
 	long n;
 
+	/* Whole words: libmnl's loops over attributes go to the end of the last one. */
+	bytes &= ~(size_t)(NLMSG_ALIGNTO - 1);
 	do
 		n = sl_sys_recvfrom(fd, buf, bytes, 0, NULL, NULL);
 	while (n == -EINTR);
