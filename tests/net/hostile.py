@@ -415,8 +415,52 @@ def many_flows():
         x.close()
 
 
+def below_1024():
+    """Ports that the kernel keeps from users are kept from their claims, until the administrator gives them
+    (ip_unprivileged_port_start); and they are the next owner's when the user has closed the socket."""
+    def from_port(n):
+        with open("/proc/sys/net/ipv4/ip_unprivileged_port_start", "w") as f:
+            f.write(str(n))
+
+    def bind(kind, fam, port):
+        with As(ATTACKER):
+            m = socket.socket(AF[fam], kind)
+            m.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                m.bind((OWN[fam], port))
+                if kind == socket.SOCK_STREAM:
+                    m.listen(5)
+                return m
+            except PermissionError:
+                m.close()
+
+    for fam, (kind, port) in [(f, k) for f in (4, 6) for k in ((socket.SOCK_DGRAM, 53), (socket.SOCK_STREAM, 80))]:
+        own, s, name = OWN[fam], session, f"port {port} over IPv{fam}:"
+        from_port(1024)
+        check(f"{name} the user may not bind it", bind(kind, fam, port) is None)
+        m = make(ATTACKER, kind, ANY[fam], fresh())
+        given = [s.claim(m, (a, port), r) for a in (own, ANY[fam]) for r in (None, (PEER[fam], 9999))]
+        check(f"{name} nor claim it by another", not any(given))
+        from_port(53)
+        m2 = bind(kind, fam, port)
+        given = s.claim(m2, (own, port))
+        check(f"{name} both are given when the administrator does", given, s.why)
+        from_port(1024)
+        m2.close()
+        v = make(0, kind, own, port, reuse=kind == socket.SOCK_STREAM)
+        if kind == socket.SOCK_DGRAM:
+            got = until(lambda: peer.gets(v, fam, own, port) == 3)
+        else:
+            v.listen(16)
+            got = until(lambda: connects(fam, port, 0.5))
+        check(f"{name} the next owner has its packets", got)
+        for x in m, v, s:
+            x.close()
+
+
 many_flows()
 control()
+below_1024()
 udp_parts()
 tcp_parts()
 sys.exit(failed != 0)
