@@ -16,6 +16,8 @@
  * shut       all that both have is shut down
  * crowd      rubbish in the counters that both have
  * any        all of it by chance, and more (hostile_any.h)
+ * locks      threads that hold the locks of the sockets that both have, for good, and letters that
+ *            have the server's keeper use these
  * same       as any, but the worker stays the server's user
  *
  * The worker says "attacked" when it is done and ends with the server. "end" by UDP has the
@@ -39,6 +41,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -49,6 +52,7 @@
 #include "ways.h"
 #include "sock/core/mail.h"
 #include "hostile_any.h"
+#include "strange.h"
 
 #ifndef SO_PASSPIDFD
 #define SO_PASSPIDFD 76
@@ -493,13 +497,43 @@ static void by_chance(void)
 	attack_any(mine, 2, cookies, 3, thing, nthings);
 }
 
+/* The kernel reads the filter with the socket's lock held, and the page never comes. */
+static struct sock_fprog waiting_filter = {1, NULL};
+
+static void *hold_lock(void *fd)
+{
+	raw(SYS_setsockopt, (int)(intptr_t)fd, SOL_SOCKET, SO_ATTACH_FILTER, &waiting_filter,
+	    sizeof(waiting_filter));
+	return fd;
+}
+
+static void locks(void)
+{
+	char dir[] = "/tmp/fuseXXXXXX";
+	int held[32], n = 0, file;
+	pthread_t t;
+	pid_t server;
+
+	file = strange_file(&server, dir);
+	waiting_filter.filter = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, file, 0);
+	held[n++] = udp[0];
+	held[n++] = listener;
+	for (int i = 0; i < nways && n < 32; i++)
+		held[n++] = way[i];
+	for (int i = 0; i < n; i++)
+		pthread_create(&t, NULL, hold_lock, (void *)(intptr_t)held[i]);
+	usleep(300000);
+	letters();
+	kinds();
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
 } attacks[] = {
-	{"letters", letters}, {"rights", rights},  {"box", box},   {"kinds", kinds},
-	{"options", options}, {"flood", flood},    {"shut", shut}, {"crowd", crowd},
-	{"any", by_chance},   {"same", by_chance},
+	{"letters", letters}, {"rights", rights},  {"box", box},     {"kinds", kinds},
+	{"options", options}, {"flood", flood},    {"shut", shut},   {"crowd", crowd},
+	{"any", by_chance},   {"same", by_chance}, {"locks", locks},
 };
 
 static void worker(const char *style, const char *attack)

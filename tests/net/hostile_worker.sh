@@ -60,6 +60,8 @@ together() { # ATTACK.STYLE... by a server each; the first has the device
 }
 meet
 [ -n "${ATTACKS:-}" ] || together kinds.epoll
+# With ALONE each server has the device in its turn, without the daemon, too.
+for attack in ${ALONE:+${ATTACKS:-}}; do together "$attack"; done
 # shellcheck disable=SC2086
-together ${ATTACKS:-$(echo {letters,rights,flood,crowd}.epoll {box,options,shut}.{epoll,block})}
+[ -n "${ALONE:-}" ] || together ${ATTACKS:-$(echo {letters,rights,flood,crowd}.epoll {box,options,shut}.{epoll,block})}
 done_testing
