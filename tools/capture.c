@@ -161,6 +161,7 @@ static bool drain(struct capture *c, struct sl_capture_source *s, bool *any)
 	struct sl_tap_rec rec;
 	int got;
 
+	sl_capture_round(s);
 	c->real_minus_mono = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
 	while (!ended && c->good && (got = sl_capture_next(s, &rec, buf)) != 0) {
 		if (got < 0)

@@ -16,6 +16,7 @@ struct sl_capture_source {
 	uint8_t *mem;           /* the ring, SL_TAP_HEAD first */
 	uint32_t bytes;         /* of the records */
 	uint64_t tail;          /* read so far */
+	uint64_t round_end;     /* where this round's reading ends */
 	struct sl_stats *stats; /* a snapshot, of stats_ns; may be NULL */
 	uint64_t stats_ns;
 	uint64_t netns;              /* number of its network namespace */
@@ -26,8 +27,11 @@ struct sl_capture_source {
  * answer). s->file must be set. */
 int sl_capture_open(struct sl_capture_source *s, const struct sl_tap_ask *ask);
 void sl_capture_close(struct sl_capture_source *s);
-/* Reads the next packet: 1, and a copy of its record and bytes (buf, room for SL_CAPTURE_BYTES); 0:
- * there is none now; -EPROTO: the ring's content makes no sense. */
+/* Begins a round of reading. It gives at most what the ring holds, so that no program that writes
+ * on and on keeps the tool from the others. */
+void sl_capture_round(struct sl_capture_source *s);
+/* Reads the next packet of the round: 1, and a copy of its record and bytes (buf, room for
+ * SL_CAPTURE_BYTES); 0: there is none now; -EPROTO: the ring's content makes no sense. */
 #define SL_CAPTURE_BYTES (256u << 10)
 int sl_capture_next(struct sl_capture_source *s, struct sl_tap_rec *rec, uint8_t *buf);
 /* True: the program is still connected. */

@@ -177,9 +177,14 @@ static void done(struct sl_capture_source *s, uint32_t at, uint32_t bytes)
 	sl_store_release(&((struct sl_tap_head *)s->mem)->tail, s->tail);
 }
 
+void sl_capture_round(struct sl_capture_source *s)
+{
+	s->round_end = s->tail + s->bytes;
+}
+
 int sl_capture_next(struct sl_capture_source *s, struct sl_tap_rec *rec, uint8_t *buf)
 {
-	for (;;) {
+	while (s->tail < s->round_end) {
 		uint32_t at = (uint32_t)(s->tail & (s->bytes - 1));
 		const uint8_t *from = s->mem + SL_TAP_HEAD + at;
 
@@ -200,6 +205,7 @@ int sl_capture_next(struct sl_capture_source *s, struct sl_tap_rec *rec, uint8_t
 		done(s, at, rec->bytes);
 		return 1;
 	}
+	return 0;
 }
 
 /* Sockets -------------------------------------------------------------------------------------- */

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which packets `sluice capture --flow` selects: behind VLAN tags and IPv6 extension headers, cut
- * off at each length. */
+ * off at each length. What a program can do that writes into its ring while it is read. */
 #include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -190,6 +193,84 @@ static void test_no_ip(void **state)
 	assert_true(has("*:*", v4("", IPPROTO_ICMP, 0, 0)));
 }
 
+#define RING  8192u
+#define TRIES 2000000
+#define BUSY  100 /* rounds in which the writer was faster; then the race has been run */
+
+static struct racer {
+	uint8_t *mem;
+	bool stop, runs;
+	uint8_t flags;
+} racer;
+
+/* Writes a record as soon as there is room for it: packets, or pieces that are none. */
+static void *write_on(void *arg)
+{
+	struct racer *r = arg;
+	struct sl_tap_head *head = (void *)r->mem;
+
+	for (uint64_t to = 0; !__atomic_load_n(&r->stop, __ATOMIC_RELAXED);) {
+		struct sl_tap_rec *rec = (void *)(r->mem + SL_TAP_HEAD + to % RING);
+
+		if (to >= __atomic_load_n(&head->tail, __ATOMIC_ACQUIRE) + RING) {
+			__atomic_store_n(&r->runs, true, __ATOMIC_RELEASE);
+			continue;
+		}
+		rec->bytes = SL_TAP_ALIGN;
+		rec->flags = r->flags;
+		__atomic_store_n(&rec->commit, SL_TAP_MAGIC, __ATOMIC_RELEASE);
+		to += SL_TAP_ALIGN;
+	}
+	return NULL;
+}
+
+/* A round ends though the program writes faster than it is read, and gives no more than the ring
+ * has. (The alarm: a round that goes on for ever.) */
+static void race(uint8_t flags)
+{
+	static uint8_t buf[SL_CAPTURE_BYTES];
+	struct sl_capture_source s = {.sock = -1, .bytes = RING};
+	struct sl_tap_rec rec;
+	unsigned busy = 0;
+	pthread_t writer;
+
+	s.mem = aligned_alloc(SL_TAP_ALIGN, SL_TAP_HEAD + RING);
+	assert_non_null(s.mem);
+	memset(s.mem, 0, SL_TAP_HEAD + RING);
+	racer = (struct racer){.mem = s.mem, .flags = flags};
+	assert_int_equal(pthread_create(&writer, NULL, write_on, &racer), 0);
+	alarm(20);
+	while (!__atomic_load_n(&racer.runs, __ATOMIC_ACQUIRE))
+		sched_yield();
+	for (unsigned i = 0; i < TRIES && busy < BUSY; i++) {
+		uint64_t before = s.tail;
+		unsigned n = 0;
+
+		sl_capture_round(&s);
+		while (sl_capture_next(&s, &rec, buf) == 1)
+			n++;
+		assert_true(n <= RING / SL_TAP_ALIGN);
+		assert_true(s.tail - before <= RING);
+		busy += s.tail - before == RING;
+		if (s.tail == before)
+			sched_yield();
+	}
+	alarm(0);
+	__atomic_store_n(&racer.stop, true, __ATOMIC_RELAXED);
+	pthread_join(writer, NULL);
+	free(s.mem);
+}
+
+static void test_racing_packets(void **state)
+{
+	race(0);
+}
+
+static void test_racing_pads(void **state)
+{
+	race(SL_TAP_PAD);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +278,8 @@ int main(void)
 		cmocka_unit_test(test_options_of_ipv4),
 		cmocka_unit_test(test_extension_headers),
 		cmocka_unit_test(test_no_ip),
+		cmocka_unit_test(test_racing_packets),
+		cmocka_unit_test(test_racing_pads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
