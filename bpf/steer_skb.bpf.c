@@ -85,11 +85,4 @@ int steer_skb(struct __sk_buff *skb)
 	return steer_packet(skb, &p);
 }
 
-/* Runs where the private device receives, behind the packet socket. */
-SEC("tc")
-int drop(struct __sk_buff *skb)
-{
-	return TC_ACT_SHOT;
-}
-
 char _license[] SEC("license") = "Dual BSD/GPL";

@@ -12,6 +12,7 @@ case $BUILD in *san*) echo "skipped: a sanitizer has memory of its own"; exit 77
 net_up
 need strace
 MODE=one
+WAITS='BPF_PROG_ATTACH|PACKET_RX_RING'
 loads_libbpf() { grep -q 'openat(.*/libbpf\.so' "$TMP/trace"; }
 for kind in udp tcp; do
 	kernel=$(b "$BIN/first_socket" $kind "$B4")
@@ -20,9 +21,14 @@ for kind in udp tcp; do
 	kernel=$(b strace -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null && wc -l <"$TMP/trace")
 	ours=$(sb strace -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null && wc -l <"$TMP/trace")
 	ok "$kind: libbpf is loaded for its device" loads_libbpf
+	# (What waits for a grace period of the kernel's runs beside the steering program's load, in other threads.)
+	same "$kind: programs of private devices and packet rings by the program's thread" 0 "$(grep -cE "$WAITS" "$TMP/trace")"
 	ok "$kind: $((ours - kernel)) system calls of the program's thread, its end included" test $((ours - kernel)) -le 1300
 	sb strace -f -e trace=unshare -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null
 	same "$kind: network namespaces that it makes" 1 "$(grep -c 'unshare(CLONE_NEWNET) *= 0' "$TMP/trace")"
+	sb strace -f -e trace=bpf,setsockopt,socket -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null
+	same "$kind: programs of private devices and packet rings by all threads" 3 "$(grep -cE "$WAITS" "$TMP/trace")"
+	same "$kind: packet sockets that it makes" 3 "$(grep -cE 'socket\(AF_PACKET, SOCK_RAW' "$TMP/trace")"
 done
 sb strace -f -o "$TMP/trace" "$BIN/first_socket" udp 127.0.0.1 >/dev/null
 ok "not for a socket of no device" not loads_libbpf

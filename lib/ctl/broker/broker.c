@@ -11,6 +11,7 @@
 #include "ctl/broker/owner.h"
 #include "ctl/broker/reaper.h"
 #include "ctl/claim/bury.h"
+#include "ctl/claim/spare.h"
 #include "ctl/device/dev.h"
 #include "ctl/device/device.h"
 #include "ctl/device/link.h"
@@ -22,6 +23,7 @@
 #include "ctl/kern/libbpf.h"
 #include "ctl/kern/say.h"
 #include "ctl/steer/attach.h"
+#include "ctl/steer/attach_skb.h"
 #include "ctl/steer/guard.h"
 #include "ctl/steer/holders.h"
 #include "ctl/steer/left.h"
@@ -98,24 +100,46 @@ static bool wants_packet(const struct sl_device *p)
 	return !why;
 }
 
-/* Attaches, and binds the queues. For XDP the queues come first, as in libxdp: that step fails most
- * often, and the device is not touched until it has the queues. For packet sockets the attachment
- * comes first, which decides what the queues are for. */
+/* Attaches, and binds the queues. */
+static int start_attached(struct sl_device *p, uint32_t umem, const char **why)
+{
+	int err = port_attach(p, why);
+
+	if (err)
+		return err;
+	err = part_open(&p->part[0], umem, why);
+	if (err) {
+		sl_attach_close(&p->attach, p->info.ifindex);
+		sl_reaper_stop(p);
+	}
+	return err;
+}
+
+/* Does it while a thread makes the private pair of the first lane. (Without tcx the device receives
+ * by XDP after all.) */
+static int start_packet(struct sl_device *p, uint32_t umem, const char **why)
+{
+	int err;
+
+	sl_queues_choose_rings(&p->rings);
+	if (!sl_attach_drop(&p->attach))
+		sl_spare_begin(p);
+	err = start_attached(p, umem, why);
+	sl_spare_wait(p);
+	if (err || !(p->info.flags & SL_PORT_PACKET))
+		sl_spare_close(p);
+	return err;
+}
+
+/* For XDP the queues come first, as in libxdp: that step fails most often, and the device is not
+ * touched until it has the queues. For packet sockets the attachment comes first, which decides
+ * what the queues are for. */
 static int start_steering(struct sl_device *p, uint32_t umem, const char **why)
 {
 	int err;
 
-	if (p->info.flags & SL_PORT_PACKET) {
-		err = port_attach(p, why);
-		if (err)
-			return err;
-		err = part_open(&p->part[0], umem, why);
-		if (err) {
-			sl_attach_close(&p->attach, p->info.ifindex);
-			sl_reaper_stop(p);
-		}
-		return err;
-	}
+	if (p->info.flags & SL_PORT_PACKET)
+		return start_packet(p, umem, why);
 	err = part_open(&p->part[0], umem, why);
 	if (err)
 		return err;
@@ -162,6 +186,7 @@ static int port_start(struct sl_device *p, uint32_t ifindex, uint32_t umem, uint
 		p->info.flags |= SL_PORT_PINNED;
 	return 0;
 detach:
+	sl_spare_close(p);
 	sl_attach_close(&p->attach, ifindex);
 	sl_reaper_stop(p);
 	sl_queues_close(&p->part[0], true);
@@ -175,6 +200,7 @@ static void port_stop(struct sl_device *p, bool exiting)
 {
 	bool had_link = sl_now_ns() < p->link_ns || sl_left_had_link(p->info.ifindex);
 
+	sl_spare_close(p);
 	sl_attach_close(&p->attach, p->info.ifindex);
 	if (had_link)
 		sl_left_without(p->info.ifindex);
@@ -392,6 +418,7 @@ void sl_embedded_port_close(uint32_t ifindex, uint32_t umem)
 void sl_device_drop(struct sl_device *p)
 {
 	sl_attach_child(&p->attach);
+	sl_spare_close(p);
 	for (uint32_t i = 0; i < p->nparts; i++)
 		sl_queues_close(&p->part[i], true);
 	sl_maps_close(p);
@@ -471,6 +498,7 @@ void sl_embedded_child(void)
 {
 	for (struct sl_device *p = sl_port_first(); p; p = p->next) {
 		sl_attach_child(&p->attach);
+		sl_spare_child(p);
 		for (unsigned i = 0; i < SL_MAX_QUEUES; i++) {
 			if (p->queue[i].anchor_fd >= 0)
 				sl_sys_close(p->queue[i].anchor_fd);

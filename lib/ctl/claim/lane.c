@@ -11,15 +11,14 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "ctl/claim/spare.h"
 #include "ctl/device/device.h"
 #include "ctl/device/lock.h"
 #include "ctl/device/opts.h"
-#include "ctl/device/pair.h"
 #include "ctl/device/part.h"
 #include "ctl/kern/libbpf.h"
 #include "ctl/kern/say.h"
 #include "ctl/steer/maps.h"
-#include "ctl/umem/packet.h"
 #include "ctl/umem/ring.h"
 #include "ctl/umem/umem.h"
 #include "ctl/umem/xsk.h"
@@ -61,18 +60,15 @@ static bool is_by_packet(const struct sl_device *port)
 static int open_pair(struct sl_device *port, uint32_t xsk, struct sl_xsk_lease *l,
 		     const char **step)
 {
-	struct sl_pair_ends pair;
-	int err = sl_pair_open(&pair, port->attach.drop_fd, step);
+	uint32_t ifindex;
+	int err = 0;
 
-	if (err)
-		return err;
-	l->packet_fd = pair.fd;
-	*step = "packet socket";
-	err = sl_packet_ring_make(l, pair.rx_ifindex, port->rings.rx);
+	if (!sl_spare_take(port, l, &ifindex))
+		err = sl_pair_make(l, &ifindex, port->attach.drop_fd, port->rings.rx, step);
 	if (err)
 		return err;
 	*step = "map of lanes";
-	if (bpf_map_update_elem(port->attach.map_fd[SL_MAP_LANES], &xsk, &pair.ifindex, 0))
+	if (bpf_map_update_elem(port->attach.map_fd[SL_MAP_LANES], &xsk, &ifindex, 0))
 		return -errno;
 	return 0;
 }

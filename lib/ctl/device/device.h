@@ -136,6 +136,7 @@ struct sl_device {
 	uint32_t nparts;                          /* 1, or more: device/part.c */
 	struct sl_part part[SL_MAX_PARTS];
 	struct sl_nic nic;
+	struct sl_spare *spare;     /* a pair for the first lane (claim/spare.h), or NULL */
 	bool lent_once;             /* its queues are bound with the first lane (umem/ring.c) */
 	struct sl_ring_sizes rings; /* of all queues and lanes; chosen when the queues are bound */
 	struct sl_queue queue[SL_MAX_QUEUES];

@@ -6,6 +6,8 @@
  * the program that only a task in the namespace can attach; the calling thread does the rest. A
  * thread, because a process that shares memory and descriptors, but is none of the program's
  * threads, ends programs that run under valgrind. No thread of the program changes its namespace.
+ * Either end has a program, and the kernel waits for a grace period of RCU (10 ms) when it attaches
+ * one: both threads wait at the same time.
  * When the last descriptor of the packet socket closes, the namespace ends, and with it the pair.
  *
  * The daemon lends the packet socket to programs of other users, so a packet that is sent by that
@@ -161,97 +163,126 @@ static int attach_drop(uint32_t ifindex, int drop_fd)
  * nothing but answer EINVAL, if the process may make it at all. */
 #define NO_FLAG ((unsigned)CLONE_VFORK)
 
-struct inside {
-	int here;       /* netlink socket of the namespace outside; -1: no devices are wanted */
-	unsigned flags; /* of unshare(2) */
-	int netlink, packet; /* descriptors, or -1 */
-	int drop_fd;
-	struct sl_pair_ends *ends;
-	const char *step; /* what failed */
-	int err;
-};
-
-static int open_sockets(struct inside *in)
+/* True: only whether the process may is to be found out. */
+static bool is_trial(const struct sl_pair_making *m)
 {
-	int err = sl_sysi(SYS_unshare, in->flags);
+	return m->here < 0;
+}
 
-	if (err == -EINVAL && in->flags & NO_FLAG)
+/* A trial asks for a type that packet sockets do not have: the kernel looks at the rights before
+ * the type. (To close a packet socket takes a grace period.) */
+static int open_packet(bool trial)
+{
+	int type = trial ? SOCK_SEQPACKET : SOCK_RAW;
+	int fd = sl_sys_socket(AF_PACKET, type | SOCK_CLOEXEC, 0);
+
+	return trial && fd == -ESOCKTNOSUPPORT ? 0 : fd;
+}
+
+static int open_sockets(struct sl_pair_making *m)
+{
+	int err = sl_sysi(SYS_unshare, m->flags);
+
+	if (err == -EINVAL && m->flags & NO_FLAG)
 		err = 0;
 	if (!err)
-		err = in->netlink = sl_netlink_open(NETLINK_ROUTE);
+		err = m->netlink = sl_netlink_open(NETLINK_ROUTE);
 	if (err >= 0)
-		err = in->packet = sl_sys_socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+		err = m->packet = open_packet(is_trial(m));
 	return sl_min(err, 0);
+}
+
+static void open_inside(struct sl_pair_making *m)
+{
+	m->step = "network namespace";
+	m->err = open_sockets(m);
+	if (m->err || is_trial(m))
+		return;
+	m->step = "private veth pair";
+	m->err = make(m->here, sl_sysi(SYS_gettid));
+	if (!m->err)
+		m->err = find(m->netlink, &m->ends);
 }
 
 static void *run_inside(void *arg)
 {
-	struct inside *in = arg;
+	struct sl_pair_making *m = arg;
+	bool attaches;
 
-	in->step = "network namespace";
-	in->err = open_sockets(in);
-	if (in->err || in->here < 0)
-		return NULL;
-	in->step = "private veth pair";
-	in->err = make(in->here, sl_sysi(SYS_gettid));
-	if (!in->err)
-		in->err = find(in->netlink, in->ends);
-	if (in->err)
-		return NULL;
-	in->step = "program of the private device";
-	in->err = attach_drop(in->ends->rx_ifindex, in->drop_fd);
+	open_inside(m);
+	attaches = !m->err && !is_trial(m);
+	sem_post(&m->made); /* from here on err and step are the other thread's */
+	if (attaches)
+		m->drop_err = attach_drop(m->ends.rx_ifindex, m->drop_fd);
+	sem_post(&m->dropped);
 	return NULL;
+}
+
+static void wait_for(sem_t *sem)
+{
+	while (sem_wait(sem))
+		;
 }
 
 /* All signals are blocked (broker lock), also in the thread, so no handler of the program runs
  * there. */
-static int go_inside(struct inside *in)
+static int go_inside(struct sl_pair_making *m)
 {
-	pthread_t thread;
-	int err = sl_roomy_thread(&thread, run_inside, in);
-
-	if (err)
-		in->err = -err;
-	else
-		pthread_join(thread, NULL);
-	return in->err;
+	sem_init(&m->made, 0, 0);
+	sem_init(&m->dropped, 0, 0);
+	return -sl_roomy_thread(&m->thread, run_inside, m);
 }
 
-static int connect_ends(struct sl_pair_ends *p, struct inside *in)
+int sl_pair_begin(struct sl_pair_making *m, int drop_fd)
 {
-	int err = go_inside(in);
+	int err;
 
-	if (err)
+	*m = (struct sl_pair_making){.flags = CLONE_NEWNET,
+				     .netlink = -1,
+				     .packet = -1,
+				     .drop_fd = drop_fd,
+				     .step = "netlink socket"};
+	err = m->here = sl_netlink_open(NETLINK_ROUTE);
+	if (err < 0)
 		return err;
-	err = attach_drop(p->ifindex, in->drop_fd);
+	err = go_inside(m);
 	if (err)
-		return err;
-	in->step = "state of the private devices";
-	err = start(in->here, p->ifindex);
-	return err ? err : start(in->netlink, p->rx_ifindex);
-}
-
-int sl_pair_open(struct sl_pair_ends *p, int drop_fd, const char **step)
-{
-	struct inside in = {.flags = CLONE_NEWNET,
-			    .netlink = -1,
-			    .packet = -1,
-			    .drop_fd = drop_fd,
-			    .ends = p,
-			    .step = "netlink socket"};
-	int err = in.here = sl_netlink_open(NETLINK_ROUTE);
-
-	*p = (struct sl_pair_ends){.fd = -1};
-	if (err >= 0)
-		err = connect_ends(p, &in);
-	*step = in.step;
-	close_some(in.here);
-	close_some(in.netlink);
-	if (err)
-		close_some(in.packet); /* the namespace ends, and the pair with it */
-	else
-		p->fd = sl_fd_keep(in.packet);
+		close_some(m->here);
 	return err;
+}
+
+static int connect_ends(struct sl_pair_making *m)
+{
+	int err;
+
+	wait_for(&m->made);
+	if (m->err)
+		return m->err;
+	m->step = "program of the private device";
+	err = attach_drop(m->ends.ifindex, m->drop_fd);
+	wait_for(&m->dropped);
+	err = err ? err : m->drop_err;
+	if (err)
+		return err;
+	m->step = "state of the private devices";
+	err = start(m->here, m->ends.ifindex);
+	return err ? err : start(m->netlink, m->ends.rx_ifindex);
+}
+
+int sl_pair_go_on(struct sl_pair_making *m)
+{
+	m->err = connect_ends(m);
+	m->ends.fd = m->err ? -1 : sl_fd_keep(m->packet);
+	return m->err;
+}
+
+void sl_pair_end(struct sl_pair_making *m)
+{
+	pthread_join(m->thread, NULL);
+	close_some(m->here);
+	close_some(m->netlink);
+	if (m->err)
+		close_some(m->packet); /* the namespace ends, and the pair with it */
 }
 
 bool sl_pair_is(const char *name, const char *kind)
@@ -289,13 +320,17 @@ bool sl_pair_may(void)
 	if (!is_capable())
 		return false;
 	if (!can) {
-		struct inside in = {.here = -1, .flags = CLONE_NEWNET, .netlink = -1, .packet = -1};
+		struct sl_pair_making m = {
+			.here = -1, .flags = CLONE_NEWNET, .netlink = -1, .packet = -1};
 
 		if (!are_namespaces_limited())
-			in.flags |= NO_FLAG;
-		can = go_inside(&in) ? -1 : 1;
-		close_some(in.netlink);
-		close_some(in.packet);
+			m.flags |= NO_FLAG;
+		can = go_inside(&m) ? -1 : 1;
+		if (can > 0) {
+			pthread_join(m.thread, NULL);
+			can = m.err ? -1 : 1;
+		}
+		close_some(m.netlink);
 	}
 	return can > 0;
 }

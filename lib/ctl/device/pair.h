@@ -3,6 +3,9 @@
 #ifndef SL_CTL_PAIR_H
 #define SL_CTL_PAIR_H
 
+#include <pthread.h>
+#include <semaphore.h>
+
 #include "base/base.h"
 
 /* The pair's first end is in the caller's network namespace, without addresses; the other is alone
@@ -21,8 +24,32 @@ bool sl_pair_is(const char *name, const char *kind);
 /* True: this process may make network namespaces (CAP_SYS_ADMIN, and no filter of system calls or
  * addresses). Finds out by making one. */
 bool sl_pair_may(void);
-/* Makes a pair. drop_fd: the program that ends packets behind the socket. 0, or -errno and in *step
- * the step that failed. Call with all signals blocked, as the broker's lock does. */
-int sl_pair_open(struct sl_pair_ends *p, int drop_fd, const char **step);
+
+/* A pair that is being made, by a thread in the namespace and the one that goes on. */
+struct sl_pair_making {
+	pthread_t thread;
+	int here;            /* netlink socket of the namespace outside; -1: a trial */
+	unsigned flags;      /* of unshare(2) */
+	int netlink, packet; /* descriptors, or -1 */
+	int drop_fd;
+	struct sl_pair_ends ends;
+	const char *step; /* that is done now, or that failed */
+	int err;
+	sem_t made;    /* the pair is there, or err says why not */
+	sem_t dropped; /* the end there has its program, or drop_err says why not */
+	int drop_err;
+};
+
+/* Begins to make a pair. drop_fd: the program that ends packets behind the socket, which stays the
+ * caller's until sl_pair_end(). Call with all signals blocked, as the broker's lock does. 0 or
+ * -errno. */
+int sl_pair_begin(struct sl_pair_making *m, int drop_fd);
+/* Makes the rest; any thread of this network namespace may call it. 0: m->ends is the pair, and its
+ * fd is the caller's; else -errno, and m->step is the step that failed. */
+int sl_pair_go_on(struct sl_pair_making *m);
+/* Ends what sl_pair_begin() began, in the same thread, after sl_pair_go_on(): a thread of the
+ * library's that joined another one would get a heap of its own from the C library, of 64 MB of
+ * addresses. */
+void sl_pair_end(struct sl_pair_making *m);
 
 #endif

@@ -3,7 +3,7 @@
 #include "ctl/steer/attach_skb.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <linux/pkt_cls.h>
 
 #include "base/compat.h"
 #include "base/sys.h"
@@ -48,9 +48,6 @@ static int link_to(struct sl_attach *a, uint32_t ifindex)
 	if (bpf_obj_get_info_by_fd(fd, &info, &len))
 		return -errno;
 	a->prog_id = info.id;
-	a->drop_fd = sl_fd_keep(sl_sys_fcntl(prog_fd(a->obj, "drop"), F_DUPFD_CLOEXEC, 3));
-	if (a->drop_fd < 0)
-		return a->drop_fd;
 	/* (Before 6.6 that type of attachment is not known.) */
 	err = sl_fd_keep(
 		bpf_link_create(fd, (int)ifindex, (enum bpf_attach_type)TCX_INGRESS, NULL));
@@ -58,6 +55,20 @@ static int link_to(struct sl_attach *a, uint32_t ifindex)
 		return err == -EINVAL ? -EOPNOTSUPP : err;
 	a->link_fd = err;
 	return 0;
+}
+
+int sl_attach_drop(struct sl_attach *a)
+{
+	static const struct bpf_insn drop[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = TC_ACT_SHOT},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "drop", "Dual BSD/GPL", drop,
+			       sl_array_len(drop), NULL);
+
+	if (fd >= 0)
+		a->drop_fd = fd = sl_fd_keep(fd);
+	return sl_min(fd, 0);
 }
 
 int sl_attach_skb(struct sl_attach *a, uint32_t ifindex)
@@ -73,9 +84,6 @@ int sl_attach_skb(struct sl_attach *a, uint32_t ifindex)
 		a->kind = SL_ATTACH_TCX;
 		return 0;
 	}
-	if (a->drop_fd >= 0)
-		sl_sys_close(a->drop_fd);
-	a->drop_fd = -1;
 	bpf_object__close(a->obj);
 	a->obj = NULL;
 	return err;

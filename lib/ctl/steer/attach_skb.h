@@ -5,8 +5,11 @@
 
 #include "ctl/device/device.h"
 
+/* Loads the program that ends packets where private devices receive, behind the packet socket, and
+ * at their ends here (device/pair.h): drop_fd of the attachment. 0 or -errno. */
+int sl_attach_drop(struct sl_attach *a);
 /* Loads bpf/steer_skb.bpf.c and attaches it to what the device receives (tcx, Linux 6.6). Sets obj,
- * prog_id, link_fd, drop_fd and kind of the attachment; the kernel ends the link with the process.
+ * prog_id, link_fd and kind of the attachment; the kernel ends the link with the process.
  * 0 or -errno; -EOPNOTSUPP: no tcx here. Call between sl_libs_quiet() and sl_libs_restore(). */
 int sl_attach_skb(struct sl_attach *a, uint32_t ifindex);
 /* True: the link is still on its device. A system call. */

@@ -48,7 +48,7 @@ static uint32_t ring_entries(uint32_t wanted, uint32_t dflt)
 	return n;
 }
 
-static void choose_rings(struct sl_ring_sizes *r)
+void sl_queues_choose_rings(struct sl_ring_sizes *r)
 {
 	r->rx = ring_entries(sl_broker_opts()->rx_ring, SL_XSK_RX);
 	r->tx = ring_entries(sl_broker_opts()->tx_ring, SL_XSK_TX);
@@ -449,7 +449,7 @@ int sl_queues_bind(struct sl_part *part, const char **why)
 	const char *step = "";
 	int err;
 
-	choose_rings(&port->rings);
+	sl_queues_choose_rings(&port->rings);
 	for (uint32_t i = 0; i < part->n; i++) {
 		err = anchor_open(part, part->first + i, &step);
 		if (err)

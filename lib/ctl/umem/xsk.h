@@ -22,6 +22,8 @@ bool sl_xsk_gathers(void);
 /* True: the steering program will be tried with its frags flag set. */
 bool sl_xsk_may_have_frags(const struct sl_port_info *info);
 int sl_xsk_bind(int fd, const struct sl_device *port, uint32_t queue, uint16_t flags, int share);
+/* Chooses the sizes of a device's rings, by the options. */
+void sl_queues_choose_rings(struct sl_ring_sizes *r);
 /* Binds anchors on all queues of a part. Where rings are lent once this is only a trial, and the
  * anchors are closed again. */
 int sl_queues_bind(struct sl_part *part, const char **why);

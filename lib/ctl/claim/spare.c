@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The first lane's private pair.
+ *
+ * Theory of operation: the kernel waits for a grace period of RCU (about 10 ms) each time that a
+ * program is attached to a device, and when a packet socket gets its ring. Opening a device needs
+ * one such wait for the steering program, and its first lane three more for the pair. Grace periods
+ * that begin together end together, so threads make the pair while the opening thread loads and
+ * attaches the steering program. The broker's lock is held until they have ended: no child is
+ * forked meanwhile. */
+#include "ctl/claim/spare.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+
+#include "base/heap.h"
+#include "base/roomy.h"
+#include "base/sys.h"
+#include "ctl/device/pair.h"
+#include "ctl/umem/packet.h"
+#include "ctl/umem/ring.h"
+
+struct sl_spare {
+	struct sl_pair_making making;
+	pthread_t thread;
+	bool runs; /* the threads have not been waited for */
+	int drop_fd;
+	uint32_t entries;
+	struct sl_xsk_lease ring; /* of the packet socket alone */
+	int err;
+};
+
+/* Makes the pair's rest, and the ring. */
+static int make_rest(struct sl_pair_making *m, struct sl_xsk_lease *l, uint32_t entries)
+{
+	int err = sl_pair_go_on(m);
+
+	if (err)
+		return err;
+	l->packet_fd = m->ends.fd;
+	return sl_packet_ring_make(l, m->ends.rx_ifindex, entries);
+}
+
+int sl_pair_make(struct sl_xsk_lease *l, uint32_t *ifindex, int drop_fd, uint32_t entries,
+		 const char **step)
+{
+	struct sl_pair_making m;
+	int err = sl_pair_begin(&m, drop_fd);
+
+	*step = m.step;
+	if (err)
+		return err;
+	err = make_rest(&m, l, entries);
+	*step = m.err ? m.step : "packet socket";
+	sl_pair_end(&m);
+	*ifindex = m.ends.ifindex;
+	return err;
+}
+
+static void *run(void *arg)
+{
+	struct sl_spare *s = arg;
+
+	s->err = make_rest(&s->making, &s->ring, s->entries);
+	if (s->err)
+		sl_packet_ring_close(&s->ring);
+	return NULL;
+}
+
+static bool start(struct sl_spare *s)
+{
+	if (s->drop_fd < 0 || sl_pair_begin(&s->making, s->drop_fd))
+		return false;
+	if (!sl_roomy_thread(&s->thread, run, s))
+		return true;
+	s->making.err = sl_pair_go_on(&s->making);
+	if (!s->making.err)
+		sl_sys_close(s->making.ends.fd);
+	sl_pair_end(&s->making);
+	return false;
+}
+
+void sl_spare_begin(struct sl_device *port)
+{
+	struct sl_spare *s = port->spare ? NULL : sl_calloc(1, sizeof(*s));
+
+	if (!s)
+		return;
+	/* (The threads go on with the program when the attachment has failed and closes it.) */
+	s->drop_fd = sl_fd_keep(sl_sys_fcntl(port->attach.drop_fd, F_DUPFD_CLOEXEC, 3));
+	s->entries = port->rings.rx;
+	s->runs = start(s);
+	if (s->runs) {
+		port->spare = s;
+		return;
+	}
+	if (s->drop_fd >= 0)
+		sl_sys_close(s->drop_fd);
+	sl_free(s);
+}
+
+void sl_spare_wait(struct sl_device *port)
+{
+	struct sl_spare *s = port->spare;
+
+	if (!s || !s->runs)
+		return;
+	pthread_join(s->thread, NULL);
+	sl_pair_end(&s->making);
+	s->runs = false;
+	sl_sys_close(s->drop_fd);
+	if (!s->err)
+		return;
+	sl_free(s);
+	port->spare = NULL;
+}
+
+bool sl_spare_take(struct sl_device *port, struct sl_xsk_lease *l, uint32_t *ifindex)
+{
+	struct sl_spare *s = port->spare;
+
+	if (!s)
+		return false;
+	l->packet_fd = s->ring.packet_fd;
+	l->packet_places = s->ring.packet_places;
+	l->packet_ring = s->ring.packet_ring;
+	*ifindex = s->making.ends.ifindex;
+	sl_free(s);
+	port->spare = NULL;
+	return true;
+}
+
+void sl_spare_close(struct sl_device *port)
+{
+	sl_spare_wait(port);
+	if (!port->spare)
+		return;
+	sl_packet_ring_close(&port->spare->ring);
+	sl_free(port->spare);
+	port->spare = NULL;
+}
+
+void sl_spare_child(const struct sl_device *port)
+{
+	if (port->spare)
+		sl_sys_close(port->spare->ring.packet_fd);
+}
