@@ -3,12 +3,13 @@
  *
  * Theory of operation: the kernel waits for a grace period of RCU (about 10 ms) each time that a
  * program is attached to a device, and when a packet socket gets its ring. Opening a device needs
- * one such wait for the steering program, and its first lane three more for the pair. Grace periods
+ * one such wait for the steering program, and its first lane two more for the pair. Grace periods
  * that begin together end together, so threads make the pair while the opening thread loads and
  * attaches the steering program. The broker's lock is held until they have ended: no child is
  * forked meanwhile. */
 #include "ctl/claim/spare.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 
@@ -44,16 +45,18 @@ int sl_pair_make(struct sl_xsk_lease *l, uint32_t *ifindex, int drop_fd, uint32_
 		 const char **step)
 {
 	struct sl_pair_making m;
-	int err = sl_pair_begin(&m, drop_fd);
+	int err = sl_pair_begin(&m, drop_fd), end;
 
 	*step = m.step;
 	if (err)
 		return err;
 	err = make_rest(&m, l, entries);
 	*step = m.err ? m.step : "packet socket";
-	sl_pair_end(&m);
+	end = sl_pair_end(&m);
+	if (!err && end)
+		*step = m.step;
 	*ifindex = m.ends.ifindex;
-	return err;
+	return err ? err : end;
 }
 
 static void *run(void *arg)
@@ -72,10 +75,9 @@ static bool start(struct sl_spare *s)
 		return false;
 	if (!sl_roomy_thread(&s->thread, run, s))
 		return true;
-	s->making.err = sl_pair_go_on(&s->making);
-	if (!s->making.err)
+	if (!sl_pair_go_on(&s->making))
 		sl_sys_close(s->making.ends.fd);
-	sl_pair_end(&s->making);
+	(void)sl_pair_end(&s->making);
 	return false;
 }
 
@@ -105,7 +107,10 @@ void sl_spare_wait(struct sl_device *port)
 	if (!s || !s->runs)
 		return;
 	pthread_join(s->thread, NULL);
-	sl_pair_end(&s->making);
+	if (sl_pair_end(&s->making) && !s->err) {
+		sl_packet_ring_close(&s->ring);
+		s->err = -EIO;
+	}
 	s->runs = false;
 	sl_sys_close(s->drop_fd);
 	if (!s->err)

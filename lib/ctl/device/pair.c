@@ -6,12 +6,13 @@
  * the program that only a task in the namespace can attach; the calling thread does the rest. A
  * thread, because a process that shares memory and descriptors, but is none of the program's
  * threads, ends programs that run under valgrind. No thread of the program changes its namespace.
- * Either end has a program, and the kernel waits for a grace period of RCU (10 ms) when it attaches
- * one: both threads wait at the same time.
+ * The kernel waits for a grace period of RCU (10 ms) when it attaches a program: the caller goes on
+ * meanwhile.
  * When the last descriptor of the packet socket closes, the namespace ends, and with it the pair.
  *
- * The daemon lends the packet socket to programs of other users, so a packet that is sent by that
- * socket must not reach the host: the end here drops all that it receives. */
+ * A packet that is sent by that socket must not reach the host. The end here stays down, so it
+ * receives nothing. A daemon lends the socket to programs of other users, and somebody may bring
+ * the end here up: there it has a program that drops what comes. */
 #include "ctl/device/pair.h"
 
 #include <errno.h>
@@ -30,6 +31,7 @@
 #include "base/compat.h"
 #include "base/roomy.h"
 #include "base/sys.h"
+#include "ctl/device/opts.h"
 #include "ctl/kern/netlink.h"
 
 #define THERE "rx"
@@ -202,6 +204,8 @@ static void open_inside(struct sl_pair_making *m)
 	m->err = make(m->here, sl_sysi(SYS_gettid));
 	if (!m->err)
 		m->err = find(m->netlink, &m->ends);
+	if (!m->err)
+		m->err = start(m->netlink, m->ends.rx_ifindex);
 }
 
 static void *run_inside(void *arg)
@@ -214,14 +218,7 @@ static void *run_inside(void *arg)
 	sem_post(&m->made); /* from here on err and step are the other thread's */
 	if (attaches)
 		m->drop_err = attach_drop(m->ends.rx_ifindex, m->drop_fd);
-	sem_post(&m->dropped);
 	return NULL;
-}
-
-static void wait_for(sem_t *sem)
-{
-	while (sem_wait(sem))
-		;
 }
 
 /* All signals are blocked (broker lock), also in the thread, so no handler of the program runs
@@ -229,7 +226,6 @@ static void wait_for(sem_t *sem)
 static int go_inside(struct sl_pair_making *m)
 {
 	sem_init(&m->made, 0, 0);
-	sem_init(&m->dropped, 0, 0);
 	return -sl_roomy_thread(&m->thread, run_inside, m);
 }
 
@@ -251,38 +247,40 @@ int sl_pair_begin(struct sl_pair_making *m, int drop_fd)
 	return err;
 }
 
-static int connect_ends(struct sl_pair_making *m)
+/* The end here of a pair whose socket is lent. */
+static int close_end(struct sl_pair_making *m)
 {
 	int err;
 
-	wait_for(&m->made);
-	if (m->err)
-		return m->err;
 	m->step = "program of the private device";
 	err = attach_drop(m->ends.ifindex, m->drop_fd);
-	wait_for(&m->dropped);
-	err = err ? err : m->drop_err;
 	if (err)
 		return err;
 	m->step = "state of the private devices";
-	err = start(m->here, m->ends.ifindex);
-	return err ? err : start(m->netlink, m->ends.rx_ifindex);
+	return start(m->here, m->ends.ifindex);
 }
 
 int sl_pair_go_on(struct sl_pair_making *m)
 {
-	m->err = connect_ends(m);
+	while (sem_wait(&m->made))
+		;
+	if (!m->err && sl_broker_opts()->serve)
+		m->err = close_end(m);
 	m->ends.fd = m->err ? -1 : sl_fd_keep(m->packet);
 	return m->err;
 }
 
-void sl_pair_end(struct sl_pair_making *m)
+int sl_pair_end(struct sl_pair_making *m)
 {
 	pthread_join(m->thread, NULL);
 	close_some(m->here);
 	close_some(m->netlink);
-	if (m->err)
+	if (m->err) {
 		close_some(m->packet); /* the namespace ends, and the pair with it */
+		return m->err;
+	}
+	m->step = "program of the private device";
+	return m->drop_err;
 }
 
 bool sl_pair_is(const char *name, const char *kind)

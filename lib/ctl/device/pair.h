@@ -35,21 +35,20 @@ struct sl_pair_making {
 	struct sl_pair_ends ends;
 	const char *step; /* that is done now, or that failed */
 	int err;
-	sem_t made;    /* the pair is there, or err says why not */
-	sem_t dropped; /* the end there has its program, or drop_err says why not */
-	int drop_err;
+	sem_t made;   /* the pair is there, or err says why not */
+	int drop_err; /* of the program of the end there, which the thread attaches then */
 };
 
 /* Begins to make a pair. drop_fd: the program that ends packets behind the socket, which stays the
  * caller's until sl_pair_end(). Call with all signals blocked, as the broker's lock does. 0 or
  * -errno. */
 int sl_pair_begin(struct sl_pair_making *m, int drop_fd);
-/* Makes the rest; any thread of this network namespace may call it. 0: m->ends is the pair, and its
- * fd is the caller's; else -errno, and m->step is the step that failed. */
+/* Waits until the pair is there; any thread of this network namespace may call it. 0: m->ends is
+ * the pair, and its fd is the caller's; else -errno, and m->step is the step that failed. */
 int sl_pair_go_on(struct sl_pair_making *m);
-/* Ends what sl_pair_begin() began, in the same thread, after sl_pair_go_on(): a thread of the
- * library's that joined another one would get a heap of its own from the C library, of 64 MB of
- * addresses. */
-void sl_pair_end(struct sl_pair_making *m);
+/* Ends what sl_pair_begin() began, after sl_pair_go_on(). 0, or -errno of either, as above. Call it
+ * in the thread that began: a thread of the library's that joined another one would get a heap of
+ * its own from the C library, of 64 MB of addresses. */
+int sl_pair_end(struct sl_pair_making *m);
 
 #endif
