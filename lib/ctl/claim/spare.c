@@ -30,15 +30,18 @@ struct sl_spare {
 	int err;
 };
 
-/* Makes the pair's rest, and the ring. */
+/* Makes the ring, and the pair's rest. (The ring waits without the lock of all network
+ * configuration, which is held while the program there is attached.) */
 static int make_rest(struct sl_pair_making *m, struct sl_xsk_lease *l, uint32_t entries)
 {
-	int err = sl_pair_go_on(m);
+	int err = sl_pair_wait(m);
 
 	if (err)
 		return err;
 	l->packet_fd = m->ends.fd;
-	return sl_packet_ring_make(l, m->ends.rx_ifindex, entries);
+	m->step = "packet socket";
+	err = sl_packet_ring_make(l, m->ends.rx_ifindex, entries);
+	return err ? err : sl_pair_shut(m);
 }
 
 int sl_pair_make(struct sl_xsk_lease *l, uint32_t *ifindex, int drop_fd, uint32_t entries,
@@ -47,16 +50,14 @@ int sl_pair_make(struct sl_xsk_lease *l, uint32_t *ifindex, int drop_fd, uint32_
 	struct sl_pair_making m;
 	int err = sl_pair_begin(&m, drop_fd), end;
 
+	if (!err) {
+		err = make_rest(&m, l, entries);
+		end = sl_pair_end(&m);
+		err = err ? err : end;
+	}
 	*step = m.step;
-	if (err)
-		return err;
-	err = make_rest(&m, l, entries);
-	*step = m.err ? m.step : "packet socket";
-	end = sl_pair_end(&m);
-	if (!err && end)
-		*step = m.step;
 	*ifindex = m.ends.ifindex;
-	return err ? err : end;
+	return err;
 }
 
 static void *run(void *arg)
@@ -75,7 +76,7 @@ static bool start(struct sl_spare *s)
 		return false;
 	if (!sl_roomy_thread(&s->thread, run, s))
 		return true;
-	if (!sl_pair_go_on(&s->making))
+	if (!sl_pair_wait(&s->making))
 		sl_sys_close(s->making.ends.fd);
 	(void)sl_pair_end(&s->making);
 	return false;

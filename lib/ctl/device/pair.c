@@ -260,14 +260,17 @@ static int close_end(struct sl_pair_making *m)
 	return start(m->here, m->ends.ifindex);
 }
 
-int sl_pair_go_on(struct sl_pair_making *m)
+int sl_pair_wait(struct sl_pair_making *m)
 {
 	while (sem_wait(&m->made))
 		;
-	if (!m->err && sl_broker_opts()->serve)
-		m->err = close_end(m);
 	m->ends.fd = m->err ? -1 : sl_fd_keep(m->packet);
 	return m->err;
+}
+
+int sl_pair_shut(struct sl_pair_making *m)
+{
+	return sl_broker_opts()->serve ? close_end(m) : 0;
 }
 
 int sl_pair_end(struct sl_pair_making *m)
@@ -279,7 +282,8 @@ int sl_pair_end(struct sl_pair_making *m)
 		close_some(m->packet); /* the namespace ends, and the pair with it */
 		return m->err;
 	}
-	m->step = "program of the private device";
+	if (m->drop_err)
+		m->step = "program of the private device";
 	return m->drop_err;
 }
 

@@ -43,12 +43,15 @@ struct sl_pair_making {
  * caller's until sl_pair_end(). Call with all signals blocked, as the broker's lock does. 0 or
  * -errno. */
 int sl_pair_begin(struct sl_pair_making *m, int drop_fd);
-/* Waits until the pair is there; any thread of this network namespace may call it. 0: m->ends is
- * the pair, and its fd is the caller's; else -errno, and m->step is the step that failed. */
-int sl_pair_go_on(struct sl_pair_making *m);
-/* Ends what sl_pair_begin() began, after sl_pair_go_on(). 0, or -errno of either, as above. Call it
- * in the thread that began: a thread of the library's that joined another one would get a heap of
- * its own from the C library, of 64 MB of addresses. */
+/* Waits until the pair is there. 0: m->ends is the pair, and its fd is the caller's; else -errno,
+ * and m->step is the step that failed. */
+int sl_pair_wait(struct sl_pair_making *m);
+/* Gives the end here of a pair that is lent its program, after sl_pair_wait(). 0 or -errno, as
+ * above. Any thread of this network namespace may call these two. */
+int sl_pair_shut(struct sl_pair_making *m);
+/* Ends what sl_pair_begin() began, after sl_pair_wait(). 0, or -errno of the program there, as
+ * above, or of sl_pair_wait(). Call it in the thread that began: a thread of the library's that
+ * joined another one would get a heap of its own from the C library, of 64 MB of addresses. */
 int sl_pair_end(struct sl_pair_making *m);
 
 #endif
