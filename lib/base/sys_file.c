@@ -54,7 +54,12 @@ long sl_write_quietly(int fd, const char *text, size_t len)
 
 long sl_read_text(const char *path, char *text, size_t size)
 {
-	int fd = sl_sysi(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	return sl_read_text_at(AT_FDCWD, path, text, size);
+}
+
+long sl_read_text_at(int dir, const char *path, char *text, size_t size)
+{
+	int fd = sl_sysi(SYS_openat, dir, path, O_RDONLY | O_CLOEXEC);
 	long n = fd < 0 ? fd : sl_sys_read(fd, text, size - 1);
 
 	if (fd >= 0)

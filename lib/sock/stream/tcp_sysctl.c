@@ -2,11 +2,12 @@
 /* Reads /proc/sys/net/ipv4/tcp_*, so that an offloaded program behaves as the machine is set. */
 #include "sock/stream/tcp_sysctl.h"
 
+#include <fcntl.h>
+
 #include "base/log.h"
 #include "base/sys.h"
 #include "tcp/loss/cc.h"
 
-#define PATH_BYTES 128
 #define FILE_BYTES 256 /* of a file are looked at: all of ours are far shorter */
 
 enum type { U8, U32, BOOL };
@@ -72,18 +73,11 @@ static const struct entry entries[] = {
 	{"tcp_invalid_ratelimit", 0, U32, P(invalid_ratelimit_ms), 0, 0x7fffffff, 1},
 };
 
-/* Reads the file's text and ends it with a zero. False: there is none. */
-static bool read_file(const char *dir, const char *file, char buf[FILE_BYTES])
+/* Reads the file's text and ends it with a zero. dir: the directory, open: the kernel takes longer
+ * to walk the path of one of these files than to open and read it. False: there is none. */
+static bool read_file(int dir, const char *file, char buf[FILE_BYTES])
 {
-	char path[PATH_BYTES];
-	size_t nd = strlen(dir), nf = strlen(file);
-
-	if (nd + nf + 2 > sizeof(path))
-		return false;
-	memcpy(path, dir, nd);
-	path[nd] = '/';
-	memcpy(path + nd + 1, file, nf + 1);
-	return sl_read_text(path, buf, FILE_BYTES) > 0;
+	return sl_read_text_at(dir, file, buf, FILE_BYTES) > 0;
 }
 
 /* Reads the n-th number of the text. False: there is none. */
@@ -126,7 +120,7 @@ static void apply(struct sl_tcp_params *p, const struct entry *e, const char *te
 }
 
 /* The kernel's choice when we have it, too; else its name is in `unknown`. */
-static void congestion(struct sl_tcp_params *p, const char *dir, char unknown[FILE_BYTES])
+static void congestion(struct sl_tcp_params *p, int dir, char unknown[FILE_BYTES])
 {
 	char buf[FILE_BYTES];
 
@@ -156,7 +150,7 @@ static void say_unknown(const struct sl_tcp_params *p, const char *unknown)
 }
 
 /* Settings that are bits of a file. */
-static void bits(struct sl_tcp_params *p, const char *dir)
+static void bits(struct sl_tcp_params *p, int dir)
 {
 	char buf[FILE_BYTES];
 	uint64_t v;
@@ -168,7 +162,7 @@ static void bits(struct sl_tcp_params *p, const char *dir)
 }
 
 /* Reads the port range, unless ports are reserved: only the kernel avoids those. */
-static void ports(struct sl_tcp_params *p, const char *dir)
+static void ports(struct sl_tcp_params *p, int dir)
 {
 	char buf[FILE_BYTES];
 	uint64_t lo, hi;
@@ -194,7 +188,8 @@ static void read_all(void *arg)
 {
 	struct reading *r = arg;
 	struct sl_tcp_params *p = r->p;
-	const char *dir = r->dir, *last = "";
+	int dir = sl_sysi(SYS_openat, AT_FDCWD, r->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const char *last = "";
 	char buf[FILE_BYTES];
 	bool there = false;
 
@@ -212,6 +207,8 @@ static void read_all(void *arg)
 	bits(p, dir);
 	congestion(p, dir, r->unknown);
 	ports(p, dir);
+	if (dir >= 0)
+		sl_sysi(SYS_close, dir);
 	/* tcp_ecn: 1 asks and answers, 2 answers. */
 	p->ecn_out = p->ecn == 1;
 	p->ecn_in = p->ecn != 0;
