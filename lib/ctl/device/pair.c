@@ -172,13 +172,19 @@ static bool is_trial(const struct sl_pair_making *m)
 }
 
 /* A trial asks for a type that packet sockets do not have: the kernel looks at the rights before
- * the type. (To close a packet socket takes a grace period.) */
-static int open_packet(bool trial)
+ * the type. (To close a packet socket takes a grace period.) EACCES: a security module decides by
+ * the type, too. */
+static int open_packet(struct sl_pair_making *m)
 {
-	int type = trial ? SOCK_SEQPACKET : SOCK_RAW;
-	int fd = sl_sys_socket(AF_PACKET, type | SOCK_CLOEXEC, 0);
+	int err = -EACCES;
 
-	return trial && fd == -ESOCKTNOSUPPORT ? 0 : fd;
+	if (is_trial(m))
+		err = sl_sys_socket(AF_PACKET, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (err == -ESOCKTNOSUPPORT)
+		return 0;
+	if (err == -EACCES)
+		err = m->packet = sl_sys_socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	return err;
 }
 
 static int open_sockets(struct sl_pair_making *m)
@@ -190,7 +196,7 @@ static int open_sockets(struct sl_pair_making *m)
 	if (!err)
 		err = m->netlink = sl_netlink_open(NETLINK_ROUTE);
 	if (err >= 0)
-		err = m->packet = open_packet(is_trial(m));
+		err = open_packet(m);
 	return sl_min(err, 0);
 }
 
@@ -333,6 +339,7 @@ bool sl_pair_may(void)
 			can = m.err ? -1 : 1;
 		}
 		close_some(m.netlink);
+		close_some(m.packet);
 	}
 	return can > 0;
 }
