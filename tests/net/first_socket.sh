@@ -12,7 +12,7 @@ case $BUILD in *san*) echo "skipped: a sanitizer has memory of its own"; exit 77
 net_up
 need strace
 MODE=one
-WAITS='BPF_PROG_ATTACH|PACKET_RX_RING'
+WAITS='BPF_PROG_ATTACH, .target_fd=[1-9]|PACKET_RX_RING' # (a device's; device 0 is a question to the kernel)
 loads_libbpf() { grep -q 'openat(.*/libbpf\.so' "$TMP/trace"; }
 for kind in udp tcp; do
 	kernel=$(b "$BIN/first_socket" $kind "$B4")

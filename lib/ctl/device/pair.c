@@ -244,6 +244,10 @@ int sl_pair_begin(struct sl_pair_making *m, int drop_fd)
 				     .packet = -1,
 				     .drop_fd = drop_fd,
 				     .step = "netlink socket"};
+	/* Before Linux 6.6 the kernel does not know the type of the attachment, and nothing is
+	 * made. Later ones look for the program, which is none. */
+	if (attach_drop(0, -1) == -EINVAL)
+		return -EOPNOTSUPP;
 	err = m->here = sl_netlink_open(NETLINK_ROUTE);
 	if (err < 0)
 		return err;
