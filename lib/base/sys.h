@@ -97,7 +97,7 @@ int sl_write_all(int fd, const void *data, size_t bytes);
  * it cannot be read. For files of /proc, whose text one read gives whole. Returns the length or
  * -errno. */
 long sl_read_text(const char *path, char *text, size_t size);
-/* The same of a file whose path begins at that directory. */
+/* sl_read_text() of a file whose path begins at the directory `dir`. */
 long sl_read_text_at(int dir, const char *path, char *text, size_t size);
 
 /* Runs fn(arg) in a thread of the kernel's with an empty table of descriptors, and waits for it:

@@ -165,7 +165,7 @@ static int attach_drop(uint32_t ifindex, int drop_fd)
  * nothing but answer EINVAL, if the process may make it at all. */
 #define NO_FLAG ((unsigned)CLONE_VFORK)
 
-/* True: only whether the process may is to be found out. */
+/* True: the caller asks only whether the process may make pairs. */
 static bool is_trial(const struct sl_pair_making *m)
 {
 	return m->here < 0;
