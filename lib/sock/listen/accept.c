@@ -193,20 +193,44 @@ static void end_kernel_call(void *sk)
 	sl_sock_out_of_kernel(sk);
 }
 
+/* SO_RCVTIMEO as the kernel has it: another process may have set it. 0: none. */
+static uint64_t kernels_timeo_ns(int fd)
+{
+	struct timeval tv = {0, 0};
+	socklen_t len = sizeof(tv);
+
+	if (sl_sys_getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, &len) < 0)
+		return 0;
+	return (uint64_t)tv.tv_sec * 1000000000 + (uint64_t)tv.tv_usec * 1000;
+}
+
+/* The time until the deadline. NULL: there is none. */
+static struct timespec *time_left(uint64_t deadline, struct timespec *ts)
+{
+	uint64_t now = deadline ? sl_now_ns() : 0, left = deadline > now ? deadline - now : 0;
+
+	*ts = (struct timespec){(time_t)(left / 1000000000), (long)(left % 1000000000)};
+	return deadline ? ts : NULL;
+}
+
 /* Takes a connection from the box, if others may put some into it: waits for one there or at the
- * kernel's listener. -EAGAIN: ask the kernel; at once with a time-out, which the kernel keeps. */
+ * kernel's listener. -EAGAIN: ask the kernel; -ETIMEDOUT: there was none in time. */
 static int from_box(struct acc *a)
 {
-	struct sl_call s = sl_call_begin(a->sk, a->fd, 0);
 	struct epoll_event ev = {.data.u32 = SL_EITHER_BOX};
 	int r = take_given(a), ep = r < 0 ? sl_tlisten_either(a->sk, a->fd) : -1;
+	struct timespec ts;
+	struct sl_call s;
 
-	if (ep < 0 || a->sk->rcvtimeo_ns || sl_sys_fcntl(a->fd, F_GETFL, 0) & O_NONBLOCK)
+	if (ep < 0 || sl_sys_fcntl(a->fd, F_GETFL, 0) & O_NONBLOCK)
 		return r;
+	s = sl_call_begin(a->sk, a->fd, sl_sock_deadline(kernels_timeo_ns(a->fd)));
 	while (r == -EAGAIN && ep >= 0 && ev.data.u32 == SL_EITHER_BOX) {
 		struct pollfd p = {.fd = ep, .events = POLLIN};
 
-		r = sl_call_poll(&s, &p, NULL);
+		r = sl_call_poll(&s, &p, time_left(s.deadline, &ts));
+		if (r == 0 && s.deadline && sl_now_ns() >= s.deadline)
+			return -ETIMEDOUT;
 		if (r > 0 && sl_sys_epoll_wait(ep, &ev, 1, 0) > 0)
 			r = take_given(a);
 		else if (r >= 0 || (r == -EINTR && !sl_call_over(&s)))
@@ -220,6 +244,8 @@ static int in_kernel(struct acc *a)
 {
 	int r = from_box(a);
 
+	if (r == -ETIMEDOUT)
+		return -EAGAIN;
 	return r == -EAGAIN ? (int)sl_sys_cancel(SYS_accept4, a->fd, a->addr, a->len, a->flags) : r;
 }
 
