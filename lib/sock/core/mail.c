@@ -144,6 +144,15 @@ static struct postbox own_box(void)
 				.shared = true};
 }
 
+/* True: is_handed_back() says nothing, since the kernel's socket listens all the time. */
+static bool is_listener(int fd)
+{
+	socklen_t len = sizeof(int);
+	int on = 0;
+
+	return !sl_sys_getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) && on;
+}
+
 /* A letter about a connection carries a socket: the parent may send another file for the connection
  * by it. The child then says SL_USE_LEFT, as the old file is on none of its numbers any more.
  * (sshd's child has an RLIMIT_NOFILE of 0, so its letter carries no socket.) */
@@ -156,7 +165,7 @@ static void tell_of_connection(struct sl_sock *sk, const struct sl_letter *l,
 
 	(void)sl_sys(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
 		     end);
-	tell(l, end[1], to, fd);
+	tell(l, end[1], to, is_listener(fd) ? -1 : fd);
 	if (end[1] >= 0)
 		sl_sys_close(end[1]);
 	if (ops->receive(sk, inode, end[0], to->fd))
