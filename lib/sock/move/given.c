@@ -44,7 +44,6 @@ static uint64_t delay_ns;
 struct kind {
 	int domain, type, proto;
 	bool nonblock;
-	uint32_t inode;
 };
 
 static int int_opt(int fd, int level, int name)
@@ -68,7 +67,6 @@ static bool read_kind(int fd, struct kind *k)
 		.type = int_opt(fd, SOL_SOCKET, SO_TYPE),
 		.proto = int_opt(fd, SOL_SOCKET, SO_PROTOCOL),
 		.nonblock = flags & O_NONBLOCK,
-		.inode = (uint32_t)st.st_ino,
 	};
 	return (k->domain == AF_INET || k->domain == AF_INET6) &&
 	       ((k->type == SOCK_STREAM && k->proto == IPPROTO_TCP && sl_settings.tcp) ||
@@ -266,12 +264,18 @@ static bool has_inode(struct sl_sock *sk, void *arg)
 	return sk->inode == *(const uint32_t *)arg;
 }
 
-/* True: fd is another descriptor of a socket that we look after already. */
-static bool sock_is_known(int fd, const struct kind *k)
+/* True: fd is another descriptor of a socket that we look after already; or, in a child in which
+ * the library is not up, of one that is its parent's. */
+static bool sock_is_known(int fd)
 {
-	uint32_t inode = k->inode;
-	struct sl_sock *sk = sl_sock_find(has_inode, &inode);
+	struct sl_sock *sk;
+	uint32_t inode;
+	struct stat st;
 
+	if (sl_sys(SYS_fstat, fd, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return false;
+	inode = (uint32_t)st.st_ino;
+	sk = sl_sock_find(has_inode, &inode);
 	if (!sk)
 		return false;
 	sl_lock(&sk->slow);
@@ -328,12 +332,12 @@ int sl_given(int fd)
 
 	if (fd < 0 || sl_is_ours(fd))
 		return 0;
+	if (sock_is_known(fd))
+		return 0;
 	if (sl_up_again() < 0 || !sl_settings.offloaded_sockets)
 		return -EREMOTE;
 	if (!read_kind(fd, &k) || !sl_sock_same_netns(fd))
 		return -EOPNOTSUPP;
-	if (sock_is_known(fd, &k))
-		return 0;
 	if (k.proto == IPPROTO_UDP)
 		return datagrams(fd, &k);
 	if (!is_stream_in_use(fd))
