@@ -417,12 +417,36 @@ static bool park_awaited(struct sl_sock *sk, int fd)
 	return true;
 }
 
+/* The last number is closed. slow is held, and not after it. */
+static void end_or_stay(struct sl_sock *sk, int file, bool shared)
+{
+	const struct sl_sock_ops *ops = sl_sock_ops(sk);
+
+	if (shared && file >= 0 && ops->parks && ops->parks(sk, file)) {
+		sl_unlock(&sk->slow);
+		return;
+	}
+	if (shared)
+		sl_sock_leave_to_others(sk);
+	if (shared && ops->stays && ops->stays(sk))
+		sl_unlock(&sk->slow);
+	else
+		sl_sock_finish(sk, file, shared);
+}
+
 static void end_if_left(struct sl_sock *sk, void *arg)
 {
+	int fd;
+
 	if (!sk->awaited || __atomic_load_n(&sk->sleepers, __ATOMIC_ACQUIRE))
 		return;
 	sk->awaited = false;
-	sl_sock_unpark(sk);
+	if (!sl_lock(&sk->slow))
+		return;
+	fd = sk->fd;
+	sk->parked = false;
+	end_or_stay(sk, fd, sk->forks != sl_load(&sl_forks));
+	sl_sys_close(fd);
 }
 
 void sl_sock_awaited_look(uint64_t now_ns)
@@ -451,11 +475,10 @@ bool sl_sock_awaited_ends(void)
 /* file: fd, or -1 if the number does not mean the socket any more. */
 static void drop_fd(struct sl_sock *sk, int fd, int file)
 {
-	const struct sl_sock_ops *ops = sl_sock_ops(sk);
 	bool shared = sk->forks != sl_load(&sl_forks);
 
 	sl_lock(&sk->slow);
-	if (!shared && file >= 0 && sk->nfds == 1 && park_awaited(sk, file)) {
+	if (file >= 0 && sk->nfds == 1 && park_awaited(sk, file)) {
 		sl_fdtab_clear(fd);
 		sl_unlock(&sk->slow);
 		return;
@@ -474,16 +497,7 @@ static void drop_fd(struct sl_sock *sk, int fd, int file)
 		sl_unlock(&sk->slow);
 		return;
 	}
-	if (shared && file >= 0 && ops->parks && ops->parks(sk, file)) {
-		sl_unlock(&sk->slow);
-		return;
-	}
-	if (shared)
-		sl_sock_leave_to_others(sk);
-	if (shared && ops->stays && ops->stays(sk))
-		sl_unlock(&sk->slow);
-	else
-		sl_sock_finish(sk, file, shared);
+	end_or_stay(sk, file, shared);
 }
 
 void sl_sock_drop_fd(struct sl_sock *sk, int fd)
