@@ -8,6 +8,7 @@
  * the time, and the kernel says what the number means now. select is turned into poll. */
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -46,8 +47,17 @@ struct entry {
 	struct sl_epoll_watch set_watch;
 };
 
+#define LOST_MAX 4
+
 struct call {
 	struct sl_wait wait;
+	/* Sockets whose numbers mean other files since the call began: in the kernel it has their
+	 * files until it ends. (Of more of them it does not.) */
+	struct {
+		struct sl_sock *sk;
+		uint32_t gen;
+	} lost[LOST_MAX];
+	unsigned nlost;
 	struct pollfd *user;
 	struct pollfd *kernel; /* n entries and SL_WAIT_ROOM */
 	struct entry *ours;
@@ -295,6 +305,50 @@ static bool misses_number(const struct call *c)
 	return false;
 }
 
+static void keep_lost(struct call *c)
+{
+	for (nfds_t i = 0; i < c->nours && c->nlost < LOST_MAX; i++) {
+		struct entry *e = &c->ours[i];
+
+		if (!e->sk || sl_load(&e->sk->gen) != e->gen || sl_sock_is(e->sk, e->user->fd))
+			continue;
+		sl_sock_sleep_begin(e->sk);
+		c->lost[c->nlost].sk = e->sk;
+		c->lost[c->nlost++].gen = e->gen;
+	}
+}
+
+static void leave_lost(void *arg)
+{
+	struct call *c = arg;
+
+	while (c->nlost) {
+		c->nlost--;
+		sl_sock_sleep_end(c->lost[c->nlost].sk, c->lost[c->nlost].gen);
+	}
+}
+
+static bool is_to_go_on(const struct call *c, int r)
+{
+	return r == -ERESTART || ((r == 0 || r == -EINTR) && misses_number(c));
+}
+
+/* The call starts over, with what the numbers mean now. */
+static SL_APART int go_on(struct call *c)
+{
+	int r;
+
+	c->nlost = 0;
+	pthread_cleanup_push(leave_lost, c);
+	do {
+		keep_lost(c);
+		sort(c);
+		r = sl_wait_run(&c->wait);
+	} while (is_to_go_on(c, r));
+	pthread_cleanup_pop(1);
+	return r;
+}
+
 static int run(struct call *c, const struct timespec *timeout, const sigset_t *sigmask)
 {
 	int r = sl_wait_begin(&c->wait, timeout, sigmask);
@@ -305,10 +359,10 @@ static int run(struct call *c, const struct timespec *timeout, const sigset_t *s
 	c->wait.arg = c;
 	c->wait.fds = c->kernel;
 	c->wait.nfds = (unsigned)c->n;
-	do {
-		sort(c);
-		r = sl_wait_run(&c->wait);
-	} while (r == -ERESTART || ((r == 0 || r == -EINTR) && misses_number(c)));
+	sort(c);
+	r = sl_wait_run(&c->wait);
+	if (sl_unlikely(is_to_go_on(c, r)))
+		r = go_on(c);
 	sl_wait_end(&c->wait);
 	return r;
 }
