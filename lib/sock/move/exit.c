@@ -21,9 +21,14 @@ static void to_kernel_at_exit(struct sl_tconn *c, void *arg)
 {
 	struct sl_sock *sk = c->sk;
 
-	if (sl_now_ns() >= *(uint64_t *)arg || c->dead || c->tcp.state == SL_TCP_CLOSED ||
-	    sl_tconn_is_connecting(c))
+	if (sl_now_ns() >= *(uint64_t *)arg || c->dead || sl_tconn_is_connecting(c))
 		return;
+	if (c->tcp.state == SL_TCP_CLOSED) {
+		/* A child reads what is left of it, and its error. */
+		if (sk && !c->tcp.orphan && sk->forks != sl_load(&sl_forks))
+			sl_sock_kernel_of(sk, c, SL_REASON_FORKED);
+		return;
+	}
 	if (sk && !c->tcp.orphan)
 		sl_sock_kernel_of(sk, c, SL_REASON_RUNTIME);
 	else if (c->tcp.orphan)
