@@ -57,6 +57,10 @@ enum sl_exec {
 };
 bool sl_exec_begin(enum sl_exec how);
 
+/* Call before _exit(2): what handlers of atexit(3) would do for offloaded sockets. Does nothing in
+ * a signal handler: then the connections end as those of a killed process do. */
+void sl_exit_begin(void);
+
 /* Call before the system call of that name with those arguments (pointers as numbers). If the call
  * makes this process another user, or takes groups, capabilities or its root directory, offloaded
  * sockets go to the kernel first, and no memory that is shared with other programs stays mapped.

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "base/fds.h"
+#include "base/handler.h"
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/call/start.h"
@@ -23,6 +24,8 @@
 #include "sock/core/sock.h"
 #include "sock/listen/listen.h"
 #include "sock/stream/tconn.h"
+
+#define ENDING_NS 900000000 /* most that a second thread waits for the first to end the process */
 
 static bool survives(int fd)
 {
@@ -161,4 +164,22 @@ bool sl_exec_begin(enum sl_exec how)
 	}
 	errno = saved;
 	return waits;
+}
+
+SL_API
+void sl_exit_begin(void)
+{
+	const struct timespec pause = {.tv_nsec = ENDING_NS};
+	static bool ending;
+
+	if (sl_in_signal())
+		return;
+	sl_fdtab_notice();
+	if (!sl_is_up())
+		return;
+	/* (The thread that was first ends the process meanwhile.) */
+	if (__atomic_exchange_n(&ending, true, __ATOMIC_ACQ_REL))
+		sl_sys(SYS_nanosleep, &pause, NULL);
+	else
+		sl_shut_down();
 }
