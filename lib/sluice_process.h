@@ -56,6 +56,10 @@ enum sl_exec {
 	SL_EXEC_SPAWN, /* the C library makes a process of its own */
 };
 bool sl_exec_begin(enum sl_exec how);
+/* Call for a descriptor that the C library is to give to a new process, before SL_EXEC_SPAWN. */
+int sl_exec_gives(int fd);
+/* Call after SL_EXEC_SPAWN, when the new process is there (or has ended). */
+void sl_exec_end(void);
 
 /* Call before _exit(2): what handlers of atexit(3) would do for offloaded sockets. Does nothing in
  * a signal handler: then the connections end as those of a killed process do. */
@@ -128,6 +132,8 @@ void sl_fork_child(void);
  * sl_fork_end() in the parent after it. Async-signal-safe. */
 bool sl_fork_begin(void);
 void sl_fork_end(void);
+/* Call before vfork(2). Async-signal-safe. */
+void sl_vfork_begin(void);
 
 /* Call before the calling thread is confined to some system calls (seccomp(2)) by that filter;
  * NULL: by another or an unknown one. If it kills for a call that the library makes, or may, all

@@ -80,10 +80,23 @@ static char **add_library(char **env, char *const envp[])
 					     envp);                                                \
 	} while (0)
 
-static void spawn_begin(void)
+/* True: spawn_end() must be called after the start. *needs: the new program needs the library. */
+static bool spawn_begin(bool *needs)
 {
-	if (lib_is_there())
-		lib.exec_begin(sl_in_vfork ? SL_EXEC_VFORK : SL_EXEC_SPAWN);
+	*needs = false;
+	if (!lib_is_there())
+		return false;
+	*needs = lib.exec_begin(sl_in_vfork ? SL_EXEC_VFORK : SL_EXEC_SPAWN);
+	return !sl_in_vfork;
+}
+
+static void spawn_end(bool begun)
+{
+	int saved = errno;
+
+	if (begun)
+		lib.exec_end();
+	errno = saved;
 }
 
 int execve(const char *path, char *const argv[], char *const envp[])
@@ -188,15 +201,25 @@ int execle(const char *path, const char *arg, ...)
 int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 		const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
-	spawn_begin();
-	return REAL(posix_spawn)(pid, path, actions, attr, argv, envp);
+	bool needs, begun = spawn_begin(&needs);
+	int err;
+
+	KEEP_LIBRARY(envp, needs);
+	err = REAL(posix_spawn)(pid, path, actions, attr, argv, envp);
+	spawn_end(begun);
+	return err;
 }
 
 int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
 		 const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
-	spawn_begin();
-	return REAL(posix_spawnp)(pid, file, actions, attr, argv, envp);
+	bool needs, begun = spawn_begin(&needs);
+	int err;
+
+	KEEP_LIBRARY(envp, needs);
+	err = REAL(posix_spawnp)(pid, file, actions, attr, argv, envp);
+	spawn_end(begun);
+	return err;
 }
 
 /* The child's copy is not closed on exec, whatever the descriptor's flag says. The socket is handed
@@ -204,19 +227,31 @@ int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t 
 int posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t *actions, int fd, int fd2)
 {
 	if (ours(fd))
-		lib.hand_back(fd);
+		lib.exec_gives(fd);
 	return REAL(posix_spawn_file_actions_adddup2)(actions, fd, fd2);
+}
+
+static void spawn_cancelled(void *begun)
+{
+	spawn_end(*(bool *)begun);
 }
 
 int system(const char *command)
 {
-	if (command)
-		spawn_begin();
-	return REAL(system)(command);
+	bool needs, begun = command && spawn_begin(&needs);
+	int status;
+
+	pthread_cleanup_push(spawn_cancelled, &begun);
+	status = REAL(system)(command);
+	pthread_cleanup_pop(1);
+	return status;
 }
 
 FILE *popen(const char *command, const char *mode)
 {
-	spawn_begin();
-	return REAL(popen)(command, mode);
+	bool needs, begun = spawn_begin(&needs);
+	FILE *f = REAL(popen)(command, mode);
+
+	spawn_end(begun);
+	return f;
 }

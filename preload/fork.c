@@ -20,6 +20,18 @@
 
 __thread int sl_in_vfork;
 
+/* A program that the child executes may get connections that wait in a listener's queue: the way
+ * must be there before the child has its copies of the descriptors. */
+void sl_before_vfork(void) __attribute__((visibility("hidden"), used));
+void sl_before_vfork(void)
+{
+	int saved = errno;
+
+	if (lib_is_there() && !sl_in_vfork)
+		lib.vfork_begin();
+	errno = saved;
+}
+
 #if defined(__x86_64__)
 /* In assembly since the child returns over the parent's frame: the return address is kept in a
  * register that the system call preserves, as the C library does it. sl_as_vfork serves vfork(2)
@@ -33,6 +45,11 @@ __asm__(".pushsection .text\n"
 	"vfork:\n"
 	"	.cfi_startproc\n"
 	"	endbr64\n"
+	"	subq $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	call sl_before_vfork\n"
+	"	addq $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset -8\n"
 	"	movl $58, %eax\n" /* SYS_vfork */
 	"sl_as_vfork:\n"
 	"	movq sl_in_vfork@gottpoff(%rip), %rcx\n"

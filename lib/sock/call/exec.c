@@ -22,6 +22,7 @@
 #include "sock/call/start.h"
 #include "sock/core/life.h"
 #include "sock/core/sock.h"
+#include "sock/listen/box.h"
 #include "sock/listen/listen.h"
 #include "sock/stream/tconn.h"
 
@@ -55,19 +56,64 @@ static bool concerns_us(const struct sl_sock *sk)
 /* For a new process of this one's descriptors ---------------------------------------------------
  */
 
-static void before_spawn(void)
+/* A listener that waits for nothing here any more: what came before goes by its box. */
+static bool is_passed_on(const struct sl_sock *sk)
+{
+	return is_stream(sk) && sl_tlisten_is_shared(sk) && sl_tbox_is_strange(sk);
+}
+
+static void pass_listener(struct sl_sock *sk)
+{
+	if (!sl_load(&sk->lsn))
+		return;
+	sl_tlisten_fork_begin(); /* makes its box */
+	sl_tlisten_for_others(sk);
+	sl_tlisten_strange(sk);
+}
+
+static void open_box(struct sl_sock *sk, void *arg)
+{
+	bool *waits = arg;
+
+	if (is_passed_on(sk) && sl_tlisten_over_exec(sk))
+		*waits = true;
+}
+
+static void close_box(struct sl_sock *sk, void *arg)
+{
+	if (is_passed_on(sk))
+		sl_tlisten_spawned(sk);
+}
+
+/* True: connections wait for the new program, in a box. */
+static bool before_spawn(void)
 {
 	uint32_t end = sl_load(&sl_fdtab_end);
+	bool waits = false;
 
 	for (uint32_t fd = 0; fd < end; fd++) {
 		struct sl_sock *sk = sl_fd_sock((int)fd);
 
 		if (sl_likely(!sk) || !concerns_us(sk) || !survives((int)fd))
 			continue;
+		pass_listener(sk);
 		sl_tlisten_strange(sk);
 		if (is_to_go(sk))
 			sl_sock_kernel(sk, SL_REASON_PASSED);
 	}
+	if (sl_tbox_count())
+		sl_sock_for_each(open_box, &waits);
+	return waits;
+}
+
+SL_API
+int sl_exec_gives(int fd)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+
+	if (sk && sk->proto == IPPROTO_TCP)
+		pass_listener(sk);
+	return sl_fd_hand_back(fd);
 }
 
 /* In a child ------------------------------------------------------------------------------------
@@ -155,7 +201,7 @@ bool sl_exec_begin(enum sl_exec how)
 	sl_fdtab_notice();
 	waits = before_child_exec(how == SL_EXEC_VFORK);
 	if (how == SL_EXEC_SPAWN && sl_is_up()) {
-		before_spawn();
+		waits |= before_spawn();
 	} else if (how == SL_EXEC_SELF && sl_is_up()) {
 		if (sl_tlisten_count())
 			sl_tlisten_fork_begin(); /* (makes boxes for what waits) */
@@ -182,4 +228,11 @@ void sl_exit_begin(void)
 		sl_sys(SYS_nanosleep, &pause, NULL);
 	else
 		sl_shut_down();
+}
+
+SL_API
+void sl_exec_end(void)
+{
+	if (sl_is_up() && sl_tbox_count())
+		sl_sock_for_each(close_box, NULL);
 }

@@ -467,6 +467,13 @@ void sl_fork_end(void)
 }
 
 SL_API
+void sl_vfork_begin(void)
+{
+	if (sl_is_up() && sl_tlisten_count())
+		sl_tlisten_fork_begin();
+}
+
+SL_API
 void sl_netns_begin(void)
 {
 	sl_netns_part();

@@ -65,6 +65,16 @@ bool sl_tlisten_over_exec(const struct sl_sock *sk)
 	return sl_sys_recvfrom(end[0], &byte, 1, MSG_PEEK | MSG_DONTWAIT, NULL, NULL) > 0;
 }
 
+void sl_tlisten_spawned(const struct sl_sock *sk)
+{
+	int end[2];
+
+	if (!sl_tbox_ends(sk, end))
+		return;
+	for (int i = 0; i < 2; i++)
+		(void)sl_sys_fcntl(end[i], F_SETFD, FD_CLOEXEC);
+}
+
 /* In the new program ---------------------------------------------------------------------------
  */
 

@@ -40,6 +40,8 @@ void sl_tlisten_strange(const struct sl_sock *sk);
  * process that will be the new program, or before. True: connections lie in it. Allocates nothing.
  */
 bool sl_tlisten_over_exec(const struct sl_sock *sk);
+/* After a new process was made that has the box: later ones are not to have it. */
+void sl_tlisten_spawned(const struct sl_sock *sk);
 /* In the new program, for a listener that it has just found: looks for such a box. */
 void sl_tlisten_after_exec(const struct sl_sock *sk);
 void sl_tlisten_closing(struct sl_sock *sk); /* before it is closed here, drained; slow held */
