@@ -5,8 +5,8 @@
  * becomes it, everything goes to the kernel, as at exit: what is closed by the execve is finished
  * there. When a child becomes it (vfork(2), posix_spawn(3), system(3), or execve after fork(2)),
  * the streams that it will have do; a child asks the keeper of the process that has them. Datagram
- * sockets stay the parent's then, since most children never look at those that they inherit, and
- * no datagram is lost.
+ * sockets that it will have are lent (dgram/lend.c), since most programs never look at those that
+ * they inherit.
  *
  * A child of vfork has descriptors of its own, which may mean other sockets than ours of that
  * number: the inode tells. */
@@ -21,7 +21,9 @@
 #include "sluice.h"
 #include "sock/call/start.h"
 #include "sock/core/life.h"
+#include "sock/core/mail.h"
 #include "sock/core/sock.h"
+#include "sock/dgram/dgram.h"
 #include "sock/listen/box.h"
 #include "sock/listen/listen.h"
 #include "sock/stream/tconn.h"
@@ -46,11 +48,18 @@ static bool is_to_go(const struct sl_sock *sk)
 	return is_stream(sk) && (sl_sock_is_apart(sk) || sk->passed);
 }
 
+/* The same for a datagram socket, which is to be lent. */
+static bool is_to_lend(const struct sl_sock *sk)
+{
+	return sk->proto == IPPROTO_UDP && sl_load(&sk->nfds) &&
+	       (sl_load(&sk->state) == SL_STATE_OFFLOADED || sk->passed);
+}
+
 /* True: the new program must find the socket in the kernel, and other processes' parts of a
  * listener would keep connections from it. */
 static bool concerns_us(const struct sl_sock *sk)
 {
-	return is_to_go(sk) || (is_stream(sk) && sl_tlisten_is_shared(sk));
+	return is_to_go(sk) || is_to_lend(sk) || (is_stream(sk) && sl_tlisten_is_shared(sk));
 }
 
 /* For a new process of this one's descriptors ---------------------------------------------------
@@ -96,6 +105,10 @@ static bool before_spawn(void)
 
 		if (sl_likely(!sk) || !concerns_us(sk) || !survives((int)fd))
 			continue;
+		if (is_to_lend(sk)) {
+			sl_sock_lend(sk);
+			continue;
+		}
 		pass_listener(sk);
 		sl_tlisten_strange(sk);
 		if (is_to_go(sk))
@@ -150,6 +163,11 @@ static void look_at_fd(int fd, void *arg)
 
 	if (!sk)
 		return;
+	if (sk->proto == IPPROTO_UDP) {
+		if (sk->passed || look->vfork)
+			sl_keeper_lend(sk, fd);
+		return;
+	}
 	sl_tlisten_strange(sk);
 	if (sk->passed || (look->vfork && is_to_go(sk)))
 		sl_keeper_tell_parent_of(sk, fd);
@@ -164,6 +182,8 @@ static bool wants_to_go(struct sl_sock *sk, void *arg)
 
 static bool is_a_parents(struct sl_sock *sk, void *arg)
 {
+	if (sk->proto == IPPROTO_UDP) /* (one number is asked here: most are closed on exec) */
+		return sk->passed && (sk->nfds > 1 || survives(sk->fd));
 	return is_stream(sk) && (sk->passed || sl_tlisten_is_shared(sk));
 }
 
@@ -199,6 +219,8 @@ bool sl_exec_begin(enum sl_exec how)
 	bool waits;
 
 	sl_fdtab_notice();
+	if (how == SL_EXEC_SPAWN)
+		sl_lent_hold();
 	waits = before_child_exec(how == SL_EXEC_VFORK);
 	if (how == SL_EXEC_SPAWN && sl_is_up()) {
 		waits |= before_spawn();
@@ -235,4 +257,5 @@ void sl_exec_end(void)
 {
 	if (sl_is_up() && sl_tbox_count())
 		sl_sock_for_each(close_box, NULL);
+	sl_lent_release();
 }

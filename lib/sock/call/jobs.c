@@ -144,6 +144,7 @@ static const struct sl_job jobs[] = {
 	{"sluice flow", SL_JOB_READER, sl_flow_serve, NULL, NULL},
 	{"sluice capture", SL_JOB_READER, sl_capture_serve, NULL, sl_capture_due_ns},
 	{"sockets that were given", SL_JOB_ROUND, NULL, sl_given_look, sl_given_due_ns},
+	{"datagram sockets that are lent", SL_JOB_ROUND, NULL, sl_lent_look, sl_lent_due_ns},
 	{"letters of children", SL_JOB_ROUND, NULL, sl_mail_wake, sl_mail_due_ns},
 	{"connections without a number", SL_JOB_ROUND, NULL, sl_heirs_look, sl_heirs_due_ns},
 	{"closed connections that threads sleep on", SL_JOB_ROUND, NULL, sl_sock_awaited_look,
@@ -160,8 +161,10 @@ static enum sl_letter_use use_of(const struct sl_sock *sk)
 
 static void follow(struct sl_sock *sk, enum sl_letter_use use)
 {
-	if (!sl_tlisten_is_shared(sk))
+	if (!sl_tlisten_is_shared(sk) && use != SL_USE_LEND)
 		use = SL_USE_ANY;
+	if (use == SL_USE_LEND && sl_sock_lend(sk))
+		return;
 	if (use == SL_USE_SHARE && sl_tlisten_share(sk))
 		return;
 	if (use == SL_USE_SHARE)

@@ -19,6 +19,7 @@ static void child_udp(struct sl_sock *sk)
 	us->udp.ring = NULL; /* the frames are the parent's; the memory is lost with it */
 	us->udp.size = us->udp.deepest = us->udp.head = us->udp.tail = 0;
 	us->path.d = NULL;
+	us->ruled = us->lent = us->lent_try = false;
 	us->pacer = NULL;
 	us->rule_pace = (struct sl_pace_ask){0};
 }

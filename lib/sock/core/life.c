@@ -153,6 +153,45 @@ static void leave(struct sl_sock *sk, uint32_t event, bool keep_queue)
 	sl_lane_unlock(lane);
 }
 
+/* What reaches the kernel while the claims go is before the packets that are still on the ring
+ * then: so they go when none has come for this time, if that is soon. */
+#define QUIET_NS 300000
+#define STORM_NS 20000000
+#define PAUSE_NS 20000
+
+bool sl_sock_move_queue(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+	bool some;
+
+	if (!sl_sock_lock(sk, &lane))
+		return false;
+	sl_lane_turn_locked(lane);
+	some = sl_sock_queued(sk);
+	if (some)
+		sl_sock_ops(sk)->requeue(sk, lane);
+	sl_lane_unlock(lane);
+	return some;
+}
+
+void sl_sock_move_early(struct sl_sock *sk)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	uint64_t now, quiet, end;
+
+	if (!sl_sock_move_queue(sk))
+		return;
+	now = sl_now_ns();
+	quiet = now + QUIET_NS;
+	end = now + STORM_NS;
+	while (now < quiet && now < end) {
+		sl_sys(SYS_nanosleep, &pause, NULL);
+		now = sl_now_ns();
+		if (sl_sock_move_queue(sk))
+			quiet = sl_now_ns() + QUIET_NS;
+	}
+}
+
 /* Takes late packets of the flow before the slot closes. requeue: the socket has a reader that does
  * not go through us, so our queue moves to the kernel's. */
 static void take_late(struct sl_sock *sk, bool requeue)
@@ -177,9 +216,12 @@ static enum sl_reason shown(enum sl_reason reason)
 }
 
 /* The socket goes on as the kernel's. What is in our queue is still read through us first: the
- * descriptor stays ours, in state KERNEL, and every call but receive passes through. */
+ * descriptor stays ours, in state KERNEL, and every call but receive passes through. What is to be
+ * moved goes as long as new packets come here, so that none of these is before it. */
 static void sock_to_kernel(struct sl_sock *sk, enum sl_reason reason, bool requeue)
 {
+	if (requeue)
+		sl_sock_move_early(sk);
 	if (!sl_sock_ops(sk)->to_kernel(sk, reason))
 		return;
 	sk->stats->reason = shown(reason);

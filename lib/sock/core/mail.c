@@ -195,7 +195,8 @@ static void tell_parent(struct sl_sock *sk, int fd, enum sl_letter_use use)
 		to = own_box();
 		sl_store(&sk->forks, sl_load(&sl_forks) - 1);
 	}
-	sk->passed = 0; /* once is enough */
+	if (use != SL_USE_LEND)
+		sk->passed = 0; /* once is enough */
 	if (sk->proto == IPPROTO_TCP)
 		tell_of_connection(sk, &l, &to, fd);
 	else
@@ -205,6 +206,11 @@ static void tell_parent(struct sl_sock *sk, int fd, enum sl_letter_use use)
 void sl_keeper_tell_parent_of(struct sl_sock *sk, int fd)
 {
 	tell_parent(sk, fd, ops->use_of(sk));
+}
+
+void sl_keeper_lend(struct sl_sock *sk, int fd)
+{
+	tell_parent(sk, fd, SL_USE_LEND);
 }
 
 void sl_keeper_tell_parent(struct sl_sock *sk)

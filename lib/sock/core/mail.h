@@ -15,6 +15,7 @@ enum sl_letter_use {
 		      */
 	SL_USE_BOX,  /* nothing is used: what comes with the letter is a mailbox of the child's own
 		      */
+	SL_USE_LEND, /* a datagram socket: another program gets it, which may never use it */
 	SL_USE_END,
 };
 
@@ -77,6 +78,8 @@ void sl_mail_confine(void);
 void sl_keeper_tell_parent(struct sl_sock *sk);
 /* sl_keeper_tell_parent() for a child that has the socket by fd instead of sk->fd. */
 void sl_keeper_tell_parent_of(struct sl_sock *sk, int fd);
+/* For a datagram socket, by fd: another program gets it, which may never use it. */
+void sl_keeper_lend(struct sl_sock *sk, int fd);
 /* Puts a packet with descriptors where children find it: at the other end of each mailbox. */
 void sl_keeper_leave(const void *what, size_t bytes, const int *fd, uint32_t nfds);
 /* In a child: tells the parent that this child serves the listener, too. */

@@ -41,15 +41,16 @@ struct sl_udp_sock {
 	uint8_t os_turn;   /* whether we or the kernel are next when both have data */
 	union {
 		struct {
-			bool os_first;   /* just claimed: the kernel's datagrams are older than ours
-					  */
-			bool filtered;   /* has or had a callback: extra->accepted is read first */
-			bool drains : 1; /* SLUICE_RX_CQ_DRAIN_RATE_NSEC is set */
-			bool rx_timed : 1; /* SLUICE_LATENCY_STATS is set */
-			bool moves; /* follows the thread that receives to its lane (migrate.c)
-				     */
+			bool os_first; /* just claimed: the kernel's datagrams are older than ours
+					*/
+			bool filtered; /* has or had a callback: extra->accepted is read first */
+			bool drains;   /* SLUICE_RX_CQ_DRAIN_RATE_NSEC is set */
+			bool rx_timed; /* SLUICE_LATENCY_STATS is set */
+			bool moves;    /* follows the thread that receives to its lane (migrate.c)
+					*/
+			bool lent;     /* another program has it, too (lend.c); atomic */
 		};
-		uint32_t rx_odd; /* nearly always 0 */
+		uint64_t rx_odd; /* nearly always 0 */
 	};
 	/* migrate.c */
 	int32_t rx_until;    /* receive calls until the next look at the thread */
@@ -88,7 +89,11 @@ struct sl_udp_sock {
 	bool mc_loop;
 	bool mc_all; /* IP_MULTICAST_ALL */
 	bool late;   /* the kernel sends until a device is open (decide.c); atomic */
-	bool ruled;  /* a rule has the kernel serve it, until the rule goes (decide.c); atomic */
+	bool ruled;  /* without claims: a rule has the kernel serve it, until the rule goes
+			(decide.c), or it is lent; atomic */
+	uint64_t lent_ns, relayed_ns; /* when it was lent, and the last packet moved (lend.c) */
+	bool lent_keeps;       /* what has come cannot be moved to the other program; under slow */
+	bool lent_try;         /* a call asks whether it is this process's alone again; atomic */
 	uint32_t mc_oif;       /* IP(V6)_MULTICAST_IF */
 	struct sl_addr mc_src; /* source address that IP_MULTICAST_IF set */
 	uint32_t sndbuf;
@@ -115,7 +120,13 @@ static inline void sl_sock_path_changed(struct sl_sock *sk)
 	if (sl_sock_is_udp(sk))
 		sl_udp_sk(sk)->path.d = NULL;
 }
-/* True: the socket is ours, but without claims: the kernel serves it as long as a rule says so. */
+/* True: another program has the socket, too, and the kernel serves it meanwhile (lend.c). */
+static inline bool sl_sock_is_lent(const struct sl_sock *sk)
+{
+	return sl_sock_is_udp(sk) && sl_load(&sl_udp_sk_const(sk)->lent);
+}
+/* True: the socket is ours, but without claims: the kernel serves it as long as a rule says so, or
+ * as long as it is lent. */
 static inline bool sl_sock_is_ruled(const struct sl_sock *sk)
 {
 	return sl_sock_is_udp(sk) && sl_load(&sl_udp_sk_const(sk)->ruled);

@@ -131,12 +131,15 @@ static void lose_port(struct sl_sock *sk)
 	sk->stats->state = SL_STATE_NEW;
 }
 
-/* SL_REASON_NONE, UNDECIDED, or why the socket shall be the kernel's. slow held. */
+/* SL_REASON_NONE, UNDECIDED, or why the socket shall be the kernel's. A lent socket is decided on
+ * when it comes back. slow held. */
 static enum sl_reason decide_held(struct sl_sock *sk)
 {
 	enum sl_reason reason;
 	struct sl_lane *lane;
 
+	if (sl_sock_is_lent(sk))
+		return sl_sock_read_names(sk) < 0 ? SL_REASON_RUNTIME : SL_REASON_UNDECIDED;
 	if (sk->state == SL_STATE_KERNEL || (sk->proto == IPPROTO_TCP && sk->state != SL_STATE_NEW))
 		return SL_REASON_NONE;
 	if (sl_sock_is_ruled(sk))
@@ -159,9 +162,7 @@ static enum sl_reason decide_held(struct sl_sock *sk)
 	return reason;
 }
 
-/* Leaves a socket of ours to the kernel for as long as a rule says so. False: it is not ours (yet),
- * or the lane is not to be had. slow held. */
-static bool rule_begins(struct sl_sock *sk)
+static bool pause_for(struct sl_sock *sk, enum sl_reason reason)
 {
 	struct sl_lane *lane;
 
@@ -173,13 +174,29 @@ static bool rule_begins(struct sl_sock *sk)
 	sl_mcast_pause(sk);
 	sl_sock_unclaim(sk);
 	sk->stats->state = SL_STATE_KERNEL;
-	sk->stats->reason = SL_REASON_RULE;
+	sk->stats->reason = reason;
 	sl_stats->handed_back++;
-	sl_debug("sock", "fd %d goes to the kernel: %s", sk->fd, sl_reason_text(SL_REASON_RULE));
+	sl_debug("sock", "fd %d goes to the kernel: %s", sk->fd, sl_reason_text(reason));
 	return true;
 }
 
-static void obey(struct sl_sock *sk, enum sl_reason reason)
+bool sl_sock_pause(struct sl_sock *sk, enum sl_reason reason)
+{
+	return SL_ROOMY(pause_for, sk, reason);
+}
+
+enum sl_reason sl_sock_resume(struct sl_sock *sk)
+{
+	enum sl_reason reason = decide_held(sk);
+
+	if (reason == SL_REASON_RULE && sl_sock_pause(sk, SL_REASON_RULE))
+		return SL_REASON_NONE;
+	if (reason == SL_REASON_NONE)
+		sl_stats->taken_over++;
+	return reason;
+}
+
+void sl_sock_obey(struct sl_sock *sk, enum sl_reason reason)
 {
 	if (reason != SL_REASON_NONE && reason != SL_REASON_UNDECIDED)
 		sl_sock_kernel(sk, reason);
@@ -190,21 +207,17 @@ bool sl_sock_follow_rule(struct sl_sock *sk, bool kernels)
 	enum sl_reason reason = SL_REASON_NONE;
 	bool began = false;
 
-	if (kernels == sl_sock_is_ruled(sk))
+	if (kernels == sl_sock_is_ruled(sk) || sl_sock_is_lent(sk))
 		return true;
 	if (!sl_trylock(&sk->slow))
 		return false;
 	if (kernels) {
-		began = SL_ROOMY(rule_begins, sk);
+		began = !sl_sock_is_lent(sk) && sl_sock_pause(sk, SL_REASON_RULE);
 	} else if (sk->nfds && sk->forks == sl_load(&sl_forks)) {
-		reason = decide_held(sk);
-		if (reason == SL_REASON_RULE && SL_ROOMY(rule_begins, sk))
-			reason = SL_REASON_NONE;
-		else if (reason == SL_REASON_NONE)
-			sl_stats->taken_over++;
+		reason = sl_sock_resume(sk);
 	}
 	sl_unlock(&sk->slow);
-	obey(sk, reason);
+	sl_sock_obey(sk, reason);
 	if (began) {
 		sl_siblings_yield(sk);
 		sl_mcast_recheck();
@@ -219,7 +232,7 @@ void sl_sock_decide(struct sl_sock *sk)
 	sl_lock(&sk->slow);
 	reason = decide_held(sk);
 	sl_unlock(&sk->slow);
-	obey(sk, reason);
+	sl_sock_obey(sk, reason);
 }
 
 /* Devices that a send does not wait for ---------------------------------------------------------
@@ -260,7 +273,7 @@ static void decide_late(struct sl_sock *sk, void *arg)
 	if (sk->nfds && sk->state == SL_STATE_NEW && !sl_sock_is_late(sk))
 		reason = decide_held(sk);
 	sl_unlock(&sk->slow);
-	obey(sk, reason);
+	sl_sock_obey(sk, reason);
 }
 
 void sl_sock_look_late(void)

@@ -21,6 +21,25 @@ bool sl_sock_claim_again(struct sl_sock *sk);
 /* Rules have changed: the socket, which is ours, is to be served by the kernel or not. False: it is
  * busy, try again. No lock held. */
 bool sl_sock_follow_rule(struct sl_sock *sk, bool kernels);
+/* Leaves a socket of ours to the kernel for a while, without its claims. False: it is not ours
+ * (yet), or the lane is not to be had. slow held. */
+bool sl_sock_pause(struct sl_sock *sk, enum sl_reason reason);
+/* The claims of such a socket come back, unless a rule or its names say otherwise:
+ * sl_sock_obey() does what is returned. slow held. */
+enum sl_reason sl_sock_resume(struct sl_sock *sk);
+void sl_sock_obey(struct sl_sock *sk, enum sl_reason reason); /* slow not held */
+/* lend.c */
+/* Before another program gets the socket, too: the kernel serves it, with all that waits, until
+ * this process has it alone again. False: it is not ours. No lock held. */
+bool sl_sock_lend(struct sl_sock *sk);
+/* A receiving call of a lent socket. No lock held. */
+void sl_lent_call(struct sl_sock *sk);
+/* Until sl_lent_release() no socket comes back: a program is being started that has them all. */
+void sl_lent_hold(void);
+void sl_lent_release(void);
+void sl_lent_look(uint64_t now_ns); /* the keeper's */
+uint64_t sl_lent_due_ns(uint64_t now_ns, bool quiet);
+void sl_lent_child(void); /* after fork, in the child */
 /* Binds as the kernel would at the first send. 0 or -errno. */
 int sl_sock_autobind(struct sl_sock *sk);
 /* In a call that blocks: waits for links that went down when we claimed (stack/restart.c). flags:

@@ -307,6 +307,13 @@ static SL_APART ssize_t try_odd(struct sl_sock *sk, int fd, const struct sl_rx_r
 	struct sl_udp_sock *us = sl_udp_sk(sk);
 	ssize_t n;
 
+	if (us->lent) {
+		sl_lent_call(sk);
+		n = us->lent_keeps ? from_queue(sk, r) : -EAGAIN;
+		if (!us->lent_keeps)
+			(void)sl_sock_move_queue(sk);
+		return n == -EAGAIN ? from_kernel(sk, fd, r) : n;
+	}
 	/* The kernel's queue has datagrams from before the claim: they are older. */
 	if (us->os_first) {
 		n = from_kernel(sk, fd, r);

@@ -252,6 +252,7 @@ void sl_sock_want(struct sl_sock *sk)
 
 void sl_given_child(void)
 {
+	sl_lent_child();
 	memset(&lock, 0, sizeof(lock));
 	next_ns = 0;
 }

@@ -161,7 +161,7 @@ static void ask_shadow(struct sl_sock *sk)
 
 uint32_t sl_wait_sock_ready(struct sl_sock *sk)
 {
-	if (sl_unlikely(sl_load(&sk->os)))
+	if (sl_unlikely(sl_load(&sk->os)) || sl_sock_is_lent(sk))
 		ask_shadow(sk);
 	return sl_sock_ready(sk);
 }

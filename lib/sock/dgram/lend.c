@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Datagram sockets that another program has, too.
+ *
+ * Theory of operation: a program that a child executes has its descriptors from the kernel alone,
+ * and nothing tells whether it will use a socket that it inherits: most programs do not. So the
+ * socket is lent: what has come moves to the kernel's queue, which both programs read from then on,
+ * as they would without the library. At first the claims stay, and the keeper moves what comes
+ * (*relays* it), since packets that reach the kernel while the claims go would be before those that
+ * are on the ring then. The claims go when no packet has come for a while. From then on the socket
+ * is ours without claims, so that no thread of this process sleeps in the kernel with it, and it
+ * can come back.
+ *
+ * The keeper asks how many have the file (steer/holders.c), ever more seldom, and the socket comes
+ * back when this process has it alone. A thread that sleeps in a receiving call counts as one more,
+ * so the keeper wakes it and its call asks, too. Where the kernel does not tell (before 6.1) the
+ * socket stays lent. */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/roomy.h"
+#include "ctl/front/broker.h"
+#include "net/rtnl.h"
+#include "sock/core/endpoint.h"
+#include "sock/core/extra.h"
+#include "sock/core/life.h"
+#include "sock/core/ready.h"
+#include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
+#include "sock/dgram/dgram.h"
+#include "sock/proc/up.h"
+
+#define FIRST_NS 2000000ull
+#define LAST_NS  32000000000ull
+#define RELAY_NS 500000ull /* how often the keeper moves what has come */
+/* The time without a packet after which the claims go, less when a socket is busy for long; at last
+ * they go in any case. */
+#define QUIET_NS      20000000ull
+#define BUSY_NS       1000000000ull
+#define QUIET_BUSY_NS 5000000ull
+#define STORM_NS      3000000000ull
+
+static struct sl_lock lock; /* protects what follows */
+static uint64_t next_ns;    /* when the keeper looks again; 0: nothing is lent */
+static uint64_t delay_ns;
+static uint64_t relay_ns; /* the keeper's: when it relays next; 0: there is nothing to relay */
+static uint32_t starting; /* programs; atomic */
+
+static void look_in(uint64_t ns)
+{
+	if (!sl_lock(&lock))
+		return;
+	delay_ns = ns;
+	sl_store(&next_ns, sl_now_ns() + ns);
+	sl_unlock(&lock);
+}
+
+/* Lending ---------------------------------------------------------------------------------------
+ */
+
+/* Multicast cannot be moved, and without permission nothing can: what has come is read here then.
+ */
+static bool may_relay(const struct sl_udp_sock *us)
+{
+	return !us->members && !sl_broker_may_inject();
+}
+
+/* slow held. False: the lane is not to be had. */
+static bool end_claims(struct sl_sock *sk)
+{
+	bool keeps = sl_udp_sk(sk)->lent_keeps;
+
+	if (!keeps)
+		sl_sock_move_early(sk);
+	if (!sl_sock_pause(sk, SL_REASON_PASSED))
+		return false;
+	if (!keeps)
+		(void)sl_sock_move_queue(sk); /* what came before the claims went */
+	return true;
+}
+
+/* slow held. */
+static bool lend(struct sl_sock *sk)
+{
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+
+	if (!sk->nfds || sl_load(&sk->state) != SL_STATE_OFFLOADED)
+		return false;
+	if (sl_load(&us->lent))
+		return true;
+	us->lent_keeps = !may_relay(us);
+	if (us->lent_keeps && !sl_sock_is_ruled(sk) && !end_claims(sk))
+		return false;
+	us->lent_ns = us->relayed_ns = sl_now_ns();
+	sl_store_release(&us->lent, true);
+	if (!us->lent_keeps)
+		(void)sl_sock_move_queue(sk);
+	return true;
+}
+
+static bool lend_now(struct sl_sock *sk)
+{
+	bool lent;
+
+	if (!sl_lock(&sk->slow))
+		return false;
+	lent = lend(sk);
+	sl_unlock(&sk->slow);
+	return lent;
+}
+
+static void yield(struct sl_sock *sk)
+{
+	sl_siblings_yield(sk);
+	sl_mcast_recheck();
+}
+
+bool sl_sock_lend(struct sl_sock *sk)
+{
+	/* (A child may say so as often as it likes.) */
+	if (sl_sock_is_lent(sk) && sl_load(&sk->state) == SL_STATE_OFFLOADED)
+		return true;
+	if (!sl_sock_is_udp(sk) || !SL_ROOMY(lend_now, sk))
+		return false;
+	if (sl_sock_is_ruled(sk))
+		yield(sk);
+	look_in(FIRST_NS);
+	sl_store(&relay_ns, 1);
+	sl_rtnl_wake();
+	return true;
+}
+
+void sl_lent_hold(void)
+{
+	__atomic_fetch_add(&starting, 1, __ATOMIC_SEQ_CST);
+}
+
+void sl_lent_release(void)
+{
+	__atomic_fetch_sub(&starting, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Relaying --------------------------------------------------------------------------------------
+ */
+
+static bool is_quiet(const struct sl_udp_sock *us, uint64_t now_ns)
+{
+	uint64_t quiet_ns = now_ns - us->lent_ns < BUSY_NS ? QUIET_NS : QUIET_BUSY_NS;
+
+	return now_ns - us->relayed_ns >= quiet_ns || now_ns - us->lent_ns >= STORM_NS;
+}
+
+static void relay(struct sl_sock *sk, void *arg)
+{
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+	bool *left = arg, ended = false;
+
+	if (!sl_sock_is_lent(sk) || us->lent_keeps || sl_load(&sk->state) != SL_STATE_OFFLOADED)
+		return;
+	if (sl_sock_move_queue(sk))
+		us->relayed_ns = sl_now_ns();
+	if (sl_sock_is_ruled(sk))
+		return;
+	if (is_quiet(us, sl_now_ns()) && sl_trylock(&sk->slow)) {
+		if (sk->nfds && sl_load(&us->lent) && sl_load(&sk->state) == SL_STATE_OFFLOADED)
+			ended = SL_ROOMY(end_claims, sk);
+		sl_unlock(&sk->slow);
+	}
+	if (ended)
+		yield(sk);
+	*left |= !ended;
+}
+
+static void relay_all(uint64_t now_ns)
+{
+	bool left = false;
+
+	sl_store(&relay_ns, 0);
+	sl_sock_for_each(relay, &left);
+	if (left)
+		sl_store(&relay_ns, now_ns + RELAY_NS);
+}
+
+/* Coming back -----------------------------------------------------------------------------------
+ */
+
+/* True: the other program has bound or connected it. slow held. */
+static bool has_new_names(struct sl_sock *sk)
+{
+	const struct sl_udp *u = &sl_udp_sk(sk)->udp;
+	struct sl_addr local = sk->local, remote = u->remote;
+	uint16_t port = sk->local_port, remote_port = u->remote_port;
+	bool connected = u->connected;
+
+	return sl_sock_read_names(sk) < 0 || port != sk->local_port || connected != u->connected ||
+	       memcmp(&local, &sk->local, sizeof(local)) ||
+	       (connected &&
+		(remote_port != u->remote_port || memcmp(&remote, &u->remote, sizeof(remote))));
+}
+
+/* slow and the lock of forks are held, so that no other process gets the socket meanwhile. 0, or
+ * -errno: it stays lent; -EBUSY: another process has it, or a thread that sleeps. */
+static int resume(struct sl_sock *sk, enum sl_reason *reason)
+{
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+	int n;
+
+	if (!sk->nfds || !sl_load(&us->lent))
+		return 0;
+	if (sl_load(&sk->state) != SL_STATE_OFFLOADED) {
+		sl_store(&us->lent, false);
+		return 0;
+	}
+	if (__atomic_load_n(&starting, __ATOMIC_SEQ_CST))
+		return -EBUSY;
+	n = sl_broker_holders(sk->fd);
+	if (n < 0 || n > (int)sk->nfds)
+		return n < 0 ? n : -EBUSY;
+	if (!us->lent_keeps) {
+		(void)sl_sock_move_queue(sk); /* what the kernel has is older than what comes */
+		us->os_first = true;
+	}
+	sl_store(&us->lent, false);
+	sk->forks = sl_load(&sl_forks);
+	sl_sock_read_options(sk); /* the other program may have set some */
+	if (sl_sock_is_ruled(sk) || has_new_names(sk))
+		*reason = sl_sock_resume(sk);
+	return 0;
+}
+
+static int come_back(struct sl_sock *sk)
+{
+	enum sl_reason reason = SL_REASON_NONE;
+	int err = -EBUSY;
+
+	if (!sl_fork_hold())
+		return err;
+	if (sl_trylock(&sk->slow)) {
+		err = resume(sk, &reason);
+		sl_unlock(&sk->slow);
+	}
+	sl_fork_release();
+	sl_sock_obey(sk, reason);
+	return err;
+}
+
+void sl_lent_call(struct sl_sock *sk)
+{
+	if (__atomic_exchange_n(&sl_udp_sk(sk)->lent_try, false, __ATOMIC_RELAXED))
+		(void)SL_ROOMY(come_back, sk);
+}
+
+static void wake_callers(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+
+	sl_store(&sl_udp_sk(sk)->lent_try, true);
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	sl_sock_notify(sk, 0);
+	sl_lane_unlock(lane);
+}
+
+static void look_at_lent(struct sl_sock *sk, void *arg)
+{
+	bool *left = arg;
+	int err;
+
+	if (!sl_sock_is_lent(sk))
+		return;
+	err = SL_ROOMY(come_back, sk);
+	if (err == -EBUSY) {
+		wake_callers(sk);
+		*left = true;
+	} else if (err) {
+		sl_debug("sock", "fd %d stays with the kernel: %s", sk->fd, strerrorname_np(-err));
+	}
+}
+
+uint64_t sl_lent_due_ns(uint64_t now_ns, bool quiet)
+{
+	uint64_t next = sl_load(&next_ns), relay = sl_load(&relay_ns);
+
+	return next && relay ? sl_min(next, relay) : next | relay;
+}
+
+void sl_lent_look(uint64_t now_ns)
+{
+	uint64_t delay;
+	bool left = false;
+
+	if (sl_unlikely(sl_load(&relay_ns)) && now_ns >= sl_load(&relay_ns))
+		relay_all(now_ns);
+	if (!sl_load(&next_ns) || now_ns < sl_load(&next_ns) || !sl_lock(&lock))
+		return;
+	delay = sl_min(2 * delay_ns, LAST_NS);
+	sl_store(&next_ns, 0);
+	sl_unlock(&lock);
+	sl_sock_for_each(look_at_lent, &left);
+	if (left && !sl_load(&next_ns))
+		look_in(delay);
+}
+
+void sl_lent_child(void)
+{
+	memset(&lock, 0, sizeof(lock));
+	next_ns = relay_ns = 0;
+	starting = 0;
+}

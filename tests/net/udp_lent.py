@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""udp_lent.py serve ADDRESS PORT: sends N numbered datagrams to each that asks (N, microseconds between two).
+udp_lent.py child FD FIRST N MARK: reads N datagrams from FD, says whether they came in order, and makes the file MARK.
+udp_lent.py OWN PEER PORT MARK: programs that get a datagram socket while datagrams wait in it, or come."""
+import os
+import select
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+from netlib import say, udp
+
+SELF = [sys.executable, "-E", os.path.abspath(__file__)]
+STREAM, PAUSE_US = 200, 1000
+MARK = None  # a file that a child makes when it has read
+
+
+def serve(address, port):
+    s = udp(address, port)
+    while True:
+        ask, who = s.recvfrom(100)
+        n, us = struct.unpack("II", ask)
+        for i in range(n):
+            s.sendto(struct.pack("I", i), who)
+            time.sleep(us / 1e6)
+
+
+def numbers(s, n):
+    """The numbers of the next n datagrams; fewer, if they do not come."""
+    got = []
+    while len(got) < n and select.select([s], [], [], 10)[0]:
+        got.append(struct.unpack("I", s.recv(100))[0])
+    return got
+
+
+def verdict(got, first, n):
+    return "in order" if got == list(range(first, first + n)) else f"{len(got)} of {n}: {got}"
+
+
+def child(fd, first, n, mark):
+    s = socket.socket(fileno=fd)
+    say("child:", verdict(numbers(s, n), first, n))
+    open(mark, "w").close()
+    sys.stdin.read()  # it has the socket until its parent says so
+    s.detach()
+
+
+# How a program is started ---------------------------------------------------------------------------
+def argv(fd, *args):
+    return [*SELF, "child", str(fd), *map(str, args), MARK]
+
+
+def wait_mark():
+    end = time.monotonic() + 20
+    while not os.path.exists(MARK) and time.monotonic() < end:
+        time.sleep(0.002)
+    os.unlink(MARK)
+
+
+def by_fork(fd, args, env=None):
+    r, w = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.dup2(r, 0)
+        os.set_inheritable(fd, True)
+        os.execve(sys.executable, argv(fd, *args), env or os.environ)
+    os.close(r)
+    return lambda: (os.close(w), os.waitpid(pid, 0))
+
+
+def by_fork_native(fd, args):
+    return by_fork(fd, args, {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"})
+
+
+def by_vfork(fd, args):
+    p = subprocess.Popen(argv(fd, *args), pass_fds=[fd], stdin=subprocess.PIPE)
+    return lambda: (p.stdin.close(), p.wait())
+
+
+def by_spawn(fd, args):
+    r, w = os.pipe()
+    os.set_inheritable(fd, True)
+    pid = os.posix_spawn(sys.executable, argv(fd, *args), os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, r, 0)])
+    os.set_inheritable(fd, False)
+    os.close(r)
+    return lambda: (os.close(w), os.waitpid(pid, 0))
+
+
+def by_system(fd, args):
+    os.set_inheritable(fd, True)
+    os.system(" ".join(argv(fd, *args)) + " </dev/null")
+    os.set_inheritable(fd, False)
+    return lambda: None
+
+
+def by_kernel():
+    """Datagrams that the kernel has delivered here."""
+    with open("/proc/net/snmp") as f:
+        names, values = [line.split() for line in f if line.startswith("Udp: ")]
+    return int(values[names.index("InDatagrams")])
+
+
+def ask(s, peer, n, us=0):
+    s.sendto(struct.pack("II", n, us), peer)
+
+
+def is_ours(s, peer):
+    before = by_kernel()
+    ask(s, peer, 20)
+    got = numbers(s, 20)
+    return got == list(range(20)) and by_kernel() - before < 5
+
+
+def becomes_ours(s, peer):
+    end = time.monotonic() + 20
+    while not is_ours(s, peer):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def subject(own, peer, preloaded):
+    s = udp(own, 7077)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 200000)
+    if preloaded:
+        say("at first:", becomes_ours(s, peer))
+    for how in (by_fork, by_fork_native, by_vfork, by_spawn, by_system):
+        ask(s, peer, 50)
+        select.select([s], [], [], 10)
+        end = how(s.fileno(), (0, 50))
+        wait_mark()
+        ask(s, peer, 20)  # both may read: the other one does not
+        say(how.__name__, "parent:", verdict(numbers(s, 20), 0, 20))
+        end()
+        if preloaded:
+            say(how.__name__, "ours again:", becomes_ours(s, peer))
+    # A program is started while datagrams come.
+    for how in (by_fork, by_vfork):
+        ask(s, peer, STREAM, PAUSE_US)
+        time.sleep(STREAM / 3 * PAUSE_US / 1e6)
+        end = how(s.fileno(), (0, STREAM))
+        wait_mark()
+        end()
+        if preloaded:
+            say(how.__name__, "ours after a stream:", becomes_ours(s, peer))
+    # One that does not get it takes nothing away.
+    r, w = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.dup2(r, 0)
+        os.execv("/bin/cat", ["cat"])
+    time.sleep(0.1)
+    if preloaded:
+        say("closed on exec, still ours:", is_ours(s, peer))
+    os.close(r)
+    os.close(w)
+    os.waitpid(pid, 0)
+
+
+if sys.argv[1] == "serve":
+    serve(sys.argv[2], int(sys.argv[3]))
+elif sys.argv[1] == "child":
+    child(*map(int, sys.argv[2:5]), sys.argv[5])
+else:
+    MARK = sys.argv[4]
+    subject(sys.argv[1], (sys.argv[2], int(sys.argv[3])), "LD_PRELOAD" in os.environ)
