@@ -42,6 +42,7 @@ class Program:
         self.fam = self.r.choice((4, 6))
         self.mortal = self.r.random() < 0.2
         self.steps, self.has, self.threads, self.dead = [], {"M": {}}, {}, set()  # dead: in another root
+        self.groups = set()  # SO_REUSEPORT: (kind, host, port)
         self.slot = self.names = 0
         for _ in range(self.r.choice((1, 2, 2, 3))):
             self.make("M")
@@ -79,6 +80,12 @@ class Program:
         if kind in "lu" or r.random() < 0.1:
             self.add(actor, "bind", s, r.choice(("own", "own", "any")), r.choice((3, 4, 5)))
             self.last_at = self.steps[-1][4]
+            at = (kind, *self.steps[-1][3:])
+            if (1, 15) in opts and at in self.groups:  # (of several members the kernel takes one by a secret hash)
+                opts = []
+                self.steps[-2] = (*self.steps[-2][:5], opts)
+            if (1, 15) in opts:
+                self.groups.add(at)
         if kind == "l":
             self.add(actor, "listen", s)
             if self.more and (1, 15) in opts and r.random() < 0.6:
@@ -95,16 +102,15 @@ class Program:
             self.add(actor, "nonblock", s, 1)
 
     def twin(self, actor, of):
-        """Another member of the listener's SO_REUSEPORT group, in a process with or without the first."""
+        """Another member of the listener's SO_REUSEPORT group takes the place of the first, in any process."""
         a = self.r.choice(list(self.has))
         bind = next(s for s in self.steps[::-1] if s[:3] == (actor, "bind", of))
         s = self.new(a, "l")
         self.add(a, "socket", s, "fam", A.SOCK_STREAM, [(1, 15)])
         self.add(a, "bind", s, *bind[3:])
         self.add(a, "listen", s)
-        if self.r.random() < 0.5:
-            self.add(actor, "close", of)
-            self.has[actor].pop(of, None)
+        self.add(actor, "close", of)
+        self.has[actor].pop(of, None)
 
     def actor(self):
         return self.r.choice(list(self.has))
