@@ -114,7 +114,7 @@ static bool may_move(struct sl_sock *sk)
 	bool may;
 
 	if (!sk->nfds || sk->parked || sk->forks != sl_load(&sl_forks) || !sl_sock_is_served(sk) ||
-	    sl_load(&sk->lane) == &sl_limbo ||
+	    sl_sock_is_lent(sk) || sl_load(&sk->lane) == &sl_limbo ||
 	    (sk->reuse && !sk->reuseport && sl_sock_has_twin(sk)) || !sl_sock_lock(sk, &lane))
 		return false;
 	may = is_free(sk, lane);
