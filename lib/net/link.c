@@ -13,6 +13,7 @@
 #include "base/heap.h"
 #include "base/log.h"
 #include "net/rtnl.h"
+#include "net/vxlan.h"
 #include "steer.h"
 
 struct link {
@@ -226,6 +227,7 @@ static void parse_vxlan(const struct nlattr *data, struct link *l)
 	if (sl_rtnl_u8(tb[IFLA_VXLAN_COLLECT_METADATA], 0) == 0)
 		l->pub.vni_after = sl_rtnl_u32(tb[IFLA_VXLAN_ID], UINT32_MAX) + 1;
 	l->pub.lower = sl_rtnl_u32(tb[IFLA_VXLAN_LINK], 0);
+	sl_vxlan_parse(tb, &l->pub.vxlan);
 }
 
 static void parse_kind(const struct nlattr *info, struct link *l)

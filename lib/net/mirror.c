@@ -4,10 +4,12 @@
 #include "net/qdisc.h"
 #include "net/rtnl.h"
 #include "net/span.h"
+#include "net/vxlan.h"
 
 static unsigned neigh_on_msg(const struct nlmsghdr *nlh)
 {
 	sl_neigh_on_msg(nlh);
+	sl_fdb_on_msg(nlh);
 	return 0;
 }
 
@@ -40,6 +42,12 @@ static const struct sl_mirror mirrors[] = {
 		.sweep = sl_qdisc_sweep,
 		.forget = sl_qdisc_forget,
 		.child = sl_qdisc_child,
+	},
+	{
+		.sweep = sl_fdb_forget,
+		.work = sl_fdb_work,
+		.forget = sl_fdb_forget,
+		.child = sl_fdb_child,
 	},
 	{.child = sl_route_child},
 	{.work = sl_spans_work, .child = sl_spans_child},

@@ -91,6 +91,25 @@ static inline uint8_t sl_egress_pcp(const struct sl_egress *e, uint32_t prio)
 	return 0;
 }
 
+/* How a VXLAN device wraps its packets. */
+struct sl_vxlan_out {
+	uint8_t local[16];           /* source; unset: the route's */
+	uint32_t label;              /* flow label of IPv6, host order */
+	uint16_t port;               /* destination, unless the fdb has another; host order */
+	uint16_t port_min, port_max; /* sources; none: of the machine's range */
+	uint8_t ttl;                 /* 0: the route's */
+	uint8_t tos;                 /* SL_VXLAN_TOS_INNER: that of the inner packet */
+	uint8_t df;                  /* enum ifla_vxlan_df */
+	uint8_t flags;               /* SL_VXLAN_OUT_* */
+};
+#define SL_VXLAN_TOS_INNER  1
+#define SL_VXLAN_OUT_LOCAL  (1u << 0) /* local is set */
+#define SL_VXLAN_OUT_TTL    (1u << 1) /* the TTL is that of the inner packet */
+#define SL_VXLAN_OUT_SUM4   (1u << 2) /* with checksum over IPv4 */
+#define SL_VXLAN_OUT_SUM6   (1u << 3) /* and over IPv6 */
+#define SL_VXLAN_OUT_RSC    (1u << 4) /* the kernel changes inner frames to routers */
+#define SL_VXLAN_OUT_REMSUM (1u << 5) /* remote checksum offload */
+
 /* A device as the kernel describes it. */
 struct sl_link {
 	uint32_t ifindex;
@@ -105,6 +124,7 @@ struct sl_link {
 	/* kind "vlan": the tag as in the steering maps (SL_VLAN_AD) */
 	uint16_t vlan_tag;
 	uint32_t vni_after; /* kind "vxlan": its VNI + 1; 0: it has none of its own */
+	struct sl_vxlan_out vxlan;
 	struct sl_egress egress;
 	uint32_t carrier_up;
 	uint32_t xdp_id; /* id of the XDP program on the device, 0: none */
