@@ -24,8 +24,7 @@
 #define HELD 64u /* frames that were sent, until they are released */
 
 struct sl_far {
-	struct sl_tx tx; /* sl_far_tx_init() */
-	int fd;          /* -1: it bounces */
+	int fd; /* -1: it bounces */
 	uint32_t n;
 	struct sl_frames *frames;
 	uint32_t held[HELD];
@@ -149,49 +148,6 @@ void sl_far_close(struct sl_far *f)
 	if (f->fd >= 0)
 		sl_sys_close(f->fd);
 	sl_free(f);
-}
-
-static unsigned far_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
-{
-	struct sl_far *f = sl_container_of(tx, struct sl_far, tx);
-	unsigned i = 0;
-
-	while (i < n && sl_far_send(f, &descs[i], 1))
-		i++;
-	tx->posted += i;
-	tx->unreaped += i;
-	return i;
-}
-
-static int far_kick(struct sl_tx *tx)
-{
-	tx->posted = 0;
-	return 0;
-}
-
-static unsigned far_reap(struct sl_tx *tx, struct sl_frames *cache)
-{
-	tx->unreaped = 0;
-	return sl_far_release(sl_container_of(tx, struct sl_far, tx));
-}
-
-static void far_close(struct sl_tx *tx, struct sl_frames *cache)
-{
-	sl_far_close(sl_container_of(tx, struct sl_far, tx));
-}
-
-void sl_far_tx_init(struct sl_far *f, struct sl_tx **tx)
-{
-	static const struct sl_tx_ops ops = {
-		.name = "packet socket",
-		.post = far_post,
-		.kick = far_kick,
-		.reap = far_reap,
-		.close = far_close,
-	};
-
-	f->tx = (struct sl_tx){.ops = &ops};
-	*tx = &f->tx;
 }
 
 void sl_far_child(const struct sl_far *f)

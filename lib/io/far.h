@@ -28,8 +28,6 @@ bool sl_far_send(struct sl_far *f, const struct sl_tx_desc *descs, unsigned n);
 unsigned sl_far_release(struct sl_far *f);
 /* Closes the socket and frees f. Lane held. */
 void sl_far_close(struct sl_far *f);
-/* Sends by far all that is posted; it makes no system call when it is kicked. */
-void sl_far_tx_init(struct sl_far *f, struct sl_tx **tx);
 /* A forked child closes its copy of the descriptor. */
 void sl_far_child(const struct sl_far *f);
 

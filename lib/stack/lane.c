@@ -14,6 +14,7 @@
 #include "stack/leg.h"
 #include "stack/pace.h"
 #include "stack/port.h"
+#include "stack/tunnel.h"
 
 #define MAX_CROSS 256
 
@@ -265,8 +266,8 @@ static void close_in_child(const struct sl_leg *leg)
 			sl_far_child(leg->xsk[q].far);
 		sl_packet_child(&leg->xsk[q]);
 	}
-	if (leg->far)
-		sl_far_child(leg->far);
+	if (leg->tunnel)
+		sl_tunnel_child(leg->tunnel);
 }
 
 void sl_lanes_child(void)

@@ -5,12 +5,12 @@
 #define SL_LEG_H
 
 #include "base/base.h"
-#include "io/far.h"
 #include "io/io.h"
 #include "io/xsk.h"
 
 struct sl_lane;
 struct sl_port;
+struct sl_tunnel;
 
 /* A lane's presence on a port. */
 struct sl_leg {
@@ -19,8 +19,7 @@ struct sl_leg {
 	struct sl_tx *tx;
 	struct sl_leg *below; /* the leg that carries a VLAN device's packets; else NULL */
 	bool is_class;        /* below it is the leg of its port: sends by another queue alone */
-	struct sl_far *far;  /* a VXLAN device's: its packets leave by it, as the kernel wraps them;
-				else NULL */
+	struct sl_tunnel *tunnel; /* a VXLAN device's: wraps its packets; else NULL */
 	struct sl_tx *verbs; /* the NIC's own send queue, used by tx now or before; NULL: none, or
 				below has it */
 	uint64_t verbs_ns;   /* when the queue was opened or, after a failure, when to try for a

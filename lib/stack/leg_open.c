@@ -18,6 +18,7 @@
 #include "stack/leg.h"
 #include "stack/port.h"
 #include "stack/tap.h"
+#include "stack/tunnel.h"
 
 static struct sl_port_stats no_stats;
 struct sl_port sl_port_nowhere = {.stats = &no_stats, .retired = true};
@@ -118,9 +119,9 @@ static struct sl_leg *open_vlan_leg(struct sl_port *port, struct sl_leg *below)
 	if (!(port->vlan & SL_VXLAN_TAG_BIT))
 		return leg;
 	leg->below = NULL;
-	leg->far = sl_far_open(port->info.ifindex, &below->lane->frames);
-	if (leg->far) {
-		sl_far_tx_init(leg->far, &leg->tx);
+	leg->tunnel = sl_tunnel_open(port->info.ifindex, below);
+	if (leg->tunnel) {
+		leg->tx = sl_tunnel_tx(leg->tunnel);
 		return leg;
 	}
 	sl_free(leg);
@@ -284,9 +285,9 @@ static void close_leg(struct sl_lane *lane, struct sl_leg *leg)
 	else if (nqueues)
 		leg->tx->ops->reap(leg->tx, &lane->frames);
 	mark_closed(leg);
-	if (leg->far)
-		sl_far_close(leg->far);
-	leg->far = NULL;
+	if (leg->tunnel)
+		sl_tunnel_close(leg->tunnel);
+	leg->tunnel = NULL;
 	for (uint32_t q = 0; q < nqueues; q++) {
 		leg->xsk[q].tx.ops->close(&leg->xsk[q].tx, &lane->frames);
 		sl_packet_close(&leg->xsk[q], &lane->frames);
@@ -391,7 +392,7 @@ struct sl_leg *sl_leg_by_prio(struct sl_leg *leg, uint32_t prio)
 	while (own->below)
 		own = own->below;
 	class = sl_qdisc_class(own->port->info.ifindex, prio);
-	if (sl_likely(!class.n) || own->far || own->verbs)
+	if (sl_likely(!class.n) || own->tunnel || own->verbs)
 		return leg;
 	queue = class.first + leg->lane->id % class.n;
 	if (queue == own->tx_queue || queue >= own->nqueues)

@@ -38,7 +38,7 @@ void sl_leg_untap(struct sl_leg *leg)
 	}
 	if (leg->verbs)
 		sl_untap_tx(leg->verbs);
-	if (leg->far)
+	if (leg->tunnel)
 		sl_untap_tx(leg->tx);
 }
 

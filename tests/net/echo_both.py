@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""echo_both.py ADDRESS PORT: echoes streams and datagrams; says when it is ready."""
+"""echo_both.py ADDRESS PORT: echoes streams and datagrams (at :: of both families); says when it is ready."""
 import select
 import socket
 import sys
 
 addr = sys.argv[1], int(sys.argv[2])
-t = socket.create_server(addr, backlog=1024)
-u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+family = socket.AF_INET6 if ":" in addr[0] else socket.AF_INET
+t = socket.create_server(addr, family=family, backlog=1024, dualstack_ipv6=addr[0] == "::")
+u = socket.socket(family, socket.SOCK_DGRAM)
+if addr[0] == "::":
+    u.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
 u.bind(addr)
 p = select.epoll()
 socks = {s.fileno(): s for s in (t, u)}

@@ -15,8 +15,9 @@
 #include "sock/core/udp_sock.h"
 #include "stack/leg.h"
 
-/* Headers are written in the room in front: payload starts at an aligned place. */
-#define SL_SEND_ROOM 128
+/* Headers, and those of VXLAN, are written in the room in front: payload starts at an aligned
+ * place. */
+#define SL_SEND_ROOM 192
 /* Bytes that a frame counts against the send buffer beside its payload. */
 #define SL_SEND_OVERHEAD 256
 /* Descriptors that one call may need, less where rings may be shorter (SLUICE_TX_WRE). */

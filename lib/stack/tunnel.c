@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The way out of a VXLAN device.
+ *
+ * Theory of operation: a frame gets its outer headers in the room in front of it, and is posted on
+ * the queue of the device below. The headers are made once for a station of the inner network: the
+ * mirror of the fdb (net/vxlan.h) says which host is behind it, the lane's destinations (net/out.c)
+ * by which route and neighbour that is reached. All of these are followed by their generations.
+ * What the kernel must decide leaves by a packet socket on the VXLAN device, as the kernel wraps
+ * it: frames to groups, to stations that several hosts or none has, to hosts that another device or
+ * no neighbour leads to, packets longer than the path, and the first ones, while an answer is
+ * awaited. */
+#include "stack/tunnel.h"
+
+#include <errno.h>
+#include <linux/if_link.h>
+
+#include "base/clock.h"
+#include "base/heap.h"
+#include "base/log.h"
+#include "io/far.h"
+#include "net/vxlan.h"
+#include "stack/lane.h"
+#include "stack/leg.h"
+#include "stack/port.h"
+#include "tcp/tcp_params.h"
+#include "wire/vxlan.h"
+
+#define WAYS 8 /* stations whose headers are kept */
+
+/* The headers for a station. */
+struct way {
+	uint64_t key;                /* key_of(); 0: none */
+	uint32_t route_gen, fdb_gen; /* at which it was made */
+	uint32_t serial;             /* of dst */
+	struct sl_dst *dst;          /* NULL: the kernel's device sends */
+	struct sl_vxlan_hdr hdr;
+};
+
+struct sl_tunnel {
+	struct sl_tx tx;
+	uint32_t ifindex;   /* of the VXLAN device */
+	struct sl_leg *low; /* on the device below */
+	struct sl_far *far; /* on the VXLAN device */
+	bool inner_tos;     /* outer headers depend on the inner TOS */
+	bool pending;       /* low has frames of ours since its last kick */
+	uint16_t ip_id;
+	uint64_t secret;
+	const char *said; /* why the kernel's device sends, as last logged */
+	struct way way[WAYS];
+};
+
+static bool is_closed(const struct sl_tunnel *t)
+{
+	return t->low->dead || sl_leg_is_closed(t->low);
+}
+
+/* Station and TOS of an inner frame. Bit 63 makes it nonzero. */
+static uint64_t key_of(const struct sl_tunnel *t, const uint8_t *inner)
+{
+	uint64_t key;
+
+	memcpy(&key, inner, sizeof(key));
+	key &= 0xffffffffffffull;
+	if (sl_unlikely(t->inner_tos)) {
+		uint8_t tos = inner[12] == 0x08 ? inner[15]
+						: (uint8_t)(inner[14] << 4 | inner[15] >> 4);
+
+		key |= (uint64_t)(tos >> 2) << 48;
+	}
+	return key | 1ull << 63;
+}
+
+static bool is_fresh(const struct way *w, uint64_t now)
+{
+	if (sl_unlikely(w->route_gen != sl_load(&sl_route_gen) ||
+			w->fdb_gen != sl_load(&sl_fdb_gen)))
+		return false;
+	return !w->dst || (w->dst->serial == w->serial && sl_dst_fresh(w->dst, now));
+}
+
+/* Why the kernel's device must send to the host; NULL: it need not. */
+static const char *obstacle(const struct sl_link *link, const struct sl_fdb *fdb)
+{
+	if (link->vxlan.flags & SL_VXLAN_OUT_RSC)
+		return "it changes frames to routers (rsc)";
+	if (link->vxlan.flags & SL_VXLAN_OUT_REMSUM)
+		return "it leaves checksums to the receiver (remcsumtx)";
+	if (fdb->vni != SL_FDB_NO_VNI && fdb->vni + 1 != link->vni_after)
+		return "a station is in another VNI";
+	if (sl_load(&sl_route_by_port))
+		return "a rule of routing looks at ports";
+	return NULL;
+}
+
+static void ports_of(const struct sl_vxlan_out *out, struct sl_vxlan_build *b)
+{
+	b->port_min = out->port_min;
+	b->port_max = out->port_max;
+	if (b->port_min < b->port_max)
+		return;
+	b->port_min = sl_tcp_params.port_min ? sl_tcp_params.port_min : 32768;
+	b->port_max = sl_tcp_params.port_min ? sl_tcp_params.port_max : 60999;
+}
+
+static void make_headers(const struct sl_tunnel *t, struct way *w, const struct sl_link *link,
+			 const struct sl_fdb *fdb)
+{
+	const struct sl_vxlan_out *out = &link->vxlan;
+	const struct sl_dst *d = w->dst;
+	bool v4 = sl_addr_is_v4(&fdb->remote);
+	struct sl_vxlan_build b = {
+		.src = d->route.src,
+		.dst = fdb->remote,
+		.vni = link->vni_after - 1,
+		.label = out->label,
+		.dport = fdb->port ? fdb->port : out->port,
+		.mtu = (uint16_t)sl_min(d->route.mtu, 65535u),
+		.tos = out->tos == SL_VXLAN_TOS_INNER ? 0 : out->tos,
+		.ttl = out->ttl ? out->ttl : d->route.hoplimit,
+		.inner_tos = out->tos == SL_VXLAN_TOS_INNER,
+		.inner_ttl = out->flags & SL_VXLAN_OUT_TTL,
+		.inner_df = out->df == VXLAN_DF_INHERIT,
+		.df = out->df == VXLAN_DF_SET,
+		.sum = out->flags & (v4 ? SL_VXLAN_OUT_SUM4 : SL_VXLAN_OUT_SUM6),
+		.secret = t->secret,
+	};
+
+	if (out->flags & SL_VXLAN_OUT_LOCAL)
+		b.src = sl_addr_of(out->local);
+	memcpy(b.smac, d->smac, 6);
+	memcpy(b.dmac, d->dmac, 6);
+	ports_of(out, &b);
+	sl_build_vxlan_hdr(&w->hdr, &b);
+}
+
+static struct sl_dst *find_dst(struct sl_tunnel *t, uint64_t key, const struct sl_link *link,
+			       const struct sl_fdb *fdb, uint64_t now)
+{
+	const struct sl_vxlan_out *out = &link->vxlan;
+	bool v4 = sl_addr_is_v4(&fdb->remote), local = out->flags & SL_VXLAN_OUT_LOCAL;
+	struct sl_route_key r = {
+		.dst = fdb->remote,
+		.oif = fdb->ifindex,
+		.tos = t->inner_tos ? (uint8_t)(key >> 46) & 0xfc : out->tos & 0xfc,
+	};
+
+	if (local)
+		r.src = sl_addr_of(out->local);
+	else if (v4)
+		r.src = sl_addr_v4(0);
+	if (local && sl_addr_is_v4(&r.src) != v4)
+		return NULL;
+	return sl_lane_dst(t->low->lane, &r, now);
+}
+
+/* Finds out where frames to the station go. */
+static SL_COLD void make_way(struct sl_tunnel *t, struct way *w, uint64_t key, uint64_t now)
+{
+	uint8_t mac[6];
+	struct sl_link link;
+	const char *why;
+	struct sl_dst *d;
+	struct sl_fdb fdb;
+
+	memcpy(mac, &key, sizeof(mac));
+	*w = (struct way){
+		.key = key, .route_gen = sl_load(&sl_route_gen), .fdb_gen = sl_load(&sl_fdb_gen)};
+	if (mac[0] & 1 || !sl_link_get(t->ifindex, &link) || !link.vni_after)
+		return;
+	t->inner_tos = link.vxlan.tos == SL_VXLAN_TOS_INNER;
+	fdb = sl_fdb_get(t->ifindex, mac);
+	if (fdb.state != SL_FDB_REMOTE)
+		return;
+	why = obstacle(&link, &fdb);
+	if (why && why != t->said)
+		sl_info("lane", "%s: the kernel wraps what leaves: %s", link.name, t->said = why);
+	if (why)
+		return;
+	d = find_dst(t, key, &link, &fdb, now);
+	if (!d)
+		return;
+	w->dst = d;
+	w->serial = d->serial;
+	w->route_gen = d->route.gen;
+	if (d->leg == t->low && d->mac_ok)
+		make_headers(t, w, &link, &fdb);
+	if (w->hdr.len && !t->said)
+		sl_info("lane", "%s: lane %u wraps what leaves, by %s", link.name,
+			t->low->lane->id, t->low->port->info.ifname);
+	if (w->hdr.len && !t->said)
+		t->said = "";
+}
+
+static struct way *way_of(struct sl_tunnel *t, const uint8_t *inner)
+{
+	uint64_t key = key_of(t, inner), now = sl_now_ns();
+	struct way *w = &t->way[sl_mix(0, key) >> 32 & (WAYS - 1)];
+
+	if (sl_unlikely(w->key != key || !is_fresh(w, now)))
+		make_way(t, w, key, now);
+	return w;
+}
+
+static bool post_one(struct sl_tunnel *t, const struct sl_tx_desc *d)
+{
+	uint8_t *inner = sl_frame_ptr(d->frame) + d->off;
+	struct sl_tx_desc out = {.frame = d->frame};
+	unsigned n;
+
+	if (sl_unlikely(is_closed(t)))
+		return sl_far_send(t->far, d, 1);
+	n = sl_build_vxlan(&way_of(t, inner)->hdr, inner, d->len, d->off, t->ip_id);
+	if (sl_unlikely(!n))
+		return sl_far_send(t->far, d, 1);
+	out.off = (uint16_t)(d->off - n);
+	out.len = (uint16_t)(d->len + n);
+	if (sl_unlikely(t->low->tx->ops->post(t->low->tx, &out, 1) == 0))
+		return false;
+	t->ip_id++;
+	t->pending = true;
+	return true;
+}
+
+static unsigned tunnel_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
+{
+	struct sl_tunnel *t = sl_container_of(tx, struct sl_tunnel, tx);
+	unsigned i = 0;
+
+	while (i < n && post_one(t, &descs[i]))
+		i++;
+	tx->posted += i;
+	tx->unreaped += i;
+	return i;
+}
+
+static int tunnel_kick(struct sl_tx *tx)
+{
+	struct sl_tunnel *t = sl_container_of(tx, struct sl_tunnel, tx);
+	int err;
+
+	tx->posted = 0;
+	if (!t->pending || is_closed(t))
+		return 0;
+	err = sl_leg_kick(t->low);
+	t->pending = err == -EAGAIN;
+	return err;
+}
+
+static unsigned tunnel_reap(struct sl_tx *tx, struct sl_frames *cache)
+{
+	struct sl_tunnel *t = sl_container_of(tx, struct sl_tunnel, tx);
+	unsigned n = sl_far_release(t->far);
+
+	tx->unreaped = 0;
+	return n + (is_closed(t) ? 0 : sl_tx_reap(t->low->tx, cache));
+}
+
+static uint32_t tunnel_room(struct sl_tx *tx)
+{
+	const struct sl_tunnel *t = sl_container_of(tx, struct sl_tunnel, tx);
+
+	return is_closed(t) ? UINT32_MAX : sl_leg_room(t->low);
+}
+
+static void tunnel_tx_close(struct sl_tx *tx, struct sl_frames *cache)
+{
+	(void)cache;
+	sl_tunnel_close(sl_container_of(tx, struct sl_tunnel, tx));
+}
+
+static const struct sl_tx_ops tunnel_ops = {
+	.name = "VXLAN",
+	.post = tunnel_post,
+	.kick = tunnel_kick,
+	.reap = tunnel_reap,
+	.close = tunnel_tx_close,
+	.room = tunnel_room,
+};
+
+struct sl_tunnel *sl_tunnel_open(uint32_t ifindex, struct sl_leg *low)
+{
+	struct sl_tunnel *t = sl_calloc(1, sizeof(*t));
+
+	if (!t) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	t->far = sl_far_open(ifindex, &low->lane->frames);
+	if (!t->far) {
+		sl_free(t);
+		return NULL;
+	}
+	t->tx.ops = &tunnel_ops;
+	t->ifindex = ifindex;
+	t->low = low;
+	t->secret = sl_mix(sl_now_ns(), (uintptr_t)t);
+	t->ip_id = (uint16_t)(t->secret >> 48);
+	return t;
+}
+
+struct sl_tx *sl_tunnel_tx(struct sl_tunnel *t)
+{
+	return &t->tx;
+}
+
+void sl_tunnel_close(struct sl_tunnel *t)
+{
+	sl_far_close(t->far);
+	sl_free(t);
+}
+
+void sl_tunnel_child(const struct sl_tunnel *t)
+{
+	sl_far_child(t->far);
+}
