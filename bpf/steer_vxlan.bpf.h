@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Steers what vxlan_open() has taken out of VXLAN. Part of target.bpf.h. */
+/* Steers what vxlan_open4() or vxlan_open6() has taken out of VXLAN. Part of target.bpf.h. */
 #ifndef SL_STEER_VXLAN_BPF_H
 #define SL_STEER_VXLAN_BPF_H
 
@@ -13,7 +13,7 @@ struct {
 	__type(value, struct target);
 } inner SEC(".maps");
 
-/* The inner frame, which is the frame now, as vxlan_open() has found it. */
+/* The inner frame, which is the frame now, as vxlan_open4() or vxlan_open6() has found it. */
 static __always_inline struct sl_view view_of(struct xdp_md *ctx, __u64 opened)
 {
 	struct sl_view p = sl_view(ctx);
@@ -106,12 +106,15 @@ static __always_inline int steer_opened(struct xdp_md *ctx, __u64 opened)
 static __always_inline int steer_vxlan(struct xdp_md *ctx, const struct sl_view *p,
 				       const struct sl_port_config *cfg, struct sl_counters *c)
 {
+	int v6 = p->v6, verdict;
 	__u64 opened = 0;
-	int verdict;
 
-	if (!p->v6 && !p->vlan && p->l3 == ETH_HLEN && p->l4 == ETH_HLEN + sizeof(struct iphdr) &&
-	    !cfg->in_frame)
-		opened = vxlan_open(ctx);
+	if (!p->vlan && p->l3 == ETH_HLEN && !cfg->in_frame) {
+		if (v6 && p->l4 == ETH_HLEN + sizeof(struct ipv6hdr))
+			opened = vxlan_open6(ctx);
+		else if (!v6 && p->l4 == ETH_HLEN + sizeof(struct iphdr))
+			opened = vxlan_open4(ctx);
+	}
 	if (!opened) {
 		c->pass_miss++;
 		return XDP_PASS;
@@ -122,7 +125,8 @@ static __always_inline int steer_vxlan(struct xdp_md *ctx, const struct sl_view 
 	/* The XSK has gone since the look-up, and the record lies over the outer headers. */
 	if ((void *)(long)ctx->data_meta < (void *)(long)ctx->data)
 		return XDP_DROP;
-	return bpf_xdp_adjust_head(ctx, -SL_VXLAN_BYTES) ? XDP_DROP : XDP_PASS;
+	return bpf_xdp_adjust_head(ctx, v6 ? -SL_VXLAN_BYTES6 : -SL_VXLAN_BYTES4) ? XDP_DROP
+										  : XDP_PASS;
 }
 #endif
 

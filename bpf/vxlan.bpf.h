@@ -32,42 +32,71 @@ const volatile __u8 has_vxlan = 1;
 
 #define SL_VXLAN_FLAGS 0x08000000 /* the VNI is there, and nothing else */
 
-#define SL_VXLAN_L3 ((__u32)sizeof(struct sl_vxlan_outer)) /* of the inner packet, in the frame */
+#define SL_VXLAN_IP_MOST 0x3fff /* bytes of the longest outer packet that is opened */
+
+/* Where the headers behind the outer IP are in the frame, and the inner IP. */
+#define SL_VXLAN_AT(v6)    (ETH_HLEN + ((v6) ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)))
+#define SL_VXLAN_L3(v6)    (SL_VXLAN_AT(v6) + (__u32)sizeof(struct sl_vxlan_outer))
+#define SL_VXLAN_BYTES(v6) ((v6) ? SL_VXLAN_BYTES6 : SL_VXLAN_BYTES4)
 
 /* The form of the outer headers. */
-static __always_inline int vxlan_is_plain(const struct sl_view *p, const struct sl_vxlan_outer *o)
+static __always_inline int vxlan_is_plain(const struct sl_vxlan_outer *o)
 {
-	const __u16 *w = (const __u16 *)((const __u8 *)o + ETH_HLEN);
-	__u32 bytes = bpf_ntohs(o->ip.tot_len), sum = 0;
+	return o->flags == bpf_htonl(SL_VXLAN_FLAGS) && !(o->vni & bpf_htonl(0xff));
+}
+
+static __always_inline int vxlan_is_plain4(const struct sl_view *p, const struct iphdr *ip,
+					   const struct sl_vxlan_outer *o)
+{
+	const __u16 *w = (const __u16 *)ip;
+	__u32 bytes = bpf_ntohs(ip->tot_len), sum = 0;
 
 #pragma unroll
 	for (int i = 0; i < 10; i++)
 		sum += w[i];
-	if (o->ip.ihl != 5 || sl_fold(sum) != 0xffff || bpf_ntohs(o->udp.len) + 20 != bytes)
+	if (ip->ihl != 5 || sl_fold(sum) != 0xffff || bpf_ntohs(o->udp.len) + 20 != bytes)
 		return 0;
-	if (bytes > 0x3fff || p->data + ETH_HLEN + bytes > p->data_end)
-		return 0;
-	return o->flags == bpf_htonl(SL_VXLAN_FLAGS) && !(o->vni & bpf_htonl(0xff));
+	return bytes <= SL_VXLAN_IP_MOST && p->data + ETH_HLEN + bytes <= p->data_end &&
+	       vxlan_is_plain(o);
 }
 
-static __always_inline int is_of_host(const struct sl_vxlan_outer *o, int src)
+static __always_inline int vxlan_is_plain6(const struct sl_view *p, const struct ipv6hdr *ip,
+					   const struct sl_vxlan_outer *o)
+{
+	__u32 bytes = bpf_ntohs(ip->payload_len);
+
+	if (ip->version != 6 || ip->nexthdr != IPPROTO_UDP || o->udp.len != ip->payload_len)
+		return 0;
+	return bytes <= SL_VXLAN_IP_MOST && p->data + ETH_HLEN + 40 + bytes <= p->data_end &&
+	       vxlan_is_plain(o);
+}
+
+static __always_inline int is_of_host4(__be32 addr)
 {
 	struct sl_local_key key = {};
 
 	key.addr[10] = key.addr[11] = 0xff;
-	__builtin_memcpy(key.addr + 12, src ? &o->ip.saddr : &o->ip.daddr, 4);
+	__builtin_memcpy(key.addr + 12, &addr, 4);
+	return !!bpf_map_lookup_elem(&locals, &key);
+}
+
+static __always_inline int is_of_host6(const void *addr)
+{
+	struct sl_local_key key = {};
+
+	__builtin_memcpy(key.addr, addr, 16);
 	return !!bpf_map_lookup_elem(&locals, &key);
 }
 
 /* True: the kernel's rp_filter admits the source. */
-static __always_inline int vxlan_has_way_back(struct xdp_md *ctx, const struct sl_vxlan_outer *o,
+static __always_inline int vxlan_has_way_back(struct xdp_md *ctx, const struct iphdr *ip,
 					      __u32 flags)
 {
 	struct bpf_fib_lookup fib = {
 		.family = 2, /* AF_INET */
 		.ifindex = ctx->ingress_ifindex,
-		.ipv4_src = o->ip.daddr,
-		.ipv4_dst = o->ip.saddr,
+		.ipv4_src = ip->daddr,
+		.ipv4_dst = ip->saddr,
 	};
 	long err;
 
@@ -80,15 +109,38 @@ static __always_inline int vxlan_has_way_back(struct xdp_md *ctx, const struct s
 }
 
 /* The ends of the outer packet: the source was found to be no impossible one before. */
-static __always_inline int vxlan_is_for(struct xdp_md *ctx, const struct sl_vxlan_outer *o,
-					const struct sl_vxlan *v)
+static __always_inline int vxlan_is_for4(struct xdp_md *ctx, const struct iphdr *ip,
+					 const struct sl_vxlan *v)
 {
-	if (o->ip.daddr != *(const __be32 *)(v->local + 12) &&
-	    (*(const __be32 *)(v->local + 12) || !is_of_host(o, 0)))
+	if (v->flags & SL_VXLAN_V6)
 		return 0;
-	if (o->ip.saddr == *(const __be32 *)(v->remote + 12))
+	if (ip->daddr != *(const __be32 *)(v->local + 12) &&
+	    (*(const __be32 *)(v->local + 12) || !is_of_host4(ip->daddr)))
+		return 0;
+	if (ip->saddr == *(const __be32 *)(v->remote + 12))
 		return 1;
-	return !is_of_host(o, 1) && vxlan_has_way_back(ctx, o, v->flags);
+	return !is_of_host4(ip->saddr) && vxlan_has_way_back(ctx, ip, v->flags);
+}
+
+static __always_inline int is_addr6(const void *a, const void *b)
+{
+	const __u32 *x = a, *y = b;
+
+	return !((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2]) | (x[3] ^ y[3]));
+}
+
+/* (A link-local address may be that of another device.) */
+static __always_inline int vxlan_is_for6(const struct ipv6hdr *ip, const struct sl_vxlan *v)
+{
+	const __u32 *l = (const __u32 *)v->local;
+	const __u8 *dst = (const __u8 *)&ip->daddr, *src = (const __u8 *)&ip->saddr;
+
+	if (!(v->flags & SL_VXLAN_V6))
+		return 0;
+	if (!is_addr6(dst, v->local) && (l[0] | l[1] | l[2] | l[3] || dst[0] == 0xfe ||
+					 dst[0] == 0xff || !is_of_host6(dst)))
+		return 0;
+	return is_addr6(src, v->remote) || (src[0] != 0xfe && !is_of_host6(src));
 }
 
 /* The stations of the inner frame. A frame from the device's own address has gone in a circle. */
@@ -104,28 +156,36 @@ static __always_inline int vxlan_is_to(const struct sl_vxlan_outer *o, const str
 	return udp && o->inner.h_dest[0] & 1;
 }
 
+/* Where the sum of what the outer checksum covers begins: at the outer addresses, and for the sake
+ * of whole words at what is in front of them, which is taken off again. */
+#define SL_VXLAN_SUMMED(v6) ((v6) ? 20 : 24)
+
 /* The outer checksum. The receiver checks the inner one, so the sum of what that covers is known,
  * also while the sender's kernel left it unfinished. n: bytes of the inner IP header; pseudo: sum
  * of the inner pseudo-header. */
-static __always_inline int vxlan_sum_is_good(const struct sl_vxlan_outer *o, __s64 heads,
+static __always_inline int vxlan_sum_is_good(const struct sl_view *p,
+					     const struct sl_vxlan_outer *o, int v6, __u32 n,
 					     __u64 pseudo)
 {
-	__u64 sum = (__u32)heads;
+	void *from = p->data + SL_VXLAN_SUMMED(v6);
+	__u64 sum;
+	__s64 heads;
 
 	if (!o->udp.check)
 		return 1;
-	sum += (__u64)(__u16)~o->ip.check + bpf_htons(IPPROTO_UDP) + o->udp.len;
+	heads = bpf_csum_diff(0, 0, from, SL_VXLAN_L3(v6) - SL_VXLAN_SUMMED(v6) + n, 0);
+	sum = (__u32)heads;
+	sum += (__u64)(__u16)~*(__u16 *)from + bpf_htons(IPPROTO_UDP) + o->udp.len;
 	return heads >= 0 && sl_fold(sum + (__u16)~sl_fold(pseudo)) == 0xffff;
 }
 
-#define SL_VXLAN_SUMMED                                                                            \
-	24 /* the outer sum begins here, at the IP header's own, which is taken off */
-
 /* Finds the inner transport header, whose offset in the frame is returned; 0: the packet is the
- * kernel's. Sets p as for the frame that begins behind the outer headers. */
-static __always_inline __u32 vxlan_inner4(struct sl_view *p, const struct sl_vxlan_outer *o)
+ * kernel's. Sets p as for the frame that begins behind the outer headers. v6: the outer one is;
+ * ecn: its mark of congestion. */
+static __always_inline __u32 vxlan_inner4(struct sl_view *p, const struct sl_vxlan_outer *o, int v6,
+					  __u32 ecn)
 {
-	struct iphdr *ip = sl_at(p, SL_VXLAN_L3, sizeof(*ip));
+	struct iphdr *ip = sl_at(p, SL_VXLAN_L3(v6), sizeof(*ip));
 	__u32 left = bpf_ntohs(o->udp.len) - 8 - 8 - ETH_HLEN;
 	__u64 pseudo;
 
@@ -135,18 +195,17 @@ static __always_inline __u32 vxlan_inner4(struct sl_view *p, const struct sl_vxl
 	p->v6 = 0;
 	p->proto = ip->protocol;
 	pseudo = (__u64)ip->saddr + ip->daddr + bpf_htons(ip->protocol) + bpf_htons(left - 20);
-	if (!vxlan_sum_is_good(
-		    o, o->udp.check ? bpf_csum_diff(0, 0, p->data + SL_VXLAN_SUMMED, 60, 0) : 0,
-		    pseudo))
+	if (!vxlan_sum_is_good(p, o, v6, sizeof(*ip), pseudo))
 		return 0;
-	if (o->ip.tos & 1 && vxlan_mark4(ip, o->ip.tos & 3))
+	if (ecn & 1 && vxlan_mark4(ip, ecn))
 		return 0;
-	return SL_VXLAN_L3 + 20;
+	return SL_VXLAN_L3(v6) + 20;
 }
 
-static __always_inline __u32 vxlan_inner6(struct sl_view *p, struct sl_vxlan_outer *o)
+static __always_inline __u32 vxlan_inner6(struct sl_view *p, struct sl_vxlan_outer *o, int v6,
+					  __u32 ecn)
 {
-	struct ipv6hdr *ip = sl_at(p, SL_VXLAN_L3, sizeof(*ip));
+	struct ipv6hdr *ip = sl_at(p, SL_VXLAN_L3(v6), sizeof(*ip));
 	__u32 left = bpf_ntohs(o->udp.len) - 8 - 8 - ETH_HLEN;
 	__u64 pseudo;
 
@@ -156,55 +215,86 @@ static __always_inline __u32 vxlan_inner6(struct sl_view *p, struct sl_vxlan_out
 	p->proto = ip->nexthdr;
 	pseudo = (__u32)bpf_csum_diff(0, 0, (void *)&ip->saddr, 32, 0);
 	pseudo += bpf_htons(ip->nexthdr) + ip->payload_len;
-	if (!vxlan_sum_is_good(
-		    o, o->udp.check ? bpf_csum_diff(0, 0, p->data + SL_VXLAN_SUMMED, 80, 0) : 0,
-		    pseudo))
+	if (!vxlan_sum_is_good(p, o, v6, sizeof(*ip), pseudo))
 		return 0;
-	if (o->ip.tos & 1 && vxlan_mark6(ip, o))
+	if (ecn & 1 && vxlan_mark6(ip, o, ecn))
 		return 0;
-	return SL_VXLAN_L3 + 40;
+	return SL_VXLAN_L3(v6) + 40;
 }
 
-/* Opens a packet that the outer headers and the inner port allow to be ours: the frame begins with
- * the inner frame then. Returns its tag with the offset of the inner transport header from the
- * inner frame's start above; 0: the packet is the kernel's, and is as it came. A global function,
- * as pick(). */
-__noinline __u64 vxlan_open(struct xdp_md *ctx)
+static __always_inline struct sl_vxlan *vxlan_device(const struct sl_vxlan_outer *o)
+{
+	struct sl_vxlan_key key = {};
+
+	key.vni = bpf_ntohl(o->vni) >> 8;
+	key.port = bpf_ntohs(o->udp.dest);
+	return bpf_map_lookup_elem(&vxlans, &key);
+}
+
+/* Opens a packet whose outer headers are found to be those of the device. Returns its tag with the
+ * offset of the inner transport header from the inner frame's start above; 0: the packet is the
+ * kernel's, and is as it came. */
+static __always_inline __u64 vxlan_open(struct xdp_md *ctx, struct sl_view *p,
+					struct sl_vxlan_outer *o, const struct sl_vxlan *v, int v6,
+					__u32 ecn)
+{
+	struct udphdr *l4;
+	__u64 *word, tag;
+	__u32 at, port;
+
+	at = o->inner.h_proto == bpf_htons(ETH_P_IP)     ? vxlan_inner4(p, o, v6, ecn)
+	     : o->inner.h_proto == bpf_htons(ETH_P_IPV6) ? vxlan_inner6(p, o, v6, ecn)
+							 : 0;
+	if (!at || (p->proto != IPPROTO_UDP && p->proto != IPPROTO_TCP) ||
+	    !vxlan_is_to(o, v, p->proto == IPPROTO_UDP))
+		return 0;
+	l4 = sl_at(p, at, p->proto == IPPROTO_TCP ? sizeof(struct tcphdr) : sizeof(*l4));
+	if (!l4 || (p->proto == IPPROTO_UDP && !l4->check && o->udp.check))
+		return 0;
+	at -= SL_VXLAN_BYTES(v6);
+	tag = v->tag | (__u64)at << 32 | (__u64)p->proto << 40 | (__u64)p->v6 << 48;
+	port = bpf_ntohs(l4->dest) + (p->proto == IPPROTO_TCP ? 65536 : 0);
+	word = bpf_map_lookup_elem(&ports, &port);
+	if (!word || !(*word & SL_L4_PORT_CLAIMED) || bpf_xdp_adjust_head(ctx, SL_VXLAN_BYTES(v6)))
+		return 0;
+	return tag;
+}
+
+/* vxlan_open() for a packet that the outer headers and the inner port allow to be ours: the frame
+ * begins with the inner frame then. A global function, as pick(). (The driver must carry a record
+ * in front of the frame: one in it would overwrite the outer headers.) */
+__noinline __u64 vxlan_open4(struct xdp_md *ctx)
 {
 	struct sl_view p = sl_view(ctx);
 	void *meta = (void *)(long)ctx->data_meta;
-	struct sl_vxlan_outer *o = sl_at(&p, 0, sizeof(*o));
-	struct sl_vxlan_key key = {};
+	struct iphdr *ip = sl_at(&p, ETH_HLEN, sizeof(*ip));
+	struct sl_vxlan_outer *o = sl_at(&p, SL_VXLAN_AT(0), sizeof(*o));
 	struct sl_vxlan *v;
-	struct udphdr *l4;
-	__u64 *word, tag;
-	__u32 at;
 
-	/* (The driver must carry a record in front of the frame: one in it would overwrite the
-	 * outer headers.) */
-	if (!has_vxlan || !o || meta < p.data || meta > p.data || !vxlan_is_plain(&p, o))
+	if (!has_vxlan || !ip || !o || meta < p.data || meta > p.data ||
+	    !vxlan_is_plain4(&p, ip, o))
 		return 0;
-	key.vni = bpf_ntohl(o->vni) >> 8;
-	key.port = bpf_ntohs(o->udp.dest);
-	v = bpf_map_lookup_elem(&vxlans, &key);
-	if (!v || !vxlan_is_for(ctx, o, v))
+	v = vxlan_device(o);
+	if (!v || !vxlan_is_for4(ctx, ip, v))
 		return 0;
-	at = o->inner.h_proto == bpf_htons(ETH_P_IP)     ? vxlan_inner4(&p, o)
-	     : o->inner.h_proto == bpf_htons(ETH_P_IPV6) ? vxlan_inner6(&p, o)
-							 : 0;
-	if (!at || (p.proto != IPPROTO_UDP && p.proto != IPPROTO_TCP) ||
-	    !vxlan_is_to(o, v, p.proto == IPPROTO_UDP))
+	return vxlan_open(ctx, &p, o, v, 0, ip->tos & SL_CE);
+}
+
+__noinline __u64 vxlan_open6(struct xdp_md *ctx)
+{
+	struct sl_view p = sl_view(ctx);
+	void *meta = (void *)(long)ctx->data_meta;
+	struct ipv6hdr *ip = sl_at(&p, ETH_HLEN, sizeof(*ip));
+	struct sl_vxlan_outer *o = sl_at(&p, SL_VXLAN_AT(1), sizeof(*o));
+	struct sl_vxlan *v;
+
+	if (!has_vxlan || !ip || !o || meta < p.data || meta > p.data ||
+	    !vxlan_is_plain6(&p, ip, o))
 		return 0;
-	l4 = sl_at(&p, at, p.proto == IPPROTO_TCP ? sizeof(struct tcphdr) : sizeof(*l4));
-	if (!l4 || (p.proto == IPPROTO_UDP && !l4->check && o->udp.check))
+	v = vxlan_device(o);
+	if (!v || !vxlan_is_for6(ip, v) || (!o->udp.check && !(v->flags & SL_VXLAN_NO_SUM)))
 		return 0;
-	at -= SL_VXLAN_BYTES;
-	tag = v->tag | (__u64)at << 32 | (__u64)p.proto << 40 | (__u64)p.v6 << 48;
-	key.vni = bpf_ntohs(l4->dest) + (p.proto == IPPROTO_TCP ? 65536 : 0);
-	word = bpf_map_lookup_elem(&ports, &key.vni);
-	if (!word || !(*word & SL_L4_PORT_CLAIMED) || bpf_xdp_adjust_head(ctx, SL_VXLAN_BYTES))
-		return 0;
-	return tag;
+	return vxlan_open(ctx, &p, o, v, 1, ((const __u8 *)ip)[1] >> 4 & SL_CE);
 }
 
 #endif

@@ -23,17 +23,20 @@ struct sl_vxlan_key {
 
 #define SL_VXLAN_STRICT (1u << 0) /* rp_filter is 1: the way back is by the same device */
 #define SL_VXLAN_LOOSE  (1u << 1) /* rp_filter is 2: there is a way back */
+#define SL_VXLAN_V6     (1u << 2) /* outer packets are IPv6; else IPv4 */
+#define SL_VXLAN_NO_SUM (1u << 3) /* IPv6: outer packets without checksum are taken */
 struct sl_vxlan {
 	__u32 tag;    /* SL_VXLAN_TAG() */
 	__u16 mac[3]; /* of the VXLAN device */
-	__u16 flags;  /* SL_VXLAN_*: which sources of outer packets are refused */
+	__u16 flags;  /* SL_VXLAN_*: which outer packets are refused */
 	/* The device's own address, and its usual peer, whose packets need no further checks. ::
-	 * stands for any address of this host, and for no peer. */
+	 * stands for any address of this host, and for no peer. IPv4 is in the last four bytes. */
 	__u8 local[16], remote[16];
 };
 
-/* Ethernet, IPv4, UDP, VXLAN: what stands in front of the inner frame. */
-#define SL_VXLAN_BYTES 50
+/* Ethernet, IP, UDP, VXLAN: what stands in front of the inner frame. */
+#define SL_VXLAN_BYTES4 50
+#define SL_VXLAN_BYTES6 70
 
 #ifndef __bpf__
 _Static_assert(sizeof(struct sl_vxlan_key) == 8, "map ABI");

@@ -8,14 +8,15 @@
 
 #define SL_CE 3
 
+/* The outer headers behind IP. */
 struct sl_vxlan_outer {
-	struct ethhdr eth;
-	struct iphdr ip;
 	struct udphdr udp;
 	__be32 flags, vni;
 	struct ethhdr inner;
 } __attribute__((packed));
-_Static_assert(sizeof(struct sl_vxlan_outer) == SL_VXLAN_BYTES + ETH_HLEN, "no gaps");
+_Static_assert(ETH_HLEN + sizeof(struct iphdr) + sizeof(struct sl_vxlan_outer) ==
+		       SL_VXLAN_BYTES4 + ETH_HLEN,
+	       "no gaps");
 
 static __always_inline __u32 sl_fold(__u64 sum)
 {
@@ -39,12 +40,12 @@ static __always_inline int vxlan_mark4(struct iphdr *ip, __u32 outer)
 }
 
 /* The outer checksum stays right, in case that the packet passes after all. */
-static __always_inline int vxlan_mark6(struct ipv6hdr *ip, struct sl_vxlan_outer *o)
+static __always_inline int vxlan_mark6(struct ipv6hdr *ip, struct sl_vxlan_outer *o, __u32 outer)
 {
 	__u8 *class = (__u8 *)ip + 1;
 	__u32 more = (SL_CE << 4) - (*class & SL_CE << 4);
 
-	if ((o->ip.tos & SL_CE) != SL_CE || more == SL_CE << 4)
+	if (outer != SL_CE || more == SL_CE << 4)
 		return -1;
 	*class |= SL_CE << 4;
 	if (o->udp.check)

@@ -139,7 +139,7 @@ static void test_xdp(void **state)
 /* Only a process that opens a VXLAN device waits for these. */
 static void test_xdp_with_vxlan(void **state)
 {
-	check_xdp(true, 11000);
+	check_xdp(true, 12500);
 }
 
 static void test_skb(void **state)

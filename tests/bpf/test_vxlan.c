@@ -53,6 +53,8 @@ static void finish(struct frame *f, unsigned l3, unsigned l4, bool wants_sum)
 		store16(t + at, (uint16_t)~fold(add(sum, t, n)));
 }
 
+static bool v6; /* the outer headers are */
+
 /* The inner frame in its outer headers. */
 static struct frame wrap(const struct frame *inner, uint32_t vni, bool wants_sum)
 {
@@ -60,7 +62,10 @@ static struct frame wrap(const struct frame *inner, uint32_t vni, bool wants_sum
 	struct frame f;
 
 	eth(&f);
-	ip4(&f, A4, IPPROTO_UDP, NULL, 0);
+	if (v6)
+		ip6(&f, A6, IPPROTO_UDP);
+	else
+		ip4(&f, A4, IPPROTO_UDP, NULL, 0);
 	f.l4 = f.len;
 	put16(&f, 33333);
 	put16(&f, VPORT);
@@ -104,8 +109,10 @@ static void device(uint32_t flags)
 	struct sl_vxlan v = {.tag = SL_VXLAN_TAG(VNI), .flags = flags};
 
 	memcpy(v.mac, vx_mac, 6);
-	addr(v.local, A4);
-	addr(v.remote, B4);
+	if (v6)
+		v.flags |= SL_VXLAN_V6;
+	addr(v.local, v6 ? A6 : A4);
+	addr(v.remote, v6 ? B6 : B4);
 	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.vxlans), &key, &v, 0), 0);
 	set_bit(IPPROTO_UDP, VPORT, SL_L4_PORT_VXLAN);
 }
@@ -138,7 +145,7 @@ static void test_claimed(void **state)
 	struct frame in[] = {inner_of(udp4(I4, SPORT, DPORT), true), inner_tcp(),
 			     inner_of(udp6(I6, SPORT, DPORT), true)};
 
-	device(0);
+	device(SL_VXLAN_NO_SUM);
 	claim(I4, IPPROTO_UDP, 0, 1);
 	claim(I4, IPPROTO_TCP, 0, 2);
 	claim(I6, IPPROTO_UDP, 0, 3);
@@ -190,6 +197,7 @@ static void test_unclaimed(void **state)
 	other = inner_of(udp4(I4, SPORT, DPORT), false); /* no sum to rely on */
 	f = wrap(&other, VNI, true);
 	assert_pass(&f, pass_miss);
+	device(SL_VXLAN_NO_SUM);
 	f = wrap(&other, VNI, false);
 	assert_opened(&f, &other, 1);
 }
@@ -198,11 +206,14 @@ static void test_unclaimed(void **state)
 static void test_forged(void **state)
 {
 	struct frame in = inner_of(udp4(I4, SPORT, DPORT), true), good = wrap(&in, VNI, true), f;
+	unsigned most = good.l4 + 16 + 14 + 20;
 
 	device(0);
 	claim(I4, IPPROTO_UDP, 0, 1);
-	for (unsigned at = 14; at < 50 + 14 + 20; at++) {
-		if (at >= 76 && at < 80) /* of these the receiver's check of the inner sum tells */
+	for (unsigned at = 14; at < most; at++) {
+		/* Of the inner addresses the receiver's check of the inner sum tells. IPv6 has no
+		 * sum over traffic class, flow label and hop limit. */
+		if ((at >= most - 8 && at < most - 4) || (v6 && (at == 15 || at == 16 || at == 17 || at == 21)))
 			continue;
 		f = good;
 		f.b[at] ^= 0x40;
@@ -211,9 +222,67 @@ static void test_forged(void **state)
 	}
 	assert_opened(&good, &in, 1);
 	f = good;
-	f.b[26] = 10, f.b[29] = 1; /* from an address of this host */
-	local(A4);
+	if (v6) {
+		addr(f.b + 22, "fd00::77");
+		local("fd00::77");
+	} else {
+		f.b[26] = 10, f.b[29] = 1;
+		local(A4);
+	}
 	finish(&f, f.l3, f.l4, true);
+	assert_pass(&f, pass_miss); /* from an address of this host */
+}
+
+/* A frame of another kind inside. */
+static void test_other_inner(void **state)
+{
+	struct frame in = inner_of(udp4(I4, SPORT, DPORT), true), nested, f, g;
+
+	device(0);
+	claim(I4, IPPROTO_UDP, 0, 1);
+	nested = wrap(&in, VNI, true);
+	memcpy(nested.b, vx_mac, 6);
+	memcpy(nested.b + 6, far_mac, 6);
+	f = wrap(&nested, VNI, true);
+	assert_int_equal(run(&f).verdict, XDP_PASS);
+	g = in; /* with a tag */
+	memmove(g.b + 16, g.b + 12, g.len - 12);
+	store16(g.b + 12, 0x8100);
+	store16(g.b + 14, 5);
+	g.len += 4;
+	f = wrap(&g, VNI, true);
+	assert_pass(&f, pass_miss);
+	g = in; /* a fragment */
+	g.b[20] |= 0x20;
+	finish(&g, g.l3, g.l4, true);
+	f = wrap(&g, VNI, true);
+	assert_pass(&f, pass_miss);
+	g = in; /* an inner packet that says it is longer, in a sound outer one */
+	store16(g.b + 16, (uint16_t)(in.len - 14 + 8));
+	f = wrap(&g, VNI, true);
+	assert_pass(&f, pass_miss);
+	store16(g.b + 16, (uint16_t)(in.len - 14 - 8)); /* or shorter */
+	f = wrap(&g, VNI, true);
+	assert_pass(&f, pass_miss);
+}
+
+/* Without an outer checksum IPv6 is taken where the device says so; IPv4 is. The other family is
+ * never the device's. */
+static void test_no_sum_and_family(void **state)
+{
+	struct frame in = inner_of(udp4(I4, SPORT, DPORT), true), f = wrap(&in, VNI, false);
+
+	device(0);
+	claim(I4, IPPROTO_UDP, 0, 1);
+	if (v6)
+		assert_pass(&f, pass_miss);
+	else
+		assert_opened(&f, &in, 1);
+	device(SL_VXLAN_NO_SUM);
+	assert_opened(&f, &in, 1);
+	v6 = !v6;
+	f = wrap(&in, VNI, true);
+	v6 = !v6;
 	assert_pass(&f, pass_miss);
 }
 
@@ -239,7 +308,7 @@ static void test_congestion(void **state)
 	device(0);
 	claim(I4, IPPROTO_UDP, 0, 1);
 	f = wrap(&in, VNI, true);
-	f.b[15] |= 3;
+	f.b[15] |= v6 ? 3 << 4 : 3;
 	finish(&f, f.l3, f.l4, true);
 	assert_pass(&f, pass_miss); /* the inner one knows no marks: the kernel drops it */
 	in.b[15] |= 2;
@@ -248,17 +317,35 @@ static void test_congestion(void **state)
 	marked.b[15] |= 3;
 	marked = inner_of(marked, true);
 	f = wrap(&in, VNI, true);
-	f.b[15] |= 3;
+	f.b[15] |= v6 ? 3 << 4 : 3;
 	finish(&f, f.l3, f.l4, true);
 	assert_opened(&f, &marked, 1);
 }
 
+static int clear_v4(void **state)
+{
+	v6 = false;
+	return clear(state);
+}
+
+static int clear_v6(void **state)
+{
+	v6 = true;
+	return clear(state);
+}
+
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup(name, clear)
+#define T(name) cmocka_unit_test_setup(name, clear_v4), cmocka_unit_test_setup(name, clear_v6)
 	static const struct CMUnitTest tests[] = {
-		T(test_claimed), T(test_group),      T(test_unclaimed),
-		T(test_forged),  T(test_congestion), T(test_truncated_at_each_byte),
+		T(test_claimed),
+		T(test_group),
+		T(test_unclaimed),
+		T(test_forged),
+		T(test_other_inner),
+		T(test_no_sum_and_family),
+		T(test_congestion),
+		T(test_truncated_at_each_byte),
 	};
 
 	if (!may_load())

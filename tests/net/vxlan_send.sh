@@ -123,5 +123,14 @@ for MODE in $MODES; do
 	wrapped inherit $VA 0x28 200 native
 	wrapped inherit6 $V6A 0x6a 200 native
 	over
+	again 4 6 nolearning
+	wrapped six $VA 0 200 native
+	wrapped six-odd $V6A 0x6b 201 native
+	b bridge fdb replace 02:00:00:00:77:01 dev vx dst "$A6B"
+	wrapped six-fdb $VA 0 200 native
+	over
+	again 5 6 nolearning tos inherit ttl 9 udp6zerocsumtx flowlabel 0xabcde
+	wrapped six-parameters $VA 0x28 200 native
+	over
 done
 done_testing

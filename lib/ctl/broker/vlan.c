@@ -70,11 +70,6 @@ static uint16_t source_flags(const char *ifname)
 	return most == 1 ? SL_VXLAN_STRICT : most ? SL_VXLAN_LOOSE : 0;
 }
 
-static void put_addr(uint8_t to[16], uint32_t v4)
-{
-	memcpy(to + 12, &v4, 4);
-}
-
 /* Lock held. */
 static void remove_vxlan(struct sl_device *d, struct sl_device_vlan *v)
 {
@@ -111,8 +106,10 @@ static int add_vxlan(struct sl_device *d, struct sl_device_vlan *v, const char *
 	v->port = dev.port;
 	key = key_of(v);
 	memcpy(entry.mac, dev.mac, sizeof(entry.mac));
-	put_addr(entry.local, dev.local);
-	put_addr(entry.remote, dev.remote);
+	memcpy(entry.local, dev.local, sizeof(entry.local));
+	memcpy(entry.remote, dev.remote, sizeof(entry.remote));
+	if (dev.v6)
+		entry.flags = SL_VXLAN_V6 | (dev.no_sum6 ? SL_VXLAN_NO_SUM : 0);
 	if (bpf_map_update_elem(d->attach.map_fd[SL_MAP_VXLANS], &key, &entry, 0))
 		return -errno;
 	sl_port_word_change(&d->info.ports[dev.port], SL_L4_PORT_VXLAN, 0);

@@ -50,6 +50,33 @@ static uint32_t number(const struct nlattr *data, uint16_t type)
 	return v;
 }
 
+/* Copies an address of n bytes into the last ones of to. */
+static void put_addr(uint8_t to[16], const struct nlattr *a, size_t n)
+{
+	if (a && mnl_attr_get_payload_len(a) == n)
+		memcpy(to + 16 - n, mnl_attr_get_payload(a), n);
+}
+
+/* (A device without any address receives IPv4.) */
+static void read_ends(const struct nlattr *data, struct sl_vxlan_dev *out)
+{
+	bool group;
+
+	out->v6 = inside(data, IFLA_VXLAN_LOCAL6) || inside(data, IFLA_VXLAN_GROUP6);
+	out->no_sum6 = number(data, IFLA_VXLAN_UDP_ZERO_CSUM6_RX);
+	if (out->v6) {
+		put_addr(out->local, inside(data, IFLA_VXLAN_LOCAL6), 16);
+		put_addr(out->remote, inside(data, IFLA_VXLAN_GROUP6), 16);
+		group = out->remote[0] == 0xff;
+	} else {
+		put_addr(out->local, inside(data, IFLA_VXLAN_LOCAL), 4);
+		put_addr(out->remote, inside(data, IFLA_VXLAN_GROUP), 4);
+		group = (out->remote[12] & 0xf0) == 0xe0;
+	}
+	if (group)
+		memset(out->remote, 0, sizeof(out->remote));
+}
+
 static const char *obstacle(const struct nlattr *data)
 {
 	if (number(data, IFLA_VXLAN_COLLECT_METADATA))
@@ -57,8 +84,6 @@ static const char *obstacle(const struct nlattr *data)
 	if (inside(data, IFLA_VXLAN_GBP) || inside(data, IFLA_VXLAN_GPE) ||
 	    number(data, IFLA_VXLAN_REMCSUM_RX))
 		return "it receives an extension of VXLAN";
-	if (inside(data, IFLA_VXLAN_LOCAL6) || inside(data, IFLA_VXLAN_GROUP6))
-		return "its outer packets are IPv6";
 	return NULL;
 }
 
@@ -85,11 +110,8 @@ static int parse(const struct nlmsghdr *nlh, struct sl_vxlan_dev *out, const cha
 		.vni = number(data, IFLA_VXLAN_ID),
 		.lower = find(first, end, IFLA_LINK_NETNSID) ? 0 : number(data, IFLA_VXLAN_LINK),
 		.port = be16toh((uint16_t)number(data, IFLA_VXLAN_PORT)),
-		.local = number(data, IFLA_VXLAN_LOCAL),
-		.remote = number(data, IFLA_VXLAN_GROUP),
 	};
-	if ((be32toh(out->remote) & 0xf0000000) == 0xe0000000)
-		out->remote = 0;
+	read_ends(data, out);
 	memcpy(out->mac, mnl_attr_get_payload(mac), 6);
 	return 0;
 }

@@ -9,11 +9,14 @@ struct sl_vxlan_dev {
 	uint32_t vni, lower; /* lower: the device below; 0: the kernel chooses it by routing */
 	uint16_t port;       /* on which it receives */
 	uint8_t mac[6];
-	uint32_t local, remote; /* IPv4 in wire order; 0: none, or a multicast group */
+	bool v6;      /* its outer packets are IPv6 */
+	bool no_sum6; /* and may come without checksum */
+	/* As in struct sl_vxlan. Unset: none, or a multicast group. */
+	uint8_t local[16], remote[16];
 };
 
 /* Reads the parameters of the VXLAN device. -ENODEV: it is none; -EOPNOTSUPP: it receives other
- * than plain VXLAN over IPv4, as *why says. Costs a question to the kernel. */
+ * than plain VXLAN, as *why says. Costs a question to the kernel. */
 int sl_vxlan_read(uint32_t ifindex, struct sl_vxlan_dev *out, const char **why);
 /* True: the network namespace has a VXLAN device, or the kernel does not say. */
 bool sl_vxlan_any(void);
