@@ -180,46 +180,84 @@ static __always_inline int vxlan_sum_is_good(const struct sl_view *p,
 }
 
 /* Finds the inner transport header, whose offset in the frame is returned; 0: the packet is the
- * kernel's. Sets p as for the frame that begins behind the outer headers. v6: the outer one is;
- * ecn: its mark of congestion. */
-static __always_inline __u32 vxlan_inner4(struct sl_view *p, const struct sl_vxlan_outer *o, int v6,
-					  __u32 ecn)
+ * kernel's. Sets p as for the frame that begins behind the outer headers. v6: the outer one is. */
+static __always_inline __u32 vxlan_inner4(struct sl_view *p, const struct sl_vxlan_outer *o, int v6)
 {
 	struct iphdr *ip = sl_at(p, SL_VXLAN_L3(v6), sizeof(*ip));
 	__u32 left = bpf_ntohs(o->udp.len) - 8 - 8 - ETH_HLEN;
-	__u64 pseudo;
 
 	if (!ip || ip->version != 4 || ip->ihl != 5 || ip->frag_off & bpf_htons(0x3fff) ||
 	    bpf_ntohs(ip->tot_len) != left)
 		return 0;
 	p->v6 = 0;
 	p->proto = ip->protocol;
-	pseudo = (__u64)ip->saddr + ip->daddr + bpf_htons(ip->protocol) + bpf_htons(left - 20);
-	if (!vxlan_sum_is_good(p, o, v6, sizeof(*ip), pseudo))
-		return 0;
-	if (ecn & 1 && vxlan_mark4(ip, ecn))
-		return 0;
 	return SL_VXLAN_L3(v6) + 20;
 }
 
-static __always_inline __u32 vxlan_inner6(struct sl_view *p, struct sl_vxlan_outer *o, int v6,
-					  __u32 ecn)
+static __always_inline __u32 vxlan_inner6(struct sl_view *p, const struct sl_vxlan_outer *o, int v6)
 {
 	struct ipv6hdr *ip = sl_at(p, SL_VXLAN_L3(v6), sizeof(*ip));
 	__u32 left = bpf_ntohs(o->udp.len) - 8 - 8 - ETH_HLEN;
-	__u64 pseudo;
 
 	if (!ip || ip->version != 6 || bpf_ntohs(ip->payload_len) + 40 != left)
 		return 0;
 	p->v6 = 1;
 	p->proto = ip->nexthdr;
+	return SL_VXLAN_L3(v6) + 40;
+}
+
+/* Checks the outer sum of what vxlan_inner4() has found, and takes its mark of congestion, ecn,
+ * over. False: the packet is the kernel's. */
+static __always_inline int vxlan_take4(struct sl_view *p, const struct sl_vxlan_outer *o, int v6,
+				       __u32 ecn)
+{
+	struct iphdr *ip = sl_at(p, SL_VXLAN_L3(v6), sizeof(*ip));
+	__u64 pseudo;
+
+	if (!ip)
+		return 0;
+	pseudo = (__u64)ip->saddr + ip->daddr + bpf_htons(ip->protocol) +
+		 bpf_htons(bpf_ntohs(ip->tot_len) - 20);
+	return vxlan_sum_is_good(p, o, v6, sizeof(*ip), pseudo) &&
+	       !(ecn & 1 && vxlan_mark4(ip, ecn));
+}
+
+static __always_inline int vxlan_take6(struct sl_view *p, struct sl_vxlan_outer *o, int v6,
+				       __u32 ecn)
+{
+	struct ipv6hdr *ip = sl_at(p, SL_VXLAN_L3(v6), sizeof(*ip));
+	__u64 pseudo;
+
+	if (!ip)
+		return 0;
 	pseudo = (__u32)bpf_csum_diff(0, 0, (void *)&ip->saddr, 32, 0);
 	pseudo += bpf_htons(ip->nexthdr) + ip->payload_len;
-	if (!vxlan_sum_is_good(p, o, v6, sizeof(*ip), pseudo))
+	return vxlan_sum_is_good(p, o, v6, sizeof(*ip), pseudo) &&
+	       !(ecn & 1 && vxlan_mark6(ip, o, ecn));
+}
+
+#define SL_TAKE_OUTER6 1
+#define SL_TAKE_INNER6 2
+#define SL_TAKE_ECN    2 /* the mark's place */
+
+static __always_inline int vxlan_take_in(struct xdp_md *ctx, int v6, __u64 how)
+{
+	struct sl_view p = sl_view(ctx);
+	struct sl_vxlan_outer *o = sl_at(&p, SL_VXLAN_AT(v6), sizeof(*o));
+	__u32 ecn = how >> SL_TAKE_ECN & SL_CE;
+
+	if (!o)
 		return 0;
-	if (ecn & 1 && vxlan_mark6(ip, o, ecn))
+	return how & SL_TAKE_INNER6 ? vxlan_take6(&p, o, v6, ecn) : vxlan_take4(&p, o, v6, ecn);
+}
+
+/* The last checks of a packet that a process has claimed; nonzero: they hold. A global function, so
+ * that the verifier walks it once. */
+__noinline int vxlan_take(struct xdp_md *ctx, __u64 how)
+{
+	if (!has_vxlan)
 		return 0;
-	return SL_VXLAN_L3(v6) + 40;
+	return how & SL_TAKE_OUTER6 ? vxlan_take_in(ctx, 1, how) : vxlan_take_in(ctx, 0, how);
 }
 
 static __always_inline struct sl_vxlan *vxlan_device(const struct sl_vxlan_outer *o)
@@ -242,8 +280,8 @@ static __always_inline __u64 vxlan_open(struct xdp_md *ctx, struct sl_view *p,
 	__u64 *word, tag;
 	__u32 at, port;
 
-	at = o->inner.h_proto == bpf_htons(ETH_P_IP)     ? vxlan_inner4(p, o, v6, ecn)
-	     : o->inner.h_proto == bpf_htons(ETH_P_IPV6) ? vxlan_inner6(p, o, v6, ecn)
+	at = o->inner.h_proto == bpf_htons(ETH_P_IP)     ? vxlan_inner4(p, o, v6)
+	     : o->inner.h_proto == bpf_htons(ETH_P_IPV6) ? vxlan_inner6(p, o, v6)
 							 : 0;
 	if (!at || (p->proto != IPPROTO_UDP && p->proto != IPPROTO_TCP) ||
 	    !vxlan_is_to(o, v, p->proto == IPPROTO_UDP))
@@ -255,7 +293,11 @@ static __always_inline __u64 vxlan_open(struct xdp_md *ctx, struct sl_view *p,
 	tag = v->tag | (__u64)at << 32 | (__u64)p->proto << 40 | (__u64)p->v6 << 48;
 	port = bpf_ntohs(l4->dest) + (p->proto == IPPROTO_TCP ? 65536 : 0);
 	word = bpf_map_lookup_elem(&ports, &port);
-	if (!word || !(*word & SL_L4_PORT_CLAIMED) || bpf_xdp_adjust_head(ctx, SL_VXLAN_BYTES(v6)))
+	if (!word || !(*word & SL_L4_PORT_CLAIMED))
+		return 0; /* as most that is nobody's, without a look at sums */
+	if (!vxlan_take(ctx, (v6 ? SL_TAKE_OUTER6 : 0) | (p->v6 ? SL_TAKE_INNER6 : 0) |
+				     (__u64)ecn << SL_TAKE_ECN) ||
+	    bpf_xdp_adjust_head(ctx, SL_VXLAN_BYTES(v6)))
 		return 0;
 	return tag;
 }
