@@ -15,6 +15,7 @@ import sys
 import apps
 import bystanders
 import crowd
+import vxlan
 import hosts
 import lease
 import steering
@@ -57,7 +58,7 @@ def main():
     opt.add_argument("--short", action="store_true", help="64 bytes only, fewer rounds")
     opt.add_argument("--rounds", type=int)
     opt.add_argument("--seconds", type=float)
-    opt.add_argument("--only", help="groups: latency,rate,bystanders,tcp,talk,apps,bulk (all three in tcp),goodput,conns,many,instructions,lease,crowd,steering")
+    opt.add_argument("--only", help="groups: latency,rate,bystanders,tcp,talk,apps,bulk (all three in tcp),goodput,conns,many,instructions,lease,crowd,vxlan,steering")
     opt.add_argument("--unpinned", action="store_true", help="the scheduler chooses the cores")
     args = opt.parse_args()
     if args.unpinned:
@@ -86,6 +87,8 @@ def main():
         cases += lease.cases(seconds)
     if "crowd" in only:
         cases += crowd.cases(seconds)
+    if "vxlan" in only:
+        cases += vxlan.cases(seconds)
     if "conns" in only:
         cases += rate_of_connections(max(1, seconds))
     if "many" in only:

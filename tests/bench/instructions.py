@@ -11,11 +11,11 @@ def callgrind(host, argv):
     return int(re.search(r"Collected : (\d+)", out).group(1))
 
 
-def instructions_sending(batch):
+def instructions_sending(batch, to=B4):
     """The difference between a long and a short run, so that start-up does not count."""
     def ir(count):
-        return callgrind("a", [BIN + "udpblast", B4, PORT, f"count={count}", f"batch={batch}"])
-    sink = start("b", [BIN + "udpsink", B4, PORT, "seconds=60"])
+        return callgrind("a", [BIN + "udpblast", to, PORT, f"count={count}", f"batch={batch}"])
+    sink = start("b", [BIN + "udpsink", to, PORT, "seconds=60"])
     try:
         wait_line(sink, "ready")
         return {"instructions": (ir(40960) - ir(8192)) / 32768}

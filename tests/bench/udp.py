@@ -7,14 +7,14 @@ from hosts import (A4, B4, BIN, DEV_A, DEV_B, HAVE_SLUICE, MAC_B, PORT, bound, k
                    wait_line)
 
 
-def sockperf_latency(size, seconds, preload, spin):
-    """preload: hosts whose program is preloaded ("", "b", "ab")."""
+def sockperf_latency(size, seconds, preload, spin, to=B4):
+    """preload: hosts whose program is preloaded ("", "b", "ab"); to: an address of host b."""
     flags = ["--nonblocked"] if spin else []
-    server = start("b", ["sockperf", "sr", "-i", B4, "-p", PORT] + flags, "b" in preload)
+    server = start("b", ["sockperf", "sr", "-i", to, "-p", PORT] + flags, "b" in preload)
     try:
         wait_for(lambda: bound("b", PORT), "sockperf's server binds")
         before = kernel_in("b")
-        out = run("a", ["sockperf", "pp", "-i", B4, "-p", PORT, "-m", size, "-t", seconds] + flags,
+        out = run("a", ["sockperf", "pp", "-i", to, "-p", PORT, "-m", size, "-t", seconds] + flags,
                   "a" in preload)
         by_kernel = kernel_in("b") - before
     finally:
