@@ -46,6 +46,7 @@ struct sl_tunnel {
 	uint16_t ip_id;
 	uint64_t secret;
 	const char *said; /* why the kernel's device sends, as last logged */
+	struct way *last; /* of the last frame */
 	struct way way[WAYS];
 };
 
@@ -194,8 +195,10 @@ static SL_COLD void make_way(struct sl_tunnel *t, struct way *w, uint64_t key, u
 static struct way *way_of(struct sl_tunnel *t, const uint8_t *inner)
 {
 	uint64_t key = key_of(t, inner), now = sl_now_ns();
-	struct way *w = &t->way[sl_mix(0, key) >> 32 & (WAYS - 1)];
+	struct way *w = t->last;
 
+	if (sl_unlikely(w->key != key))
+		w = t->last = &t->way[sl_mix(0, key) >> 32 & (WAYS - 1)];
 	if (sl_unlikely(w->key != key || !is_fresh(w, now)))
 		make_way(t, w, key, now);
 	return w;
@@ -241,7 +244,9 @@ static int tunnel_kick(struct sl_tx *tx)
 	tx->posted = 0;
 	if (!t->pending || is_closed(t))
 		return 0;
-	err = sl_leg_kick(t->low);
+	err = t->low->tx->ops->kick(t->low->tx);
+	if (sl_unlikely(err == -EIO)) /* the NIC's queue is dead: low takes another */
+		err = sl_leg_kick(t->low);
 	t->pending = err == -EAGAIN;
 	return err;
 }
@@ -293,6 +298,7 @@ struct sl_tunnel *sl_tunnel_open(uint32_t ifindex, struct sl_leg *low)
 	t->tx.ops = &tunnel_ops;
 	t->ifindex = ifindex;
 	t->low = low;
+	t->last = t->way;
 	t->secret = sl_mix(sl_now_ns(), (uintptr_t)t);
 	t->ip_id = (uint16_t)(t->secret >> 48);
 	return t;

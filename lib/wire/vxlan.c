@@ -190,9 +190,9 @@ unsigned sl_build_vxlan(const struct sl_vxlan_hdr *h, uint8_t *inner, uint16_t n
 	if (!h->sum)
 		return h->len;
 	memcpy(&v, l4, 2);
-	sum = h->udp_sum + v + 2u * htobe16(udp);
-	sum = sl_csum_add(sl_csum_add64(sum, in.sum), inner, 14);
-	v = sl_csum_fold(sum);
+	sum = h->udp_sum + in.sum + v + 2u * htobe16(udp) + sl_csum_words(inner, 3);
+	memcpy(&v, inner + 12, 2);
+	v = sl_csum_fold(sum + v);
 	if (!v)
 		v = 0xffff;
 	memcpy(l4 + 6, &v, 2);
