@@ -14,8 +14,7 @@
 #include "find.bpf.h"
 #include "martian.bpf.h"
 #include "recent.bpf.h"
-#include "vxlan.h"
-#include "vxlan_mark.bpf.h"
+#include "vxlan_outer.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -29,132 +28,6 @@ struct {
 /* 0: no VXLAN device may be opened, and the verifier need not look at what follows. Set before the
  * program is loaded. */
 const volatile __u8 has_vxlan = 1;
-
-#define SL_VXLAN_FLAGS 0x08000000 /* the VNI is there, and nothing else */
-
-#define SL_VXLAN_IP_MOST 0x3fff /* bytes of the longest outer packet that is opened */
-
-/* Where the headers behind the outer IP are in the frame, and the inner IP. */
-#define SL_VXLAN_AT(v6)    (ETH_HLEN + ((v6) ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)))
-#define SL_VXLAN_L3(v6)    (SL_VXLAN_AT(v6) + (__u32)sizeof(struct sl_vxlan_outer))
-#define SL_VXLAN_BYTES(v6) ((v6) ? SL_VXLAN_BYTES6 : SL_VXLAN_BYTES4)
-
-/* The form of the outer headers. */
-static __always_inline int vxlan_is_plain(const struct sl_vxlan_outer *o)
-{
-	return o->flags == bpf_htonl(SL_VXLAN_FLAGS) && !(o->vni & bpf_htonl(0xff));
-}
-
-static __always_inline int vxlan_is_plain4(const struct sl_view *p, const struct iphdr *ip,
-					   const struct sl_vxlan_outer *o)
-{
-	const __u16 *w = (const __u16 *)ip;
-	__u32 bytes = bpf_ntohs(ip->tot_len), sum = 0;
-
-#pragma unroll
-	for (int i = 0; i < 10; i++)
-		sum += w[i];
-	if (ip->ihl != 5 || sl_fold(sum) != 0xffff || bpf_ntohs(o->udp.len) + 20 != bytes)
-		return 0;
-	return bytes <= SL_VXLAN_IP_MOST && p->data + ETH_HLEN + bytes <= p->data_end &&
-	       vxlan_is_plain(o);
-}
-
-static __always_inline int vxlan_is_plain6(const struct sl_view *p, const struct ipv6hdr *ip,
-					   const struct sl_vxlan_outer *o)
-{
-	__u32 bytes = bpf_ntohs(ip->payload_len);
-
-	if (ip->version != 6 || ip->nexthdr != IPPROTO_UDP || o->udp.len != ip->payload_len)
-		return 0;
-	return bytes <= SL_VXLAN_IP_MOST && p->data + ETH_HLEN + 40 + bytes <= p->data_end &&
-	       vxlan_is_plain(o);
-}
-
-static __always_inline int is_of_host4(__be32 addr)
-{
-	struct sl_local_key key = {};
-
-	key.addr[10] = key.addr[11] = 0xff;
-	__builtin_memcpy(key.addr + 12, &addr, 4);
-	return !!bpf_map_lookup_elem(&locals, &key);
-}
-
-static __always_inline int is_of_host6(const void *addr)
-{
-	struct sl_local_key key = {};
-
-	__builtin_memcpy(key.addr, addr, 16);
-	return !!bpf_map_lookup_elem(&locals, &key);
-}
-
-/* True: the kernel's rp_filter admits the source. */
-static __always_inline int vxlan_has_way_back(struct xdp_md *ctx, const struct iphdr *ip,
-					      __u32 flags)
-{
-	struct bpf_fib_lookup fib = {
-		.family = 2, /* AF_INET */
-		.ifindex = ctx->ingress_ifindex,
-		.ipv4_src = ip->daddr,
-		.ipv4_dst = ip->saddr,
-	};
-	long err;
-
-	if (!(flags & (SL_VXLAN_STRICT | SL_VXLAN_LOOSE)))
-		return 1;
-	err = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
-	if (err != BPF_FIB_LKUP_RET_SUCCESS && err != BPF_FIB_LKUP_RET_NO_NEIGH)
-		return 0;
-	return !(flags & SL_VXLAN_STRICT) || fib.ifindex == ctx->ingress_ifindex;
-}
-
-/* The ends of the outer packet: the source was found to be no impossible one before. */
-static __always_inline int vxlan_is_for4(struct xdp_md *ctx, const struct iphdr *ip,
-					 const struct sl_vxlan *v)
-{
-	if (v->flags & SL_VXLAN_V6)
-		return 0;
-	if (ip->daddr != *(const __be32 *)(v->local + 12) &&
-	    (*(const __be32 *)(v->local + 12) || !is_of_host4(ip->daddr)))
-		return 0;
-	if (ip->saddr == *(const __be32 *)(v->remote + 12))
-		return 1;
-	return !is_of_host4(ip->saddr) && vxlan_has_way_back(ctx, ip, v->flags);
-}
-
-static __always_inline int is_addr6(const void *a, const void *b)
-{
-	const __u32 *x = a, *y = b;
-
-	return !((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2]) | (x[3] ^ y[3]));
-}
-
-/* (A link-local address may be that of another device.) */
-static __always_inline int vxlan_is_for6(const struct ipv6hdr *ip, const struct sl_vxlan *v)
-{
-	const __u32 *l = (const __u32 *)v->local;
-	const __u8 *dst = (const __u8 *)&ip->daddr, *src = (const __u8 *)&ip->saddr;
-
-	if (!(v->flags & SL_VXLAN_V6))
-		return 0;
-	if (!is_addr6(dst, v->local) && (l[0] | l[1] | l[2] | l[3] || dst[0] == 0xfe ||
-					 dst[0] == 0xff || !is_of_host6(dst)))
-		return 0;
-	return is_addr6(src, v->remote) || (src[0] != 0xfe && !is_of_host6(src));
-}
-
-/* The stations of the inner frame. A frame from the device's own address has gone in a circle. */
-static __always_inline int vxlan_is_to(const struct sl_vxlan_outer *o, const struct sl_vxlan *v,
-				       int udp)
-{
-	const __u16 *to = (const __u16 *)o->inner.h_dest, *from = (const __u16 *)o->inner.h_source;
-
-	if (!((from[0] ^ v->mac[0]) | (from[1] ^ v->mac[1]) | (from[2] ^ v->mac[2])))
-		return 0;
-	if (!((to[0] ^ v->mac[0]) | (to[1] ^ v->mac[1]) | (to[2] ^ v->mac[2])))
-		return 1;
-	return udp && o->inner.h_dest[0] & 1;
-}
 
 /* Where the sum of what the outer checksum covers begins: at the outer addresses, and for the sake
  * of whole words at what is in front of them, which is taken off again. */
@@ -175,7 +48,7 @@ static __always_inline int vxlan_sum_is_good(const struct sl_view *p,
 		return 1;
 	heads = bpf_csum_diff(0, 0, from, SL_VXLAN_L3(v6) - SL_VXLAN_SUMMED(v6) + n, 0);
 	sum = (__u32)heads;
-	sum += (__u64)(__u16)~*(__u16 *)from + bpf_htons(IPPROTO_UDP) + o->udp.len;
+	sum += (__u64)(__u16) ~*(__u16 *)from + bpf_htons(IPPROTO_UDP) + o->udp.len;
 	return heads >= 0 && sl_fold(sum + (__u16)~sl_fold(pseudo)) == 0xffff;
 }
 

@@ -147,9 +147,8 @@ static void parse_remote(const struct nlattr **tb, struct sl_fdb *f)
 {
 	uint16_t port;
 
-	if (tb[NDA_NH_ID] ||
-	    (!sl_rtnl_addr(tb[NDA_DST], AF_INET, &f->remote) &&
-	     !sl_rtnl_addr(tb[NDA_DST], AF_INET6, &f->remote)))
+	if (tb[NDA_NH_ID] || (!sl_rtnl_addr(tb[NDA_DST], AF_INET, &f->remote) &&
+			      !sl_rtnl_addr(tb[NDA_DST], AF_INET6, &f->remote)))
 		return;
 	f->state = sl_addr_is_multicast(&f->remote) ? SL_FDB_OTHER : SL_FDB_REMOTE;
 	f->ifindex = sl_rtnl_u32(tb[NDA_IFINDEX], 0);

@@ -10,11 +10,11 @@
 #include "base/sys.h"
 #include "io/gso.h"
 #include "io/packet.h"
+#include "net/tunnel.h"
 #include "stack/lane.h"
 #include "stack/leg.h"
 #include "stack/pace.h"
 #include "stack/port.h"
-#include "stack/tunnel.h"
 
 #define MAX_CROSS 256
 

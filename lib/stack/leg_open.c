@@ -14,11 +14,12 @@
 #include "ctl/umem/ring.h"
 #include "io/packet.h"
 #include "net/rtnl.h"
+#include "net/tunnel.h"
 #include "stack/lane.h"
 #include "stack/leg.h"
 #include "stack/port.h"
 #include "stack/tap.h"
-#include "stack/tunnel.h"
+#include "tcp/tcp_params.h"
 
 static struct sl_port_stats no_stats;
 struct sl_port sl_port_nowhere = {.stats = &no_stats, .retired = true};
@@ -104,6 +105,42 @@ static int open_far(struct sl_leg *leg, const struct sl_xsk_lease *l)
 	return err;
 }
 
+static bool is_low_closed(const void *arg)
+{
+	const struct sl_leg *low = arg;
+
+	return low->dead || sl_leg_is_closed(low);
+}
+
+static int kick_low(void *leg)
+{
+	return sl_leg_kick(leg);
+}
+
+static struct sl_dst *low_dst(void *arg, const struct sl_route_key *key, uint64_t now_ns)
+{
+	const struct sl_leg *low = arg;
+
+	return sl_lane_dst(low->lane, key, now_ns);
+}
+
+static struct sl_tunnel *open_tunnel(const struct sl_port *port, struct sl_leg *below)
+{
+	struct sl_tunnel_low low = {
+		.leg = below,
+		.tx = &below->tx,
+		.ifname = below->port->info.ifname,
+		.frames = &below->lane->frames,
+		.port_min = &sl_tcp_params.port_min,
+		.port_max = &sl_tcp_params.port_max,
+		.is_closed = is_low_closed,
+		.kick = kick_low,
+		.dst = low_dst,
+	};
+
+	return sl_tunnel_open(port->info.ifindex, &low);
+}
+
 /* A VLAN device's leg, which uses the leg of the device below. */
 static struct sl_leg *open_vlan_leg(struct sl_port *port, struct sl_leg *below)
 {
@@ -119,7 +156,7 @@ static struct sl_leg *open_vlan_leg(struct sl_port *port, struct sl_leg *below)
 	if (!(port->vlan & SL_VXLAN_TAG_BIT))
 		return leg;
 	leg->below = NULL;
-	leg->tunnel = sl_tunnel_open(port->info.ifindex, below);
+	leg->tunnel = open_tunnel(port, below);
 	if (leg->tunnel) {
 		leg->tx = sl_tunnel_tx(leg->tunnel);
 		return leg;

@@ -120,8 +120,8 @@ static bool look6(const struct sl_vxlan_hdr *h, const uint8_t *eth, uint16_t n, 
 	in->hash = sl_mix(sl_addr_mix(sl_addr_mix(h->secret, &ends[0]), &ends[1]),
 			  (uint64_t)l3[6] << 32 | ports);
 	if (h->sum)
-		in->sum = sl_csum_words(l3, 10) + sum_of(l4, (uint16_t)(n - 54), l3[6],
-							 sl_csum_words(l3 + 8, 8));
+		in->sum = sl_csum_words(l3, 10) +
+			  sum_of(l4, (uint16_t)(n - 54), l3[6], sl_csum_words(l3 + 8, 8));
 	return true;
 }
 

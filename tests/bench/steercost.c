@@ -61,7 +61,8 @@ static void update(struct bpf_object *o, const char *map, const void *key, const
  */
 static void add_device(struct bpf_object *o)
 {
-	struct sl_port_config cfg = {.nqueues = 1, .room = 1500, .abi = SL_STEER_ABI, .mac = {0x0202, 0x0202, 0x0202}};
+	struct sl_port_config cfg = {
+		.nqueues = 1, .room = 1500, .abi = SL_STEER_ABI, .mac = {0x0202, 0x0202, 0x0202}};
 	struct sl_vxlan_key key = {.vni = VNI, .port = 4789};
 	struct sl_vxlan v = {.tag = SL_VXLAN_TAG(VNI), .mac = {0x0202, 0x0202, 0x0202}};
 	uint64_t word = SL_L4_PORT_VXLAN | SL_L4_PORT_GEN;

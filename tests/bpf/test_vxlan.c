@@ -213,7 +213,8 @@ static void test_forged(void **state)
 	for (unsigned at = 14; at < most; at++) {
 		/* Of the inner addresses the receiver's check of the inner sum tells. IPv6 has no
 		 * sum over traffic class, flow label and hop limit. */
-		if ((at >= most - 8 && at < most - 4) || (v6 && (at == 15 || at == 16 || at == 17 || at == 21)))
+		if ((at >= most - 8 && at < most - 4) ||
+		    (v6 && (at == 15 || at == 16 || at == 17 || at == 21)))
 			continue;
 		f = good;
 		f.b[at] ^= 0x40;
@@ -338,14 +339,10 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup(name, clear_v4), cmocka_unit_test_setup(name, clear_v6)
 	static const struct CMUnitTest tests[] = {
-		T(test_claimed),
-		T(test_group),
-		T(test_unclaimed),
-		T(test_forged),
-		T(test_other_inner),
-		T(test_no_sum_and_family),
-		T(test_congestion),
-		T(test_truncated_at_each_byte),
+		T(test_claimed),     T(test_group),
+		T(test_unclaimed),   T(test_forged),
+		T(test_other_inner), T(test_no_sum_and_family),
+		T(test_congestion),  T(test_truncated_at_each_byte),
 	};
 
 	if (!may_load())

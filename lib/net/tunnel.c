@@ -9,7 +9,7 @@
  * it: frames to groups, to stations that several hosts or none has, to hosts that another device or
  * no neighbour leads to, packets longer than the path, and the first ones, while an answer is
  * awaited. */
-#include "stack/tunnel.h"
+#include "net/tunnel.h"
 
 #include <errno.h>
 #include <linux/if_link.h>
@@ -19,10 +19,6 @@
 #include "base/log.h"
 #include "io/far.h"
 #include "net/vxlan.h"
-#include "stack/lane.h"
-#include "stack/leg.h"
-#include "stack/port.h"
-#include "tcp/tcp_params.h"
 #include "wire/vxlan.h"
 
 #define WAYS 8 /* stations whose headers are kept */
@@ -38,8 +34,8 @@ struct way {
 
 struct sl_tunnel {
 	struct sl_tx tx;
-	uint32_t ifindex;   /* of the VXLAN device */
-	struct sl_leg *low; /* on the device below */
+	uint32_t ifindex; /* of the VXLAN device */
+	struct sl_tunnel_low low;
 	struct sl_far *far; /* on the VXLAN device */
 	bool inner_tos;     /* outer headers depend on the inner TOS */
 	bool pending;       /* low has frames of ours since its last kick */
@@ -52,7 +48,7 @@ struct sl_tunnel {
 
 static bool is_closed(const struct sl_tunnel *t)
 {
-	return t->low->dead || sl_leg_is_closed(t->low);
+	return t->low.is_closed(t->low.leg);
 }
 
 /* Station and TOS of an inner frame. Bit 63 makes it nonzero. */
@@ -63,8 +59,8 @@ static uint64_t key_of(const struct sl_tunnel *t, const uint8_t *inner)
 	memcpy(&key, inner, sizeof(key));
 	key &= 0xffffffffffffull;
 	if (sl_unlikely(t->inner_tos)) {
-		uint8_t tos = inner[12] == 0x08 ? inner[15]
-						: (uint8_t)(inner[14] << 4 | inner[15] >> 4);
+		uint8_t tos =
+			inner[12] == 0x08 ? inner[15] : (uint8_t)(inner[14] << 4 | inner[15] >> 4);
 
 		key |= (uint64_t)(tos >> 2) << 48;
 	}
@@ -93,14 +89,15 @@ static const char *obstacle(const struct sl_link *link, const struct sl_fdb *fdb
 	return NULL;
 }
 
-static void ports_of(const struct sl_vxlan_out *out, struct sl_vxlan_build *b)
+static void ports_of(const struct sl_tunnel *t, const struct sl_vxlan_out *out,
+		     struct sl_vxlan_build *b)
 {
 	b->port_min = out->port_min;
 	b->port_max = out->port_max;
 	if (b->port_min < b->port_max)
 		return;
-	b->port_min = sl_tcp_params.port_min ? sl_tcp_params.port_min : 32768;
-	b->port_max = sl_tcp_params.port_min ? sl_tcp_params.port_max : 60999;
+	b->port_min = *t->low.port_min ? *t->low.port_min : 32768;
+	b->port_max = *t->low.port_min ? *t->low.port_max : 60999;
 }
 
 static void make_headers(const struct sl_tunnel *t, struct way *w, const struct sl_link *link,
@@ -130,7 +127,7 @@ static void make_headers(const struct sl_tunnel *t, struct way *w, const struct 
 		b.src = sl_addr_of(out->local);
 	memcpy(b.smac, d->smac, 6);
 	memcpy(b.dmac, d->dmac, 6);
-	ports_of(out, &b);
+	ports_of(t, out, &b);
 	sl_build_vxlan_hdr(&w->hdr, &b);
 }
 
@@ -151,7 +148,7 @@ static struct sl_dst *find_dst(struct sl_tunnel *t, uint64_t key, const struct s
 		r.src = sl_addr_v4(0);
 	if (local && sl_addr_is_v4(&r.src) != v4)
 		return NULL;
-	return sl_lane_dst(t->low->lane, &r, now);
+	return t->low.dst(t->low.leg, &r, now);
 }
 
 /* Finds out where frames to the station go. */
@@ -174,7 +171,7 @@ static SL_COLD void make_way(struct sl_tunnel *t, struct way *w, uint64_t key, u
 		return;
 	why = obstacle(&link, &fdb);
 	if (why && why != t->said)
-		sl_info("lane", "%s: the kernel wraps what leaves: %s", link.name, t->said = why);
+		sl_info("port", "%s: the kernel wraps what leaves: %s", link.name, t->said = why);
 	if (why)
 		return;
 	d = find_dst(t, key, &link, &fdb, now);
@@ -183,11 +180,10 @@ static SL_COLD void make_way(struct sl_tunnel *t, struct way *w, uint64_t key, u
 	w->dst = d;
 	w->serial = d->serial;
 	w->route_gen = d->route.gen;
-	if (d->leg == t->low && d->mac_ok)
+	if (d->leg == t->low.leg && d->mac_ok)
 		make_headers(t, w, &link, &fdb);
 	if (w->hdr.len && !t->said)
-		sl_info("lane", "%s: lane %u wraps what leaves, by %s", link.name,
-			t->low->lane->id, t->low->port->info.ifname);
+		sl_info("port", "%s: wrapped here, to leave by %s", link.name, t->low.ifname);
 	if (w->hdr.len && !t->said)
 		t->said = "";
 }
@@ -217,7 +213,7 @@ static bool post_one(struct sl_tunnel *t, const struct sl_tx_desc *d)
 		return sl_far_send(t->far, d, 1);
 	out.off = (uint16_t)(d->off - n);
 	out.len = (uint16_t)(d->len + n);
-	if (sl_unlikely(t->low->tx->ops->post(t->low->tx, &out, 1) == 0))
+	if (sl_unlikely((*t->low.tx)->ops->post(*t->low.tx, &out, 1) == 0))
 		return false;
 	t->ip_id++;
 	t->pending = true;
@@ -244,9 +240,9 @@ static int tunnel_kick(struct sl_tx *tx)
 	tx->posted = 0;
 	if (!t->pending || is_closed(t))
 		return 0;
-	err = t->low->tx->ops->kick(t->low->tx);
-	if (sl_unlikely(err == -EIO)) /* the NIC's queue is dead: low takes another */
-		err = sl_leg_kick(t->low);
+	err = (*t->low.tx)->ops->kick(*t->low.tx);
+	if (sl_unlikely(err == -EIO))
+		err = t->low.kick(t->low.leg);
 	t->pending = err == -EAGAIN;
 	return err;
 }
@@ -257,14 +253,16 @@ static unsigned tunnel_reap(struct sl_tx *tx, struct sl_frames *cache)
 	unsigned n = sl_far_release(t->far);
 
 	tx->unreaped = 0;
-	return n + (is_closed(t) ? 0 : sl_tx_reap(t->low->tx, cache));
+	return n + (is_closed(t) ? 0 : sl_tx_reap(*t->low.tx, cache));
 }
 
 static uint32_t tunnel_room(struct sl_tx *tx)
 {
 	const struct sl_tunnel *t = sl_container_of(tx, struct sl_tunnel, tx);
 
-	return is_closed(t) ? UINT32_MAX : sl_leg_room(t->low);
+	if (is_closed(t) || !(*t->low.tx)->ops->room)
+		return UINT32_MAX;
+	return (*t->low.tx)->ops->room(*t->low.tx);
 }
 
 static void tunnel_tx_close(struct sl_tx *tx, struct sl_frames *cache)
@@ -282,7 +280,7 @@ static const struct sl_tx_ops tunnel_ops = {
 	.room = tunnel_room,
 };
 
-struct sl_tunnel *sl_tunnel_open(uint32_t ifindex, struct sl_leg *low)
+struct sl_tunnel *sl_tunnel_open(uint32_t ifindex, const struct sl_tunnel_low *low)
 {
 	struct sl_tunnel *t = sl_calloc(1, sizeof(*t));
 
@@ -290,14 +288,14 @@ struct sl_tunnel *sl_tunnel_open(uint32_t ifindex, struct sl_leg *low)
 		errno = ENOMEM;
 		return NULL;
 	}
-	t->far = sl_far_open(ifindex, &low->lane->frames);
+	t->far = sl_far_open(ifindex, low->frames);
 	if (!t->far) {
 		sl_free(t);
 		return NULL;
 	}
 	t->tx.ops = &tunnel_ops;
 	t->ifindex = ifindex;
-	t->low = low;
+	t->low = *low;
 	t->last = t->way;
 	t->secret = sl_mix(sl_now_ns(), (uintptr_t)t);
 	t->ip_id = (uint16_t)(t->secret >> 48);
