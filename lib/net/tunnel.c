@@ -34,7 +34,7 @@ struct way {
 
 struct sl_tunnel {
 	struct sl_tx tx;
-	uint32_t ifindex; /* of the VXLAN device */
+	uint32_t ifindex; /* of the VXLAN device, as of the last look */
 	struct sl_tunnel_low low;
 	struct sl_far *far; /* on the VXLAN device */
 	bool inner_tos;     /* outer headers depend on the inner TOS */
@@ -151,6 +151,22 @@ static struct sl_dst *find_dst(struct sl_tunnel *t, uint64_t key, const struct s
 	return t->low.dst(t->low.leg, &r, now);
 }
 
+/* The device was deleted and made anew: the packet socket is on the old one. */
+static void follow_device(struct sl_tunnel *t)
+{
+	uint32_t ifindex = sl_load(t->low.ifindex);
+	struct sl_far *far;
+
+	if (ifindex == t->ifindex || !ifindex)
+		return;
+	far = sl_far_open(ifindex, t->low.frames);
+	if (!far)
+		return;
+	sl_far_close(t->far);
+	t->far = far;
+	t->ifindex = ifindex;
+}
+
 /* Finds out where frames to the station go. */
 static SL_COLD void make_way(struct sl_tunnel *t, struct way *w, uint64_t key, uint64_t now)
 {
@@ -160,6 +176,7 @@ static SL_COLD void make_way(struct sl_tunnel *t, struct way *w, uint64_t key, u
 	struct sl_dst *d;
 	struct sl_fdb fdb;
 
+	follow_device(t);
 	memcpy(mac, &key, sizeof(mac));
 	*w = (struct way){
 		.key = key, .route_gen = sl_load(&sl_route_gen), .fdb_gen = sl_load(&sl_fdb_gen)};
@@ -280,7 +297,7 @@ static const struct sl_tx_ops tunnel_ops = {
 	.room = tunnel_room,
 };
 
-struct sl_tunnel *sl_tunnel_open(uint32_t ifindex, const struct sl_tunnel_low *low)
+struct sl_tunnel *sl_tunnel_open(const struct sl_tunnel_low *low)
 {
 	struct sl_tunnel *t = sl_calloc(1, sizeof(*t));
 
@@ -288,13 +305,13 @@ struct sl_tunnel *sl_tunnel_open(uint32_t ifindex, const struct sl_tunnel_low *l
 		errno = ENOMEM;
 		return NULL;
 	}
-	t->far = sl_far_open(ifindex, low->frames);
+	t->ifindex = sl_load(low->ifindex);
+	t->far = sl_far_open(t->ifindex, low->frames);
 	if (!t->far) {
 		sl_free(t);
 		return NULL;
 	}
 	t->tx.ops = &tunnel_ops;
-	t->ifindex = ifindex;
 	t->low = *low;
 	t->last = t->way;
 	t->secret = sl_mix(sl_now_ns(), (uintptr_t)t);

@@ -7,9 +7,10 @@
 
 struct sl_tunnel;
 
-/* What a tunnel needs of the lane, which the layer above has; everything lives as long as the
- * tunnel. All calls are made with the lane held. */
+/* The layer above tells a tunnel about its lane by this. What the pointers name lives as long as
+ * the tunnel. All calls are made with the lane held. */
 struct sl_tunnel_low {
+	const uint32_t *ifindex;             /* of the VXLAN device now; atomic */
 	void *leg;                           /* the lane's on the device below */
 	struct sl_tx **tx;                   /* its queue now */
 	const char *ifname;                  /* the device's name */
@@ -17,12 +18,12 @@ struct sl_tunnel_low {
 	const uint16_t *port_min, *port_max; /* ip_local_port_range; 0: not known */
 	bool (*is_closed)(const void *leg);
 	int (*kick)(void *leg); /* as sl_tx_ops's, and changes the queue if that is dead */
-	/* As sl_dst_get() on the lane. */
+	/* Calls sl_dst_get() for the lane. */
 	struct sl_dst *(*dst)(void *leg, const struct sl_route_key *key, uint64_t now_ns);
 };
 
 /* Makes the way out of the VXLAN device. NULL with errno set: it cannot be made. */
-struct sl_tunnel *sl_tunnel_open(uint32_t ifindex, const struct sl_tunnel_low *low);
+struct sl_tunnel *sl_tunnel_open(const struct sl_tunnel_low *low);
 struct sl_tx *sl_tunnel_tx(struct sl_tunnel *t);
 /* Lane held. */
 void sl_tunnel_close(struct sl_tunnel *t);

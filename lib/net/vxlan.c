@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* VXLAN devices: how they wrap packets, and for whom.
+/* Mirrors how VXLAN devices wrap packets, and to which host they send them.
  *
  * Theory of operation: only stations that were asked for are mirrored, in a table of fixed size
  * whose oldest entry gives way. An event about a station, or about all that the fdb does not name,
@@ -199,7 +199,7 @@ void sl_fdb_on_msg(const struct nlmsghdr *nlh)
 		raise_gen();
 }
 
-/* What a dump says about a station, and about all others. */
+/* A dump fills in what it says about a station, and about all others. */
 struct answer {
 	const struct station *of;
 	struct sl_fdb own, others;

@@ -127,6 +127,7 @@ static struct sl_dst *low_dst(void *arg, const struct sl_route_key *key, uint64_
 static struct sl_tunnel *open_tunnel(const struct sl_port *port, struct sl_leg *below)
 {
 	struct sl_tunnel_low low = {
+		.ifindex = &port->info.ifindex,
 		.leg = below,
 		.tx = &below->tx,
 		.ifname = below->port->info.ifname,
@@ -138,7 +139,7 @@ static struct sl_tunnel *open_tunnel(const struct sl_port *port, struct sl_leg *
 		.dst = low_dst,
 	};
 
-	return sl_tunnel_open(port->info.ifindex, &low);
+	return sl_tunnel_open(&low);
 }
 
 /* A VLAN device's leg, which uses the leg of the device below. */

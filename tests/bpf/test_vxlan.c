@@ -211,7 +211,7 @@ static void test_forged(void **state)
 	device(0);
 	claim(I4, IPPROTO_UDP, 0, 1);
 	for (unsigned at = 14; at < most; at++) {
-		/* Of the inner addresses the receiver's check of the inner sum tells. IPv6 has no
+		/* The receiver's check of the inner sum covers the inner addresses. IPv6 has no
 		 * sum over traffic class, flow label and hop limit. */
 		if ((at >= most - 8 && at < most - 4) ||
 		    (v6 && (at == 15 || at == 16 || at == 17 || at == 21)))

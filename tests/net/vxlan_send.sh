@@ -110,9 +110,24 @@ for MODE in $MODES; do
 	wrapped fdb-two $VA 0 200 kernel
 	b bridge fdb del 00:00:00:00:00:00 dev vx dst "$A4B"
 	wrapped fdb-one $VA 0 200 native
-	# So is the device.
+	# So is the outer neighbour, and the device.
+	mac=$(ip -n "${NS}a" -j link show "$DEV_A" | sed 's/.*"address":"\([^"]*\)".*/\1/')
+	ip -n "${NS}b" neigh replace "$A4" lladdr 02:00:00:00:99:99 dev "$DEV_B"
+	wrapped neighbour $VA 0 200 native
+	ip -n "${NS}b" neigh replace "$A4" lladdr "$mac" dev "$DEV_B"
+	wrapped neighbour-back $VA 0 200 native
 	ip -n "${NS}b" link set vx type vxlan id 42 ttl 9
 	wrapped ttl $VA 0 200 native
+	# Packets longer than the path are the kernel's, which cuts them.
+	ip -n "${NS}b" route add "$A4/32" dev "$DEV_B" src "$B4" mtu 1300
+	tell "send $VA 7000 10 0 1380"
+	same "longer than the path" "sent 10 back 10" "${SAID% kernel*}"
+	ok "longer than the path: by the kernel's device" test "${SAID##* }" -ge 10
+	ip -n "${NS}b" route del "$A4/32" dev "$DEV_B"
+	wrapped path-back $VA 0 1380 native
+	# A new device of that name.
+	vxlan 4 nolearning ttl 11
+	wrapped remade $VA 0 200 native
 	over
 	again 2 4 tos 0x48 ttl 7 df set noudpcsum srcport 40000 40100
 	LOW=40000 HIGH=40100

@@ -11,7 +11,7 @@ struct sl_vxlan_dev {
 	uint8_t mac[6];
 	bool v6;      /* its outer packets are IPv6 */
 	bool no_sum6; /* and may come without checksum */
-	/* As in struct sl_vxlan. Unset: none, or a multicast group. */
+	/* The form is that of struct sl_vxlan. Unset: there is none, or it is a group. */
 	uint8_t local[16], remote[16];
 };
 
