@@ -13,7 +13,6 @@
 #include "base/heap.h"
 #include "base/log.h"
 #include "net/rtnl.h"
-#include "net/vxlan.h"
 #include "steer.h"
 
 struct link {
@@ -218,6 +217,56 @@ static void parse_vlan(const struct nlattr *data, struct link *l)
 		parse_egress(tb[IFLA_VLAN_EGRESS_QOS], &l->pub.egress);
 }
 
+static void parse_sources(const struct nlattr *a, struct sl_vxlan_out *out)
+{
+	uint16_t range[2];
+
+	if (!a || mnl_attr_get_payload_len(a) < sizeof(range))
+		return;
+	memcpy(range, mnl_attr_get_payload(a), sizeof(range));
+	out->port_min = be16toh(range[0]);
+	out->port_max = be16toh(range[1]);
+}
+
+static void parse_source(const struct nlattr **tb, struct sl_vxlan_out *out)
+{
+	struct sl_addr local;
+
+	if (!sl_rtnl_addr(tb[IFLA_VXLAN_LOCAL], AF_INET, &local) &&
+	    !sl_rtnl_addr(tb[IFLA_VXLAN_LOCAL6], AF_INET6, &local))
+		return;
+	memcpy(out->local, local.b, sizeof(out->local));
+	out->flags |= SL_VXLAN_OUT_LOCAL;
+}
+
+static void parse_vxlan_out(const struct nlattr **tb, struct sl_vxlan_out *out)
+{
+	uint16_t port = htobe16(4789);
+
+	if (tb[IFLA_VXLAN_PORT] && mnl_attr_get_payload_len(tb[IFLA_VXLAN_PORT]) >= sizeof(port))
+		memcpy(&port, mnl_attr_get_payload(tb[IFLA_VXLAN_PORT]), sizeof(port));
+	/* (Field by field: links are compared with their padding, which stays zero.) */
+	out->port = be16toh(port);
+	out->ttl = sl_rtnl_u8(tb[IFLA_VXLAN_TTL], 0);
+	out->tos = sl_rtnl_u8(tb[IFLA_VXLAN_TOS], 0);
+	out->df = sl_rtnl_u8(tb[IFLA_VXLAN_DF], 0);
+	out->label = be32toh(sl_rtnl_u32(tb[IFLA_VXLAN_LABEL], 0)) & 0xfffff;
+	if (sl_rtnl_u8(tb[IFLA_VXLAN_TTL_INHERIT], 0))
+		out->flags |= SL_VXLAN_OUT_TTL;
+	if (sl_rtnl_u8(tb[IFLA_VXLAN_UDP_CSUM], 0))
+		out->flags |= SL_VXLAN_OUT_SUM4;
+	if (!sl_rtnl_u8(tb[IFLA_VXLAN_UDP_ZERO_CSUM6_TX], 0))
+		out->flags |= SL_VXLAN_OUT_SUM6;
+	if (sl_rtnl_u8(tb[IFLA_VXLAN_RSC], 0))
+		out->flags |= SL_VXLAN_OUT_RSC;
+	if (sl_rtnl_u8(tb[IFLA_VXLAN_LEARNING], 0))
+		out->flags |= SL_VXLAN_OUT_LEARNS;
+	if (sl_rtnl_u8(tb[IFLA_VXLAN_REMCSUM_TX], 0))
+		out->flags |= SL_VXLAN_OUT_REMSUM;
+	parse_sources(tb[IFLA_VXLAN_PORT_RANGE], out);
+	parse_source(tb, out);
+}
+
 /* (A device with collected metadata is of all VNIs.) */
 static void parse_vxlan(const struct nlattr *data, struct link *l)
 {
@@ -227,7 +276,7 @@ static void parse_vxlan(const struct nlattr *data, struct link *l)
 	if (sl_rtnl_u8(tb[IFLA_VXLAN_COLLECT_METADATA], 0) == 0)
 		l->pub.vni_after = sl_rtnl_u32(tb[IFLA_VXLAN_ID], UINT32_MAX) + 1;
 	l->pub.lower = sl_rtnl_u32(tb[IFLA_VXLAN_LINK], 0);
-	sl_vxlan_parse(tb, &l->pub.vxlan);
+	parse_vxlan_out(tb, &l->pub.vxlan);
 }
 
 static void parse_kind(const struct nlattr *info, struct link *l)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Mirrors how VXLAN devices wrap packets, and to which host they send them.
+/* Mirrors to which host VXLAN devices send packets, and whether they bind senders.
  *
  * Theory of operation: only stations that were asked for are mirrored, in a table of fixed size
  * whose oldest entry gives way. An event about a station, or about all that the fdb does not name,
@@ -10,7 +10,6 @@
 
 #include <endian.h>
 #include <errno.h>
-#include <linux/if_link.h>
 #include <string.h>
 
 #include "base/lock.h"
@@ -26,6 +25,16 @@ struct station {
 	struct sl_fdb fdb;
 };
 
+/* A device that sl_fdb_is_fixed() was asked about. */
+struct device {
+	uint32_t ifindex; /* 0: a free place */
+	uint32_t events;
+	bool known, fixed;
+};
+#define DEVICES 16
+
+static struct device devices[DEVICES];
+static unsigned oldest_device;
 static struct sl_lock lock;
 static struct station stations[STATIONS];
 static unsigned oldest;
@@ -33,64 +42,6 @@ static bool any_wanted;
 uint32_t sl_fdb_gen;
 
 static const uint8_t all_others[6]; /* the station that stands for those without an entry */
-
-/* Parameters ----------------------------------------------------------------------------------- */
-
-static bool is_set(const struct nlattr *a)
-{
-	return sl_rtnl_u8(a, 0);
-}
-
-static void parse_ports(const struct nlattr *a, struct sl_vxlan_out *out)
-{
-	uint16_t range[2];
-
-	if (!a || mnl_attr_get_payload_len(a) < sizeof(range))
-		return;
-	memcpy(range, mnl_attr_get_payload(a), sizeof(range));
-	out->port_min = be16toh(range[0]);
-	out->port_max = be16toh(range[1]);
-}
-
-static void parse_local(const struct nlattr **tb, struct sl_vxlan_out *out)
-{
-	struct sl_addr local;
-
-	if (!sl_rtnl_addr(tb[IFLA_VXLAN_LOCAL], AF_INET, &local) &&
-	    !sl_rtnl_addr(tb[IFLA_VXLAN_LOCAL6], AF_INET6, &local))
-		return;
-	memcpy(out->local, local.b, sizeof(out->local));
-	out->flags |= SL_VXLAN_OUT_LOCAL;
-}
-
-void sl_vxlan_parse(const struct nlattr **tb, struct sl_vxlan_out *out)
-{
-	uint16_t port = htobe16(4789);
-
-	if (tb[IFLA_VXLAN_PORT] && mnl_attr_get_payload_len(tb[IFLA_VXLAN_PORT]) >= sizeof(port))
-		memcpy(&port, mnl_attr_get_payload(tb[IFLA_VXLAN_PORT]), sizeof(port));
-	*out = (struct sl_vxlan_out){
-		.port = be16toh(port),
-		.ttl = sl_rtnl_u8(tb[IFLA_VXLAN_TTL], 0),
-		.tos = sl_rtnl_u8(tb[IFLA_VXLAN_TOS], 0),
-		.df = sl_rtnl_u8(tb[IFLA_VXLAN_DF], 0),
-		.label = be32toh(sl_rtnl_u32(tb[IFLA_VXLAN_LABEL], 0)) & 0xfffff,
-	};
-	if (is_set(tb[IFLA_VXLAN_TTL_INHERIT]))
-		out->flags |= SL_VXLAN_OUT_TTL;
-	if (is_set(tb[IFLA_VXLAN_UDP_CSUM]))
-		out->flags |= SL_VXLAN_OUT_SUM4;
-	if (!is_set(tb[IFLA_VXLAN_UDP_ZERO_CSUM6_TX]))
-		out->flags |= SL_VXLAN_OUT_SUM6;
-	if (is_set(tb[IFLA_VXLAN_RSC]))
-		out->flags |= SL_VXLAN_OUT_RSC;
-	if (is_set(tb[IFLA_VXLAN_REMCSUM_TX]))
-		out->flags |= SL_VXLAN_OUT_REMSUM;
-	parse_ports(tb[IFLA_VXLAN_PORT_RANGE], out);
-	parse_local(tb, out);
-}
-
-/* The fdb -------------------------------------------------------------------------------------- */
 
 static bool is_for(const struct station *s, uint32_t ifindex, const uint8_t mac[6])
 {
@@ -140,6 +91,7 @@ struct sl_fdb sl_fdb_get(uint32_t ifindex, const uint8_t mac[6])
 struct parsed {
 	uint32_t ifindex;
 	uint8_t mac[6];
+	bool fixed;
 	struct sl_fdb fdb;
 };
 
@@ -173,13 +125,16 @@ static bool parse(const struct nlmsghdr *nlh, struct parsed *p)
 		return false;
 	*p = (struct parsed){.ifindex = (uint32_t)ndm->ndm_ifindex, .fdb.state = SL_FDB_OTHER};
 	memcpy(p->mac, mnl_attr_get_payload(tb[NDA_LLADDR]), 6);
+	p->fixed = (ndm->ndm_state & (NUD_PERMANENT | NUD_NOARP) || tb[NDA_NH_ID]) &&
+		   !(p->mac[0] & 1) && memcmp(p->mac, all_others, 6) != 0;
 	parse_remote(tb, &p->fdb);
 	return true;
 }
 
 void sl_fdb_on_msg(const struct nlmsghdr *nlh)
 {
-	bool changed = false;
+	bool changed = false, tell = false;
+	struct sl_link link;
 	struct parsed p;
 
 	if (!parse(nlh, &p) || !sl_lock(&lock))
@@ -194,9 +149,17 @@ void sl_fdb_on_msg(const struct nlmsghdr *nlh)
 		s->fdb.state = SL_FDB_UNKNOWN;
 		changed = true;
 	}
+	for (unsigned i = 0; i < DEVICES; i++)
+		if (devices[i].ifindex == p.ifindex) {
+			devices[i].events++;
+			devices[i].known = false;
+			tell = p.fixed;
+		}
 	sl_unlock(&lock);
 	if (changed)
 		raise_gen();
+	if (tell && sl_rtnl_events.link_changed && sl_link_get(p.ifindex, &link))
+		sl_rtnl_events.link_changed(&link, false);
 }
 
 /* A dump fills in what it says about a station, and about all others. */
@@ -223,20 +186,25 @@ static int on_entry(const struct nlmsghdr *nlh, void *arg)
 	return 0;
 }
 
-static int ask(const struct station *of, struct sl_fdb *out)
+static int dump(uint32_t ifindex, sl_rtnl_fn fn, void *arg)
 {
 	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8))) = {0};
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-	struct answer a = {.of = of};
 	struct ndmsg *ndm;
-	int err;
 
 	nlh->nlmsg_type = RTM_GETNEIGH;
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	ndm = mnl_nlmsg_put_extra_header(nlh, sizeof(*ndm));
 	ndm->ndm_family = AF_BRIDGE;
-	ndm->ndm_ifindex = (int)of->ifindex;
-	err = sl_rtnl_ask(nlh, on_entry, &a);
+	ndm->ndm_ifindex = (int)ifindex;
+	return sl_rtnl_ask(nlh, fn, arg);
+}
+
+static int ask(const struct station *of, struct sl_fdb *out)
+{
+	struct answer a = {.of = of};
+	int err = dump(of->ifindex, on_entry, &a);
+
 	if (a.nown == 1 || (!a.nown && a.nothers == 1))
 		*out = a.nown ? a.own : a.others;
 	else
@@ -269,6 +237,49 @@ static void learn(struct station *s)
 	sl_unlock(&lock);
 }
 
+static int look_fixed(const struct nlmsghdr *nlh, void *arg)
+{
+	struct device *d = arg;
+	struct parsed p;
+
+	d->fixed |= parse(nlh, &p) && p.ifindex == d->ifindex && p.fixed;
+	return 0;
+}
+
+/* The device's place in the table. Lock held. */
+static struct device *device_at(uint32_t ifindex)
+{
+	struct device *d;
+
+	for (unsigned i = 0; i < DEVICES; i++)
+		if (devices[i].ifindex == ifindex)
+			return &devices[i];
+	d = &devices[oldest_device++ % DEVICES];
+	*d = (struct device){.ifindex = ifindex, .events = d->events + 1};
+	return d;
+}
+
+bool sl_fdb_is_fixed(uint32_t ifindex)
+{
+	struct device now, *d;
+
+	if (!ifindex || !sl_lock(&lock))
+		return false;
+	now = *device_at(ifindex);
+	sl_unlock(&lock);
+	if (now.known)
+		return now.fixed;
+	now.fixed = false;
+	now.known = dump(ifindex, look_fixed, &now) == 0;
+	if (!sl_lock(&lock))
+		return now.fixed;
+	d = device_at(ifindex);
+	if (d->events == now.events)
+		*d = now;
+	sl_unlock(&lock);
+	return now.fixed;
+}
+
 void sl_fdb_work(void)
 {
 	if (!__atomic_exchange_n(&any_wanted, false, __ATOMIC_ACQ_REL))
@@ -287,6 +298,10 @@ void sl_fdb_forget(void)
 		stations[i].events++;
 		stations[i].fdb.state = SL_FDB_UNKNOWN;
 	}
+	for (unsigned i = 0; i < DEVICES; i++) {
+		devices[i].events++;
+		devices[i].known = false;
+	}
 	sl_unlock(&lock);
 	raise_gen();
 }
@@ -295,5 +310,6 @@ void sl_fdb_child(void)
 {
 	memset(&lock, 0, sizeof(lock));
 	memset(stations, 0, sizeof(stations));
+	memset(devices, 0, sizeof(devices));
 	any_wanted = false;
 }

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Mirror of what VXLAN devices do with their packets: parameters, and the forwarding database
- * (fdb), which has the remote host for each station. */
+/* Mirror of the forwarding databases (fdb) of VXLAN devices, which have the remote host for each
+ * station. */
 #ifndef SL_NET_VXLAN_H
 #define SL_NET_VXLAN_H
 
 #include <libmnl/libmnl.h>
 
 #include "net/route.h"
-
-/* Reads the parameters from the attributes of IFLA_INFO_DATA (tb, up to IFLA_VXLAN_MAX). */
-void sl_vxlan_parse(const struct nlattr **tb, struct sl_vxlan_out *out);
 
 enum sl_fdb_state {
 	SL_FDB_UNKNOWN, /* the keeper is asking the kernel */
@@ -32,6 +29,11 @@ extern uint32_t sl_fdb_gen;
 /* Looks the station up in the mirror of the device's fdb. Asks the kernel by the keeper, so a first
  * answer is SL_FDB_UNKNOWN, and sl_fdb_gen grows when there is a better one. Any thread. */
 struct sl_fdb sl_fdb_get(uint32_t ifindex, const uint8_t mac[6]);
+
+/* True: the device's fdb has an entry for a station that learning does not change: the kernel drops
+ * what comes from that station by another host. Asks the kernel if an event has made the last
+ * answer doubtful. Any thread. */
+bool sl_fdb_is_fixed(uint32_t ifindex);
 
 /* Handles an event of RTM_{NEW,DEL}NEIGH. */
 void sl_fdb_on_msg(const struct nlmsghdr *nlh);

@@ -3,7 +3,7 @@
 # VXLAN devices: what programs receive over them is taken out of VXLAN on the device below, where that has XDP; all
 # else that comes there goes to the kernel.
 . "$(dirname "$0")/lib.sh"
-need python3 bpftool
+need python3 bpftool bridge
 case ${RX:-xdp} in packet) skip "packet sockets: the VXLAN device receives by itself" ;; esac
 export SLUICE_RX_BACKEND=xdp
 net_up
@@ -41,6 +41,7 @@ for MODE in $MODES; do
 	[ "$MODE" = kernel ] || ok "past the kernel" test $(($(udp_stat b InDatagrams) - before)) -lt 20
 	same "a stream, echoed whole" "300000 of 300000" \
 		"$(a python3 "$TESTS/net/vxlan_native.py" tcp $VX_B 7000 300000)"
+	[ "$MODE" = kernel ] || ok "what leaves is wrapped natively" logged "vx: wrapped here, to leave by $DEV_B"
 	stop "$server"
 	# Beside it: another port, and another VNI, which the kernel has.
 	bg b python3 "$TESTS/net/echo_both.py" 192.168.78.2 7001
@@ -69,5 +70,29 @@ for MODE in $MODES; do
 		test $(($(udp6_in) + $(udp_stat b InDatagrams) - before)) -lt 20
 	same "a stream" "50000 of 50000" "$(a python3 "$TESTS/net/vxlan_native.py" tcp 192.168.79.2 7002 50000)"
 	stop "$server"
+	# A permanent entry of the fdb binds a station to its host, where the device learns. One that is there before, and
+	# one that comes while packets are taken out below.
+	mac=$(ip -n "${NS}a" -j link show other | sed 's/.*"address":"\([^"]*\)".*/\1/')
+	for when in before after; do
+		rm -f "$TMP"/sluice.*.log
+		[ $when = after ] || b bridge fdb replace "$mac" dev other dst 192.0.2.9
+		bg pb python3 "$TESTS/net/echo_both.py" 192.168.78.2 7003 >"$TMP/out4.$MODE"
+		server=$BG
+		wait_line "$TMP/out4.$MODE" ready
+		if [ $when = after ]; then
+			[ "$MODE" = kernel ] || ok "taken out below" wait_until 5 logged "other: taken out of VXLAN on $DEV_B"
+			same "a station without an entry" "20 of 20" \
+				"$(a python3 "$TESTS/net/vxlan_native.py" udp 192.168.78.2 7003 20)"
+			b bridge fdb replace "$mac" dev other dst 192.0.2.9
+		fi
+		[ "$MODE" = kernel ] || ok "the log says that entries are permanent, $when" \
+			wait_until 5 logged "other.*permanent fdb entries"
+		same "a station by another host than its entry's, $when" "0 of 1" \
+			"$(a python3 "$TESTS/net/vxlan_native.py" udp 192.168.78.2 7003 1)"
+		b bridge fdb del "$mac" dev other
+		same "its entry is gone, $when" "20 of 20" \
+			"$(a python3 "$TESTS/net/vxlan_native.py" udp 192.168.78.2 7003 20)"
+		stop "$server"
+	done
 done
 done_testing

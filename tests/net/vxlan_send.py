@@ -32,7 +32,7 @@ def address(a):
 def do_send(device, to, port, n, tos, size):
     family, to = address(to)
     s = socket.socket(family, socket.SOCK_DGRAM)
-    s.settimeout(1)
+    s.settimeout(0.5)
     s.setsockopt(*((socket.IPPROTO_IPV6, 67) if ":" in to else (socket.IPPROTO_IP, socket.IP_TOS)), int(tos, 0))
     s.connect((to, int(port)))
     good = 0

@@ -57,7 +57,7 @@ tell() { # command: its answer is in SAID
 	local n
 	n=$(wc -l <"$TMP/said")
 	echo "$1" >&9
-	wait_until 8 lines $((n + 1))
+	wait_until 20 lines $((n + 1))
 	SAID=$(tail -n 1 "$TMP/said")
 }
 LOW=32768 HIGH=60999
