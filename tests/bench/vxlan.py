@@ -41,14 +41,15 @@ def over(below, call):
 
 
 def cases(seconds):
-    g = "VXLAN, UDP 64 B, spinning"
     ways = [("kernel", "", True)]
     if HAVE_SLUICE:
         ways += [("Sluice, generic on the VXLAN device", "ab", False), ("Sluice, native", "ab", True)]
-    yield g, "floor, AF_XDP", lambda: floor_latency(64 + VXLAN_BYTES, seconds, ())
-    for name, preload, below in ways:
-        yield g, name, lambda p=preload, b=below: over(
-            b, lambda: sockperf_latency(64, seconds, p, True, INNER["b"]))
+    for how, spin in (("blocking", False), ("spinning", True)):
+        g = "VXLAN, UDP 64 B, " + how
+        yield g, "floor, AF_XDP", lambda: floor_latency(64 + VXLAN_BYTES, seconds, ())
+        for name, preload, below in ways:
+            yield g, name, lambda p=preload, b=below, s=spin: over(
+                b, lambda: sockperf_latency(64, seconds, p, s, INNER["b"]))
     g = "VXLAN, user-space instructions a datagram sent"
     for name, _, below in ways[1:]:
         yield g, name, lambda b=below: over(b, lambda: instructions_sending(1, INNER["b"]))
