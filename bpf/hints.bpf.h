@@ -26,7 +26,7 @@ const volatile __u8 has_vlan_tag = 1;
  * copies all that it knows of the program each time an addition needs another page, which takes a
  * quarter of the load's time. Costs a packet nothing. */
 #ifdef SL_BOUND
-#define SL_ROOM "512"
+#define SL_ROOM "576"
 #else
 #define SL_ROOM "256"
 #endif
