@@ -178,7 +178,7 @@ class Run:
         self.ctl.send(repr(cmd).encode())
         return self.ctl.recv(1000).decode()
 
-    # What the arguments are drawn from
+    # The arguments are drawn from these.
     def fd(self):
         if not self.fds or self.r.random() < 0.01:
             return self.r.choice((-1, 200, self.ep))
@@ -245,7 +245,7 @@ class Run:
         fd = call("socket", self.fam, kind | fl, proto)
         if isinstance(fd, int):
             self.fds.append(fd)
-            # What blocks does so for a moment only.
+            # A call that blocks does so for a moment only.
             tv = struct.pack("qq", 0, 30000)
             for opt in (A.SO_RCVTIMEO, A.SO_SNDTIMEO):
                 c.setsockopt(fd, A.SOL_SOCKET, opt, tv, 16)

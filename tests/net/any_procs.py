@@ -255,7 +255,7 @@ class Program:
             self.has[t][s] = "x"
         elif how == "dup":
             _, over = self.some("cudl", other)
-            # (What becomes of a poll whose number another file takes is unspecified, select(2).)
+            # (select(2) leaves open how a poll ends whose number another file takes.)
             if over and over != s and not polls:
                 self.add(other, "dup", over, s, "dup2")
                 self.has[t][s] = self.has[t][over]

@@ -21,7 +21,7 @@ for kind in udp tcp; do
 	kernel=$(b strace -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null && wc -l <"$TMP/trace")
 	ours=$(sb strace -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null && wc -l <"$TMP/trace")
 	ok "$kind: libbpf is loaded for its device" loads_libbpf
-	# (What waits for a grace period of the kernel's runs beside the steering program's load, in other threads.)
+	# (Other threads make the calls that wait for the kernel's grace periods, while this one loads the steering program.)
 	same "$kind: programs of private devices and packet rings by the program's thread" 0 "$(grep -cE "$WAITS" "$TMP/trace")"
 	ok "$kind: $((ours - kernel)) system calls of the program's thread, its end included" test $((ours - kernel)) -le 1300
 	sb strace -f -e trace=unshare -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null

@@ -84,7 +84,7 @@ static int bound(int type, unsigned more, int flags)
 /* The server -------------------------------------------------------------------------------------
  */
 
-/* As a server that has itself replaced does. */
+/* A server that has itself replaced does the same. */
 static void start_a_program(void)
 {
 	char *argv[] = {(char *)"true", NULL}, *envp[] = {NULL};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the calls need of the stack of a thread: on a painted stack (measures), or on the smallest
- * there is. peer ADDRESS: the other host, echoes and connects back.
+/* Makes the calls on a painted stack of a thread, and measures how much of it they need, or on the
+ * smallest stack there is. peer ADDRESS: the other host, echoes and connects back.
  *   small_stack peer ADDRESS | painted ADDRESS BYTES | small ADDRESS */
 #include <arpa/inet.h>
 #include <errno.h>

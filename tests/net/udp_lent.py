@@ -146,7 +146,7 @@ def subject(own, peer, preloaded):
         end()
         if preloaded:
             say(how.__name__, "ours after a stream:", becomes_ours(s, peer))
-    # One that does not get it takes nothing away.
+    # A program that does not get the socket takes nothing away.
     r, w = os.pipe()
     pid = os.fork()
     if pid == 0:

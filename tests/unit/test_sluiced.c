@@ -360,7 +360,7 @@ static struct sl_flow_key key_of(uint8_t proto, uint32_t addr, uint16_t port)
 	return k;
 }
 
-/* As the loop does before it serves a request with these descriptors. */
+/* The loop does this before it serves a request with these descriptors. */
 static void look_at(int one, int two)
 {
 	static const struct sl_session s = {.cred.uid = 1};

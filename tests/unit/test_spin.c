@@ -280,7 +280,7 @@ static void leave_group(const char *dir)
 	rmdir(dir);
 }
 
-/* As in a container: the group is all that there is to be seen. */
+/* A process in a container sees its own group as the top. */
 static void test_quota_of_the_top(void **state)
 {
 	char dir[100], root[100];

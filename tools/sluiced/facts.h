@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel says of a socket that a program has passed, where its answer needs the socket's
+/* Asks the kernel about a socket that a program has passed, where the answer needs the socket's
  * lock. The program can hold that lock for as long as it likes: the kernel copies with the lock
  * held, and a page of FUSE, or of userfaultfd, comes when its server wants. The loop must not wait
  * for that, so other threads ask. */
@@ -24,10 +24,11 @@ struct sl_facts {
  * before. 0; -EBUSY: a socket's lock is not free for half a second, or that user's sockets were
  * so. */
 int sl_facts_begin(const struct sl_session *s, const int *fd, uint32_t n, const char **why);
-/* Of a descriptor that was passed to sl_facts_begin(); zeros for one that is no socket of IP. */
+/* Returns the answers about a descriptor that was passed to sl_facts_begin(); zeros if it is no
+ * socket of IP. */
 const struct sl_facts *sl_facts_of(int fd);
 
-/* The system calls, for a socket of that request; -EBUSY as above. len is at most
+/* Make the system calls for a socket of that request; -EBUSY as above. len is at most
  * SL_FACTS_BYTES. */
 #define SL_FACTS_BYTES 160
 int sl_facts_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
