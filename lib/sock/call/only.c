@@ -93,6 +93,13 @@ static void leave_numbers(void)
 	}
 }
 
+static bool confined; /* a call of the library would kill the process; atomic */
+
+bool sl_is_confined(void)
+{
+	return sl_load(&confined);
+}
+
 SL_API
 void sl_confine(const struct sock_fprog *filter)
 {
@@ -104,6 +111,7 @@ void sl_confine(const struct sock_fprog *filter)
 			"a seccomp filter of the program's forbids system calls of the library");
 		leave_numbers();
 	}
+	sl_store(&confined, true);
 	sl_inherit_confine();
 	sl_mail_confine();
 }

@@ -23,6 +23,7 @@
 #include "sluice.h"
 #include "sock/call/devices.h"
 #include "sock/call/jobs.h"
+#include "sock/call/only.h"
 #include "sock/call/start.h"
 #include "sock/core/endpoint.h"
 #include "sock/core/extra.h"
@@ -208,7 +209,7 @@ void sl_shut_down(void)
 	sl_fdtab_notice();
 	if (sl_up_state < 0 && sl_stats->kernels)
 		sl_stats_close();
-	if (sl_up_state != 1)
+	if (sl_up_state != 1 || sl_is_confined()) /* all is the kernel's; others clean up */
 		return;
 	sl_stop();
 	sl_broker_fini();
