@@ -255,7 +255,7 @@ demo: deps
 C_FILES := $(wildcard lib/*.h lib/*/*.[ch] lib/*/*/*.[ch] preload/*.[ch] bpf/*.[ch] tools/*.[ch] tools/*/*.[ch] tests/*/*.[ch] tests/*/*/*.[ch])
 .PHONY: style analyze
 style:
-	clang-format --dry-run -Werror $(C_FILES)
+	$(Q)clang-format --dry-run -Werror $(C_FILES)
 # The checks are listed in .clang-tidy. A file is checked again when its object is newer, that is when it or a file
 # that it includes has changed.
 TIDY_SRC := $(LIB_SRC) $(wildcard preload/*.c tools/*.c tools/*/*.c)

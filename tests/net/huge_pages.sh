@@ -38,7 +38,10 @@ trap 'rc=$?; restore; (exit $rc); at_exit' EXIT
 free=$(awk '$1 == "HugePages_Free:" { print $2 }' /proc/meminfo)
 if [ "$(awk '$1 == "Hugepagesize:" { print $2 }' /proc/meminfo)" = 2048 ] && [ "${free:-0}" -ge 40 ]; then
 	for s in SLUICE_MEM_ALLOC_TYPE=1 SLUICE_MEM_ALLOC_TYPE=2 SLUICE_HUGETBL=1 VMA_MEM_ALLOC_TYPE=HUGEPAGES; do
-		pages "$s"
+		for _ in 1 2 3; do # (a program of another test may take them)
+			pages "$s"
+			[ "$SIZE" != 2048 ] || break
+		done
 		same "$s: pages of 2 MB" 2048 "$SIZE"
 		ok "which are reserved ones ($RESERVED KB)" test "$RESERVED" -ge 2048
 		ok "and nothing is said" not complains

@@ -161,7 +161,8 @@ static void confines(unsigned then)
 		if (pid == 0) {
 			confined(own_calls[i].nr, then);
 			fflush(stdout);
-			if (i % 2 || i + 1 == NOWN) /* with what the library does at the end, or not */
+			if (i % 2 ||
+			    i + 1 == NOWN) /* with what the library does at the end, or not */
 				exit(0);
 			_exit(0);
 		}
