@@ -106,6 +106,8 @@ $(patsubst %,$(BUILD)/lib/%.o,base/clock sock/call/writing sock/dgram/send sock/
 $(LIB_OBJ): ALL_CFLAGS += $(LTO:%=% -ffat-lto-objects)
 # (Its assembly keeps its place.)
 $(BUILD)/lib/base/roomy.o: LTO :=
+# Its cleanup handler would need libgcc_s, which each program would then load at its start.
+$(BUILD)/preload/exec.o: ALL_CFLAGS += -fno-exceptions
 # The prefix is compiled in: a new one rebuilds these.
 $(shell mkdir -p $(BUILD); cmp -s $(BUILD)/prefix - <<<'$(PREFIX)' || echo '$(PREFIX)' >$(BUILD)/prefix)
 $(BUILD)/lib/ctl/broker/helper.o $(BUILD)/tools/doctor.o $(BUILD)/tools/run.o: $(BUILD)/prefix

@@ -9,7 +9,7 @@ net_up
 MODE=one
 bg pb "$BIN/echo" "$B4" 7000
 wait_udp b 7000
-file=$TMP/stats/sluice.$BG.stats
+file=$SLUICE_STATS_SHMEM_DIR/sluice.$BG.stats
 ok "the program has counters" wait_until 10 test -s "$file"
 mkdir "$TMP/evil" && chown 65534 "$TMP/evil" && chmod 755 "$TMP" "$TMP/evil"
 cp "$file" "$TMP/good" && chmod 644 "$TMP/good"

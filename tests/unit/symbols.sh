@@ -61,4 +61,6 @@ for so in "$LIB" "$PRE"; do
 		"$(readelf -dW "$so" | sed -n 's/.*R\(UN\)\{0,1\}PATH.*\[\(.*\)\]/\2/p' | grep -vxF '$ORIGIN')"
 	none "$name: knows no path of this machine" "$(strings "$so" | grep -F "$PWD")"
 done
+none "libsluice-preload.so: a program loads nothing for it but the C library" \
+	"$(readelf -dW "$BUILD/libsluice-preload.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vE '^(libc|ld-linux.*|libdl|libpthread)\.so')"
 exit $bad
