@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# pgbouncer before PostgreSQL: a pool of four connections for twenty clients.
+. "$(dirname "$0")/lib.sh"
+need pgbench psql pgbouncer setpriv
+DIR=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)
+[ -x "$DIR/postgres" ] || skip "PostgreSQL is not here"
+net_up
+chmod 755 "$TMP"
+mkdir "$TMP/run" && chown postgres "$TMP/run"
+as=(setpriv --reuid=postgres --regid=postgres --clear-groups)
+"${as[@]}" "$DIR/initdb" -D "$TMP/run/db" -A trust -U postgres >/dev/null || die "initdb"
+echo "host all all $A4/24 trust" >>"$TMP/run/db/pg_hba.conf"
+bg a "${as[@]}" "$DIR/postgres" -D "$TMP/run/db" -h "$A4" -p 5433 -k "$TMP/run" -c fsync=off -c shared_buffers=16MB >/dev/null 2>&1
+wait_tcp a 5433
+cat >"$TMP/pgbouncer.ini" <<-END
+	[databases]
+	postgres = host=$A4 port=5433 user=postgres
+	[pgbouncer]
+	listen_addr = $B4
+	listen_port = 6432
+	unix_socket_dir =
+	auth_type = any
+	pool_mode = transaction
+	default_pool_size = 4
+	max_client_conn = 100
+END
+server() {
+	# (It refuses to run as root. What the daemon serves is nobody's already.)
+	if [ -n "${LEASED:-}" ] && server_is_ours; then
+		bg pb pgbouncer "$TMP/pgbouncer.ini"
+	else
+		bg pb pgbouncer -u nobody "$TMP/pgbouncer.ini"
+	fi
+}
+talk() {
+	local to=(-h "$B4" -p "$PORT" -U postgres)
+	for _ in $(seq 50); do pgbench "${to[@]}" -i -q postgres >/dev/null 2>&1 && break; sleep 0.2; done
+	timeout 60 pgbench "${to[@]}" -C -c 4 -j 2 -t 50 postgres 2>&1 | grep -E 'actually processed|failed|error'
+	timeout 60 pgbench "${to[@]}" -S -c 20 -j 2 -t 100 postgres 2>&1 | grep -E 'actually processed|failed|error'
+	timeout 20 psql "${to[@]}" -Atc "select repeat('x', 1000), n from generate_series(1, 5000) n" postgres | md5sum
+}
+zoo pgbouncer 6432
+done_testing
