@@ -59,17 +59,25 @@ static uint8_t *put_ipv4(uint8_t *p, const struct sl_udp_build *b, uint8_t proto
 	return p + sizeof(ip);
 }
 
-static uint8_t *put_ipv6(uint8_t *p, const struct sl_udp_build *b, uint8_t proto)
+uint8_t *sl_put_ipv6(uint8_t *p, const struct sl_addr *src, const struct sl_addr *dst,
+		     uint32_t flow, uint8_t proto, uint8_t ttl)
 {
-	uint32_t first = htobe32(6u << 28 | (uint32_t)b->tos << 20 | (b->flowlabel & 0xfffff));
+	uint32_t first = htobe32(6u << 28 | flow);
 
 	memcpy(p, &first, 4);
 	p[4] = p[5] = 0;
 	p[6] = proto;
-	p[7] = b->ttl;
-	memcpy(p + 8, b->src.b, 16);
-	memcpy(p + 24, b->dst.b, 16);
+	p[7] = ttl;
+	memcpy(p + 8, src->b, 16);
+	memcpy(p + 24, dst->b, 16);
 	return p + 40;
+}
+
+static uint8_t *put_ipv6(uint8_t *p, const struct sl_udp_build *b, uint8_t proto)
+{
+	uint32_t flow = (uint32_t)b->tos << 20 | (b->flowlabel & 0xfffff);
+
+	return sl_put_ipv6(p, &b->src, &b->dst, flow, proto, b->ttl);
 }
 
 void sl_build_udp_hdr(struct sl_udp_hdr *h, const struct sl_udp_build *b)

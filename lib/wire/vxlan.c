@@ -22,19 +22,12 @@ static uint8_t *put_ip(uint8_t *p, const struct sl_vxlan_build *b, bool v6)
 		.saddr = b->src.w[3],
 		.daddr = b->dst.w[3],
 	};
-	uint32_t first = htobe32(6u << 28 | (uint32_t)(b->tos & ~ECN) << 20 | b->label);
+	uint32_t flow = (uint32_t)(b->tos & ~ECN) << 20 | b->label;
 
-	if (!v6) {
-		memcpy(p, &ip, sizeof(ip));
-		return p + sizeof(ip);
-	}
-	memcpy(p, &first, 4);
-	p[4] = p[5] = 0;
-	p[6] = IPPROTO_UDP;
-	p[7] = b->ttl;
-	memcpy(p + 8, b->src.b, 16);
-	memcpy(p + 24, b->dst.b, 16);
-	return p + 40;
+	if (v6)
+		return sl_put_ipv6(p, &b->src, &b->dst, flow, IPPROTO_UDP, b->ttl);
+	memcpy(p, &ip, sizeof(ip));
+	return p + sizeof(ip);
 }
 
 void sl_build_vxlan_hdr(struct sl_vxlan_hdr *h, const struct sl_vxlan_build *b)

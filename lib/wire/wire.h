@@ -120,6 +120,12 @@ struct sl_udp_build {
 /* Makes the headers that stay the same. */
 void sl_build_udp_hdr(struct sl_udp_hdr *h, const struct sl_udp_build *b);
 
+/* Writes an IPv6 header without its length. flow: traffic class << 20 | flow label. Returns its
+ * end.
+ */
+uint8_t *sl_put_ipv6(uint8_t *p, const struct sl_addr *src, const struct sl_addr *dst,
+		     uint32_t flow, uint8_t proto, uint8_t ttl);
+
 /* Writes the headers in front of payload, which must have h->len bytes of headroom. sum: of the
  * payload, or SL_CSUM_NONE for an IPv4 datagram without checksum. Returns the frame's start. */
 #define SL_CSUM_NONE UINT64_MAX
