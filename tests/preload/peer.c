@@ -41,14 +41,13 @@ static void *echo(void *arg)
 	return NULL;
 }
 
+static int lsn;
+
 static void *streams(void *arg)
 {
-	int lsn = socket(t_own.ss_family, SOCK_STREAM, 0), one = 1;
 	pthread_attr_t *attr = arg;
 	pthread_t t;
 
-	CHECK(setsockopt(lsn, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0);
-	CHECK(bind(lsn, (struct sockaddr *)&t_own, t_len) == 0 && listen(lsn, 100) == 0);
 	for (;;) {
 		int fd = accept(lsn, NULL, NULL);
 
@@ -67,6 +66,10 @@ int main(int argc, char **argv)
 	if (argc != 3)
 		return 2;
 	parse(argv[1], atoi(argv[2]), &t_own);
+	/* Tests wait for the UDP socket, and then connect. */
+	lsn = socket(t_own.ss_family, SOCK_STREAM, 0);
+	CHECK(setsockopt(lsn, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) == 0);
+	CHECK(bind(lsn, (struct sockaddr *)&t_own, t_len) == 0 && listen(lsn, 100) == 0);
 	fd = udp_bound();
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
