@@ -7,12 +7,12 @@ net_up
 
 for MODE in $MODES; do
 	round pp 0 -i "$B4" -p 5001 -- pp -i "$B4" -p 5001
-	round pp4000 0 -i "$B4" -p 5001 -- pp -i "$B4" -p 5001 -m 4000
+	[ -n "${SHORT:-}" ] || round pp4000 0 -i "$B4" -p 5001 -- pp -i "$B4" -p 5001 -m 4000
 	round ppspin 0 -i "$B4" -p 5001 --nonblocked -- pp -i "$B4" -p 5001 --nonblocked
 	# (sockperf counts answers that come after the end as dropped; on a busy machine there are some.)
 	round ul 30 -i "$B4" -p 5001 -- ul -i "$B4" -p 5001 --mps 2000 --reply-every 5
-	round bursts 30 -i "$B4" -p 5001 -- ul -i "$B4" -p 5001 --mps 2000 --reply-every 2 -b 10
-	throughput tp 5 --mps 5000 -m 64
+	[ -n "${SHORT:-}" ] || round bursts 30 -i "$B4" -p 5001 -- ul -i "$B4" -p 5001 --mps 2000 --reply-every 2 -b 10
+	[ -n "${SHORT:-}" ] || throughput tp 5 --mps 5000 -m 64
 	throughput tpmax 1000 -m 64
 done
 done_testing

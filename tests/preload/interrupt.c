@@ -200,7 +200,7 @@ int main(int argc, char **argv)
 	/* Not by the library, which counts the handlers that it sees. */
 	real = dlsym(dlopen("libc.so.6", RTLD_NOW), "sigaction");
 	CHECK(real && real(SIGTRAP, &step, NULL) == 0);
-	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i += getenv("SHORT") ? 2 : 1)
 		each_step(kinds[i].name, kinds[i].call);
 	_exit(0);
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #ifdef __SANITIZE_ADDRESS__ /* takes five times as long: make check-long has it run them all */
-#define RUNS 1000
+#define RUNS 500
 #else
 #define RUNS 2500
 #endif
