@@ -76,6 +76,12 @@ static const uint8_t *piece_at(const struct sl_tcp_frames *m, uint32_t frame, ui
 	return p + n->off;
 }
 
+/* False: these are more pieces than there are frames, so connections name the same ones. */
+static bool may_count(const struct sl_tcp_frames *m)
+{
+	return !m->counted || (*m->counted)++ < m->nframes;
+}
+
 /* Counts the unread bytes, up to max. */
 static uint32_t count_unread(const struct sl_tcp_frames *m, uint32_t frame, uint32_t start,
 			     uint32_t max)
@@ -83,7 +89,7 @@ static uint32_t count_unread(const struct sl_tcp_frames *m, uint32_t frame, uint
 	struct sl_rx_note n;
 	uint32_t sum = 0;
 
-	for (; sum < max && piece_at(m, frame, start + sum, &n); frame = n.next)
+	for (; sum < max && piece_at(m, frame, start + sum, &n) && may_count(m); frame = n.next)
 		sum += n.len;
 	return sl_min(sum, max);
 }

@@ -17,6 +17,9 @@ struct sl_tcp_frames {
 	const union sl_frame_word *word;
 	uint32_t nframes, shift;
 	uint8_t owner;
+	/* Pieces counted so far in all connections of the process; NULL: not counted. Each has a
+	 * frame of its own, so more than nframes are not looked at. */
+	uint32_t *counted;
 };
 
 /* The connection of a dead process. */

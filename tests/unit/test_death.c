@@ -290,6 +290,22 @@ static void test_what_waits_is_doubted(void **state)
 	LOST(word[1].owner = 4);
 }
 
+/* Connections that name the same frames: all of them together have as many pieces as there are. */
+static void test_pieces_are_counted(void **state)
+{
+	struct entry e = queued(3);
+	struct sl_tcp_frames m = frames;
+	uint32_t counted = 0;
+	struct sl_tcp_dead d;
+
+	m.counted = &counted;
+	assert_true(sl_tcp_repair_dead(&e.tcp, 5000, &m, &d));
+	assert_int_equal(counted, 3);
+	assert_false(sl_tcp_repair_dead(&e.tcp, 5000, &m, &d));
+	e = queued(0);
+	assert_true(sl_tcp_repair_dead(&e.tcp, 5000, &m, &d));
+}
+
 /* Handshakes ----------------------------------------------------------------------------------- */
 
 struct request {
@@ -380,6 +396,7 @@ int main(void)
 		cmocka_unit_test(test_what_waits_is_read),
 		cmocka_unit_test(test_half_done_is_not_acknowledged),
 		cmocka_unit_test(test_what_waits_is_doubted),
+		cmocka_unit_test(test_pieces_are_counted),
 		cmocka_unit_test(test_a_handshake_is_a_connection),
 		cmocka_unit_test(test_handshakes_are_found),
 	};

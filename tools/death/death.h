@@ -19,7 +19,7 @@ struct sl_gone_box {
 struct sl_rescue;
 /* Makes the connection the kernel's, which drops its packets for now. req: a handshake whose peer
  * may not have got the SYN-ACK. Until the end no other socket may get its packets, and the
- * box must exist. NULL: impossible. */
+ * box must exist. NULL: impossible, or those under way have a quarter of the descriptors. */
 struct sl_rescue *sl_rescue_begin(const struct sl_tcp_dead *d, bool req,
 				  const struct sl_tcp_frames *m, const struct sl_gone_box *box);
 /* Call it when the connection's packets reach the kernel: the connection lives and is put into the
@@ -49,6 +49,7 @@ struct sl_gone_conns {
 	struct sl_gone *gone;
 	uint32_t n, max;
 	uint32_t looked; /* so many were checked for a rescue */
+	uint32_t pieces; /* of their unread bytes */
 	uint32_t told;
 };
 

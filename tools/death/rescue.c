@@ -13,10 +13,14 @@
  * kernel's listener would know. As a connection it is on trial: it asks (the window probe that ends
  * a repair), and a connected peer acknowledges. A peer that is not connected ignores the probe, and
  * sends its SYN again: then, or after a time, the connection is taken back without a word, and the
- * next SYN begins anew. */
+ * next SYN begins anew.
+ *
+ * The dead process says how many connections waited, and a rescue has a descriptor, so all of them
+ * together have a quarter of those that there may be: the rest is others'. */
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/closer.h"
@@ -39,6 +43,16 @@ struct sl_rescue {
 };
 
 static struct sl_rescue *on_trial;
+static uint32_t under_way;
+
+/* (A trial takes a second descriptor.) */
+static bool is_room(void)
+{
+	struct rlimit64 files;
+
+	return !sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &files) &&
+	       under_way < files.rlim_cur / 8;
+}
 
 static uint32_t no_bytes(void *arg, uint32_t at, void *buf, uint32_t n)
 {
@@ -76,7 +90,7 @@ struct sl_rescue *sl_rescue_begin(const struct sl_tcp_dead *d, bool req,
 {
 	struct sl_tcp_unread u = sl_tcp_unread_of(d, m);
 	const struct sl_repair_source src = source(&u);
-	struct sl_rescue *r = calloc(1, sizeof(*r));
+	struct sl_rescue *r = is_room() ? calloc(1, sizeof(*r)) : NULL;
 
 	if (!r)
 		return NULL;
@@ -84,8 +98,10 @@ struct sl_rescue *sl_rescue_begin(const struct sl_tcp_dead *d, bool req,
 	r->req = req;
 	r->box = box;
 	r->fd = new_socket(box);
-	if (r->fd >= 0 && !sl_repair_begin(r->fd, &r->r, &src, &r->saved))
+	if (r->fd >= 0 && !sl_repair_begin(r->fd, &r->r, &src, &r->saved)) {
+		under_way++;
 		return r;
+	}
 	if (r->fd >= 0)
 		sl_sys_close(r->fd);
 	free(r);
@@ -103,6 +119,7 @@ static void reset_conn(struct sl_rescue *r)
 static void end_rescue(struct sl_rescue *r)
 {
 	sl_closer_add(r->fd, SL_CLOSER_NOBODY, false);
+	under_way--;
 	free(r);
 }
 

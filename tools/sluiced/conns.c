@@ -149,6 +149,7 @@ bool sl_conns_rescue(struct sl_session *s, bool dead)
 	m.word = u->info.share.word;
 	m.nframes = u->info.nframes;
 	m.shift = u->info.share.shift;
+	m.counted = &s->conns.gone.pieces;
 	return sl_gone_rescue(&s->conns.gone, LOOK, &m, sl_box_find, s);
 }
 
