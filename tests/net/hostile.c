@@ -8,6 +8,12 @@
  *   both      anything into everything
  *   once      as rubbish, but once
  *   look      nothing: it ends as soon as it has said what could be written
+ *   race      what is nearly right (racer.h), without a pause, while members that it starts one
+ *             after the other die in the middle of all they do; and each of these leaves
+ *             connections in a file that changes, too
+ *   flood     members die as in race, nothing changes, and connections that wait to be accepted,
+ *             thousands, have one and the same bytes in as many frames as there are
+ *   many      members die with tens of thousands of such connections, without bytes
  *
  * Lines: "told WHAT" (could what the daemon tells be written?), "rules WHAT" (could the device's
  * rules?), "writes", then each second "asked N
@@ -16,7 +22,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_xdp.h>
+#include <ifaddrs.h>
 #include <net/if.h>
+#include <netinet/in.h>
+#include <spawn.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,11 +34,17 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/share/share.h"
+#include "ctl/device/conns.h"
 #include "ctl/lease/msg.h"
+#include "racer.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_dead.h"
+#include "tcp/tcp_repair.h"
 
 #define ASK_MS 50
 #define BUSY_S 20
@@ -40,6 +56,8 @@ static struct sl_share g;
 static struct sl_share_geometry geometry;
 static int conn, xsk;
 static uint32_t seq, ifindex, member;
+static char *packets; /* the group's packet memory */
+static struct sl_lease_lane_ok lane;
 static uint32_t asked, refused;
 static double longest;
 static struct ring {
@@ -112,6 +130,10 @@ static void take_memory(void)
 	if (sl_share_open(&g, &geometry, m.fd[1], m.fd[2], false))
 		errx(1, "the memory cannot be mapped");
 	say_read_only("told", m.fd[2]);
+	packets = mmap(NULL, (size_t)geometry.nframes << geometry.frame_shift,
+		       PROT_READ | PROT_WRITE, MAP_SHARED, m.fd[0], 0);
+	if (packets == MAP_FAILED)
+		err(1, "packet memory");
 }
 
 static void take_ring(unsigned i, size_t bytes, off_t at)
@@ -148,7 +170,8 @@ static bool take_lane(void)
 		return false;
 	if (why)
 		errx(1, "PORT_OPEN, LANE_OPEN: %s", m.body.why);
-	queue = m.body.lane_ok.queue[0];
+	lane = m.body.lane_ok;
+	queue = lane.queue[0];
 	xsk = m.fd[0];
 	if (getsockopt(xsk, SOL_XDP, XDP_MMAP_OFFSETS, &o, &len))
 		err(1, "XDP_MMAP_OFFSETS");
@@ -240,9 +263,240 @@ static void write_as(const char *mode)
 	write_far();
 }
 
+/* Connections that wait to be accepted -----------------------------------------------------------
+ */
+
+#define CONNS   60000u
+#define QUEUED  4096u /* of these, where they have bytes */
+#define PORT    7790
+#define PIECES  40000u /* frames with received bytes, from FIRST on; each connection has all */
+#define FIRST   20000u
+#define SPARSE  1u /* bytes of a piece */
+#define NUMBER  7u /* the listener's */
+#define FILE_FD 100
+
+struct entry {
+	struct sl_tcp tcp;
+	void *host, *owner;
+	uint8_t dead, state, local[16], remote[16];
+	uint16_t lport, rport;
+	uint32_t oif, listener;
+};
+
+static const struct sl_conns_layout layout = {
+	.stride = sizeof(struct entry),
+	.max = CONNS,
+	.host = offsetof(struct entry, host),
+	.dead = offsetof(struct entry, dead),
+	.state = offsetof(struct entry, state),
+	.local = offsetof(struct entry, local),
+	.remote = offsetof(struct entry, remote),
+	.lport = offsetof(struct entry, lport),
+	.rport = offsetof(struct entry, rport),
+	.owner = offsetof(struct entry, owner),
+	.oif = offsetof(struct entry, oif),
+	.listener = offsetof(struct entry, listener),
+	.tcp = offsetof(struct entry, tcp),
+};
+
+static struct sockaddr_in address_of(const char *ifname)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET};
+	struct ifaddrs *all, *a;
+
+	if (getifaddrs(&all))
+		err(1, "getifaddrs");
+	for (a = all; a; a = a->ifa_next)
+		if (a->ifa_addr && a->ifa_addr->sa_family == AF_INET &&
+		    !strcmp(a->ifa_name, ifname))
+			memcpy(&at.sin_addr, &((struct sockaddr_in *)(void *)a->ifa_addr)->sin_addr,
+			       sizeof(at.sin_addr));
+	freeifaddrs(all);
+	return at;
+}
+
+static void put_v4(uint8_t *to, struct in_addr a)
+{
+	memset(to, 0, 10);
+	memset(to + 10, 0xff, 2);
+	memcpy(to + 12, &a, 4);
+}
+
+static void write_entry(struct entry *e, unsigned i, struct in_addr local, uint32_t bytes)
+{
+	struct in_addr remote = {local.s_addr ^ htonl(3)};
+
+	*e = (struct entry){
+		.tcp = {.state = SL_TCP_ESTABLISHED,
+			.child = true,
+			.listener = (void *)1,
+			.rcv_nxt = 1 + bytes,
+			.rcv_wnd = 1000,
+			.rcv_wup = 1,
+			.snd_una = 1,
+			.snd_nxt = 1,
+			.write_seq = 1,
+			.snd_wnd = 1000,
+			.max_window = 1000,
+			.mss_clamp = 1460,
+			.rcvbuf = 1 << 20,
+			.sndbuf = 1 << 20,
+			.rx_first = FIRST},
+		.host = e,
+		.state = SL_TCP_ESTABLISHED,
+		.lport = PORT,
+		.rport = (uint16_t)(1024 + i),
+		.listener = NUMBER,
+	};
+	put_v4(e->local, local);
+	put_v4(e->remote, remote);
+}
+
+static struct entry *conns_file(struct in_addr local, bool many)
+{
+	int fd = memfd_create("conns", 0);
+	struct entry *e;
+
+	if (fd < 0 || dup2(fd, FILE_FD) < 0 || ftruncate(FILE_FD, CONNS * sizeof(*e)))
+		err(1, "conns");
+	close(fd);
+	e = mmap(NULL, CONNS * sizeof(*e), PROT_READ | PROT_WRITE, MAP_SHARED, FILE_FD, 0);
+	if (e == MAP_FAILED)
+		err(1, "conns");
+	for (unsigned i = 0; i < (many ? CONNS : QUEUED); i++)
+		write_entry(&e[i], i, local, many ? 0 : PIECES * SPARSE);
+	return e;
+}
+
+/* The notes of received bytes, one piece in a frame. */
+static void write_notes(void)
+{
+	for (uint32_t i = 0; i < PIECES && FIRST + i < g.nframes; i++) {
+		struct sl_rx_note *n =
+			(void *)(packets + ((size_t)(FIRST + i) << geometry.frame_shift));
+
+		*n = (struct sl_rx_note){
+			.seq = 1 + i * SPARSE, .next = FIRST + i + 1, .off = 256, .len = SPARSE};
+	}
+}
+
+/* Members that die -------------------------------------------------------------------------------
+ */
+
+static void ask_with(enum sl_lease_op op, int fd, int second)
+{
+	m.nfds = 0;
+	m.fd[m.nfds++] = fd;
+	if (second >= 0)
+		m.fd[m.nfds++] = second;
+	if (ask(op))
+		printf("request %d: %s\n", op, m.body.why);
+}
+
+static void claim_port(int listener, struct in_addr local)
+{
+	memset(&m.body, 0, sizeof(m.body));
+	m.body.claim.ifindex = ifindex;
+	m.body.claim.claim.lane = lane.first;
+	put_v4(m.body.claim.key.local, local);
+	m.body.claim.key.local_port = PORT;
+	m.body.claim.key.proto = IPPROTO_TCP;
+	ask_with(SL_LEASE_CLAIM, listener, -1);
+}
+
+static void listen_there(const char *ifname)
+{
+	struct sockaddr_in at = address_of(ifname);
+	int fd = socket(AF_INET, SOCK_STREAM, 0), pair[2], one = 1;
+
+	at.sin_port = htons(PORT);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, (void *)&at, sizeof(at)) || listen(fd, 8) ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
+		err(1, "a listener");
+	claim_port(fd, at.sin_addr);
+	memset(&m.body, 0, sizeof(m.body));
+	m.body.box.listener = NUMBER;
+	ask_with(SL_LEASE_BOX, pair[0], fd);
+}
+
+/* It dies with locks, in the middle of a refill, a reaping and a posting, and with frames. */
+static void die_as_member(const char *ifname)
+{
+	const uint32_t word = member << SL_RLOCK_SHIFT | (uint32_t)getpid();
+	const union sl_frame_word mine = {.owner = (uint8_t)member, .refs = 1};
+	uint32_t none = 0;
+
+	m.body.conns = layout;
+	m.body.conns.form = sl_tcp_repair_form();
+	ask_with(SL_LEASE_CONNS, FILE_FD, -1);
+	listen_there(ifname);
+	for (uint32_t i = 0; i < PIECES && FIRST + i < g.nframes; i++)
+		sl_store(&g.word[FIRST + i].all, mine.all);
+	if (member & 1)
+		__atomic_compare_exchange_n(&g.head->lock.word, &none, word, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	none = 0;
+	if (member & 2)
+		__atomic_compare_exchange_n(&g.queue[queue.share_queue].lock.word, &none, word,
+					    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	sl_store(&g.queue[queue.share_queue].fill_to,
+		 sl_load(&g.queue[queue.share_queue].fill_to) + queue.fill_size);
+	sl_store(&g.xsk[queue.share_xsk].tx_to,
+		 sl_load(&g.xsk[queue.share_xsk].tx_to) + queue.tx_size);
+	printf("dies\n");
+	_exit(0);
+}
+
+/* The next one comes when the one before is dead. */
+static void start_victims(char **argv)
+{
+	char *args[] = {argv[0], argv[1], argv[2], (char *)"victim", NULL};
+	static pid_t victim;
+	static unsigned n;
+
+	if (victim && waitpid(victim, NULL, WNOHANG) != victim)
+		return;
+	if (posix_spawn(&victim, "/proc/self/exe", NULL, NULL, args, environ))
+		err(1, "posix_spawn");
+	printf("member %u comes\n", ++n);
+}
+
+/* A lock is free, or a living member has it: any other word would end the group. */
+static void race(const char *ifname, const char *mode)
+{
+	static uint32_t words[4];
+	struct entry *e = conns_file(address_of(ifname).sin_addr, !strcmp(mode, "many"));
+
+	words[1] = member << SL_RLOCK_SHIFT | (uint32_t)getpid();
+	words[3] = words[1] | SL_RLOCK_SLEEPERS;
+	write_notes();
+	if (strcmp(mode, "race"))
+		return;
+	racer_add_values(&g.head->lock.word, 4, words, 4);
+	racer_add(&g.head->nfree, 8);
+	racer_add(g.member, SL_SHARE_MEMBERS * sizeof(*g.member));
+	for (uint32_t i = 0; i < 4 && i < g.nqueues; i++) {
+		racer_add_values(&g.queue[i].lock.word, 4, words, 4);
+		racer_add(&g.queue[i].fill_to, sizeof(*g.queue) - sizeof(struct sl_rlock));
+	}
+	racer_add(g.xsk, 8 * sizeof(*g.xsk));
+	racer_add(g.word, g.nframes * sizeof(*g.word));
+	racer_add(g.word + FIRST, PIECES * sizeof(*g.word));
+	racer_add(g.link, g.nframes * sizeof(*g.link));
+	racer_add(g.free, g.nframes * sizeof(*g.free));
+	for (unsigned i = 0; i < 4; i++)
+		racer_add(rings[i].map, rings[i].bytes);
+	racer_add(packets + ((size_t)FIRST << geometry.frame_shift), 4096u << 4);
+	racer_add(e, QUEUED * sizeof(*e));
+	racer_add(e, 16 * sizeof(*e));
+	racer_start(2);
+}
+
 int main(int argc, char **argv)
 {
 	double said;
+	bool races;
 
 	if (argc != 4)
 		errx(2, "usage: hostile SOCKET IFNAME MODE");
@@ -261,11 +515,19 @@ int main(int argc, char **argv)
 		errx(1, "no lane: %s", m.body.why);
 	if (!strcmp(argv[3], "look"))
 		return 0;
+	if (!strcmp(argv[3], "victim"))
+		die_as_member(argv[2]);
 	longest = 0; /* (opening the device takes long) */
-	write_as(argv[3]);
+	races = !strcmp(argv[3], "race") || !strcmp(argv[3], "flood") || !strcmp(argv[3], "many");
+	if (races)
+		race(argv[2], argv[3]);
+	else
+		write_as(argv[3]);
 	printf("writes\n");
 	for (said = now_s();; usleep(ASK_MS * 1000)) {
-		if (strcmp(argv[3], "once"))
+		if (races)
+			start_victims(argv);
+		else if (strcmp(argv[3], "once"))
 			write_as(argv[3]);
 		if (conn >= 0)
 			(void)ask_port(SL_LEASE_PORT_ALIVE);

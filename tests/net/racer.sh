@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Threads of a member of a group change all that the group shares with the daemon, without a pause, while the daemon
+# reads it: locks, rings, the account of frames, connections that dead members have left, and packets. Members die in the
+# middle of everything meanwhile, and daemons are replaced, by a signal and by force. Every daemon lives and answers,
+# and another group's traffic does not notice. Nor does it when members die with as many waiting connections as the file
+# of connections can hold: these have all the group's frames each, or are more than there are descriptors. ROUNDS
+# daemons (SHORT: 1, and shared memory alone), SEED repeats the changes.
+. "$(dirname "$0")/lib_lease.sh"
+lease_up -c
+ONE=65534 TWO=65533
+SOCKET=$TMP/sluiced.b
+export SLUICE_DAEMON=$SOCKET
+[ -z "${SHORT:-}" ] || ATTACKS=${ATTACKS:-race}
+ROUNDS=${ROUNDS:-$([ -n "${SHORT:-}" ] && echo 1 || echo 12)}
+said() { sed -n "s/.*$1 \([0-9]*\).*/\1/p" "$TMP/hostile" | tail -n 1; }
+came() { [ "$(grep -c ^dies "$TMP/hostile")" -ge "$1" ]; }
+more() { wait_until 20 came $(($(grep -c ^dies "$TMP/hostile") + $1)) || fail "members die no more: $(tail -n 3 "$TMP/hostile")"; }
+racer() { # mode; BG is its PID, $TMP/hostile has its output
+	bg b setpriv --reuid=$TWO --regid=$TWO --clear-groups "$BIN/hostile" "$SOCKET" "$DEV_BC" "$1" >"$TMP/hostile" 2>"$TMP/hostile.err" # (members that come too fast are refused)
+	wait_until 20 grep -q ^writes "$TMP/hostile" || die "$1: $(cat "$TMP/hostile")"
+}
+goes_on() { # what
+	ok "$1: the other group receives" wait_until 20 grows "$TMP/other" $(($(answered "$TMP/other") + 200))
+}
+again() { # signal
+	local d
+	d=$(daemon_pid)
+	kill "-$1" "$d"
+	wait_until 10 gone "$d" || fail "the daemon does not end"
+	daemon_up b "allow user *"
+	ok "$1: a new daemon answers" wait_until 10 daemon_answers
+}
+
+LEASED_UID=$ONE
+bg sb "$BIN/echo" "$B4" 7001
+unset LEASED_UID
+wait_udp b 7001
+wait_until 10 has_claim 7001 || die "the first group is not offloaded"
+bg a "$BIN/steady" -i 1000 "$B4" 7001 "$TMP/other"
+other=$BG
+wait_until 20 grows "$TMP/other" 100 || die "no answers"
+
+fds() { ls "/proc/$(daemon_pid)/fd" | wc -l; }
+limit() { awk '/^Max open files/ { print $4 }' "/proc/$(daemon_pid)/limits"; }
+crowded() { # while members die with many connections
+	local n most=0
+	for _ in {1..20}; do
+		n=$(fds)
+		most=$((n > most ? n : most))
+		nap 100
+	done
+	ok "these have descriptors, and leave others most ($most of $(limit))" test $most -gt $(($(limit) / 16)) -a $most -le $(($(limit) / 2))
+	n=$(b timeout 20 setpriv --reuid=$ONE --regid=$ONE --clear-groups "$BIN/sluiced_stuck" "$SOCKET" honest "$DEV_B")
+	same "another user has a lease and a claim ($n)" "(0)" "${n##* }"
+}
+
+for mode in ${ATTACKS:-race flood many}; do
+	racer $mode
+	evil=$BG
+	alive_watch
+	more 3
+	[ $mode != many ] || crowded
+	alive_end "$mode"
+	goes_on $mode
+	for ((i = 0; i < ROUNDS; i++)); do
+		again USR2
+		more 2
+		again KILL
+		more 2
+		goes_on "daemon $i"
+	done
+	ok "$mode: answers came in two seconds (at most $(said longest) ms, $(grep -c ^dies "$TMP/hostile") members)" \
+		test "$(said longest)" -lt 2000
+	say "$(grep ^seed "$TMP/hostile")"
+	kill -9 "$evil"
+	wait "$evil" 2>/dev/null
+	ok "$mode: all leases of the dead end" wait_until 30 leases_are 1
+done
+stop "$other"
+read -r sent got doubled wrong failed _ <"$TMP/other"
+same "in all this the other group has lost nothing" "0 0 0 0" "$((sent - got)) $doubled $wrong $failed"
+same "no daemon died of itself" 0 "$(grep -c -e "AddressSanitizer" -e "Segmentation" -e "runtime error" "$TMP/sluice.db.log")"
+done_testing
