@@ -70,7 +70,7 @@ PRELOAD_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard preload/*.c)))
 TOOL_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tools/*.c)))
 DEATH_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tools/death/*.c)))
 DAEMON_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tools/sluiced/*.c))) $(DEATH_OBJ)
-SKEL := $(patsubst %,$(BUILD)/%.skel.h,steer steer_bound steer_skb guard guard_nf guard_nft holders)
+SKEL := $(patsubst %,$(BUILD)/%.skel.h,steer steer_bound steer_skb guard guard_nf guard_nft holders names)
 
 .PHONY: all
 all: $(BUILD)/libsluice.so $(BUILD)/libsluice-preload.so $(BUILD)/sluice $(BUILD)/sluiced

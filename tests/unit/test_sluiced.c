@@ -13,6 +13,7 @@
 
 #include "base/addr.h"
 #include "../../tools/sluiced/facts.h"
+#include "ctl/steer/names.h"
 #include "../../tools/sluiced/keep.h"
 #include "../../tools/sluiced/proof.h"
 #include "../../tools/sluiced/session.h"
@@ -370,6 +371,82 @@ static void look_at(int one, int two)
 	assert_int_equal(sl_facts_begin(&s, fd, 2, &why), 0);
 }
 
+/* What the kernel says with the lock, and what is read without. */
+static void compare_names(int fd)
+{
+	static const struct sl_session s = {.cred.uid = 1};
+	struct sl_facts asked;
+	const struct sl_facts *f;
+	const char *why;
+
+	assert_int_equal(sl_facts_begin(&s, &fd, 1, &why), 0);
+	asked = *sl_facts_of(fd);
+	assert_int_equal(sl_facts_peek(&s, fd, &why), 0);
+	f = sl_facts_of(fd);
+	assert_memory_equal(&f->own, &asked.own, sizeof(f->own));
+	assert_memory_equal(&f->peer, &asked.peer, sizeof(f->peer));
+	assert_int_equal(f->own_port, asked.own_port);
+	assert_int_equal(f->peer_port, asked.peer_port);
+	assert_int_equal(f->has_own, asked.has_own);
+	assert_int_equal(f->has_peer, asked.has_peer);
+	assert_int_equal(f->v6only, asked.v6only);
+}
+
+/* A socket in each state: bit 0: IPv6, 1: bound to the loopback's address, else to the wildcard, 2:
+ * IPV6_V6ONLY, 3: it listens, or is connected (UDP). */
+static int in_state(int type, unsigned how, int to)
+{
+	int domain = how & 1 ? AF_INET6 : AF_INET, fd = socket(domain, type, 0), on = !!(how & 4);
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6};
+	struct sockaddr_in four = {.sin_family = AF_INET};
+	struct sockaddr_storage peer;
+	socklen_t len = sizeof(peer);
+
+	if (how & 1)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+	if (how & 2) {
+		six.sin6_addr = in6addr_loopback;
+		four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	}
+	compare_names(fd);
+	if (how & 1)
+		assert_int_equal(bind(fd, (struct sockaddr *)&six, sizeof(six)), 0);
+	else
+		assert_int_equal(bind(fd, (struct sockaddr *)&four, sizeof(four)), 0);
+	compare_names(fd);
+	if (how & 8 && type == SOCK_STREAM) {
+		assert_int_equal(listen(fd, 1), 0);
+	} else if (how & 8 && to >= 0) {
+		assert_int_equal(getsockname(to, (struct sockaddr *)&peer, &len), 0);
+		assert_int_equal(connect(fd, (struct sockaddr *)&peer, len), 0);
+	}
+	compare_names(fd);
+	return fd;
+}
+
+static void test_names_are_read_without_the_lock(void **state)
+{
+	struct sl_names n;
+	uint16_t port;
+	int to = bound(SOCK_DGRAM, INADDR_LOOPBACK, &port), fd;
+
+	sl_names_open();
+	if (sl_names_of(to, &n)) {
+		print_message("this kernel has no program that reads names\n");
+		skip();
+	}
+	assert_int_equal(ntohs(n.sport), port);
+	for (unsigned how = 0; how < 16; how++) {
+		close(in_state(SOCK_STREAM, how, -1));
+		fd = in_state(SOCK_DGRAM, how & ~8u, -1);
+		to = in_state(SOCK_DGRAM, (how & 1) | 2, -1);
+		close(fd);
+		fd = in_state(SOCK_DGRAM, how, to);
+		close(fd);
+		close(to);
+	}
+}
+
 static void test_proof_is_what_the_socket_is_bound_to(void **state)
 {
 	const char *why = NULL;
@@ -499,6 +576,7 @@ int main(void)
 		cmocka_unit_test(test_lengths_and_descriptors_must_fit),
 		cmocka_unit_test(test_refusal_is_ended_text),
 		cmocka_unit_test(test_another_version_is_told),
+		cmocka_unit_test(test_names_are_read_without_the_lock),
 		cmocka_unit_test(test_proof_is_what_the_socket_is_bound_to),
 		cmocka_unit_test(test_unbound_or_no_socket_proves_nothing),
 		cmocka_unit_test(test_records_in_bounds),

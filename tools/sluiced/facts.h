@@ -24,6 +24,9 @@ struct sl_facts {
  * before. 0; -EBUSY: a socket's lock is not free for half a second, or that user's sockets were
  * so. */
 int sl_facts_begin(const struct sl_session *s, const int *fd, uint32_t n, const char **why);
+/* Finds out about one socket likewise, without its lock where the kernel can; then `transparent` is
+ * not known. */
+int sl_facts_peek(const struct sl_session *s, int fd, const char **why);
 /* Returns the answers about a descriptor that was passed to sl_facts_begin(); zeros if it is no
  * socket of IP. */
 const struct sl_facts *sl_facts_of(int fd);

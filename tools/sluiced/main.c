@@ -36,6 +36,7 @@
 #include "ctl/lease/proto.h"
 #include "ctl/lease/vault.h"
 #include "ctl/rules/conf.h"
+#include "ctl/steer/names.h"
 #include "ctl/steer/maps.h"
 #include "net/route.h"
 #include "deliver.h"
@@ -516,6 +517,7 @@ static int start_daemon(void)
 		return err;
 	}
 	open_broker();
+	sl_names_open();
 	load_rules();
 	err = load_policy();
 	if (!err)

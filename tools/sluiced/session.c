@@ -345,7 +345,9 @@ static int handle(struct sl_session *s, struct sl_lease_msg *m, const char **why
 	err = sl_sender_check(s, m, why);
 	if (!err)
 		err = sl_foreign_check(s, m, n, why);
-	if (!err && m->hdr.op != SL_LEASE_HOLDERS) /* (which asks nothing that needs the lock) */
+	if (!err && m->hdr.op == SL_LEASE_CLAIM)
+		err = sl_facts_peek(s, m->fd[0], why);
+	else if (!err && m->hdr.op != SL_LEASE_HOLDERS) /* (asks nothing that needs the lock) */
 		err = sl_facts_begin(s, m->fd, n, why);
 	return err ? err : handlers[m->hdr.op](s, m, why);
 }
