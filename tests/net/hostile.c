@@ -4,6 +4,7 @@
  *
  *   lock      the daemon's own number into every lock
  *   early     as lock, before it opens the device: the daemon takes frames for that
+ *   hold      its own number into every lock that is free, and is stopped (SIGSTOP) then
  *   rubbish   anything into everything but the locks: records, lists, rings, again and again
  *   both      anything into everything
  *   once      as rubbish, but once
@@ -25,6 +26,7 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -253,8 +255,33 @@ static void write_locks(void)
 		sl_store(&g.queue[i].lock.word, word);
 }
 
+/* Takes each lock as it gets free, and stops this process, as in the middle of a refill. */
+static void hold_locks(void)
+{
+	const uint32_t word = member << SL_RLOCK_SHIFT | (uint32_t)getpid();
+	uint32_t left = 1 + g.nqueues, none;
+
+	while (left) {
+		left = 0;
+		for (uint32_t i = 0; i <= g.nqueues; i++) {
+			uint32_t *w = i ? &g.queue[i - 1].lock.word : &g.head->lock.word;
+
+			none = 0;
+			left += sl_load(w) != word &&
+				!__atomic_compare_exchange_n(w, &none, word, false,
+							     __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+		}
+	}
+	printf("writes\n");
+	raise(SIGSTOP);
+}
+
 static void write_as(const char *mode)
 {
+	if (!strcmp(mode, "hold")) {
+		hold_locks();
+		return;
+	}
 	if (!strcmp(mode, "lock") || !strcmp(mode, "early")) {
 		write_locks();
 		return;
@@ -420,7 +447,7 @@ static void listen_there(const char *ifname)
 	ask_with(SL_LEASE_BOX, pair[0], fd);
 }
 
-/* It dies with locks, in the middle of a refill, a reaping and a posting, and with frames. */
+/* Ends this process with locks, in the middle of a refill, a reaping and a posting. */
 static void die_as_member(const char *ifname)
 {
 	const uint32_t word = member << SL_RLOCK_SHIFT | (uint32_t)getpid();
@@ -527,7 +554,7 @@ int main(int argc, char **argv)
 	for (said = now_s();; usleep(ASK_MS * 1000)) {
 		if (races)
 			start_victims(argv);
-		else if (strcmp(argv[3], "once"))
+		else if (strcmp(argv[3], "once") && strcmp(argv[3], "hold"))
 			write_as(argv[3]);
 		if (conn >= 0)
 			(void)ask_port(SL_LEASE_PORT_ALIVE);
