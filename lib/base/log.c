@@ -22,18 +22,20 @@
 
 #define LINE_MAX_BYTES 1024
 #define FACILITY       (1 << 3) /* LOG_USER, syslog(3) */
+#define NOWHERE        -2       /* this user may not write the log file */
 
 int sl_log_level = SL_LOG_INFO;
 int sl_log_details;
 
 static struct {
-	int fd;     /* of the log file; -1: standard error */
+	int fd;     /* of the log file; -1: standard error, NOWHERE */
 	dev_t dev;  /* what fd was when it was opened */
 	ino_t ino;  /* (both 0 for standard error) */
 	int colors; /* wanted */
 	uint64_t start_ns;
 	uint32_t lost; /* lines not written: the reader does not read */
 	bool syslog;   /* fd is connected to /dev/log */
+	bool parted;   /* the process has become another user since the file was opened */
 	char path[300];
 } out = {.fd = -1};
 
@@ -124,14 +126,37 @@ void sl_log_open(int level, int details, bool colors, const char *file)
 	sl_store(&out.fd, fd);
 }
 
+/* False: the program has closed it; the number may be the program's own by now. */
+static bool is_log(int fd)
+{
+	struct stat st;
+
+	return sl_sys(SYS_fstat, fd, &st) == 0 && st.st_dev == out.dev && st.st_ino == out.ino;
+}
+
+/* (Another thread may be about to write to that number, so it stays open, for the next line.) */
+void sl_log_part(void)
+{
+	int fd = sl_load(&out.fd), null;
+
+	if (fd < 0 || sl_load(&out.syslog) || !is_log(fd))
+		return;
+	sl_store(&out.parted, true);
+	null = (int)sl_sys(SYS_openat, AT_FDCWD, "/dev/null", O_WRONLY | O_CLOEXEC);
+	if (null >= 0)
+		(void)sl_sys(SYS_dup3, null, fd, O_CLOEXEC);
+	(void)sl_sys_close(null >= 0 ? null : fd);
+}
+
 /* The descriptor that the line goes to; -1: none. */
 static int target(void)
 {
 	int fd = sl_load(&out.fd);
 	int domain = AF_UNIX;
 	socklen_t len = sizeof(domain);
-	struct stat st;
 
+	if (fd == NOWHERE)
+		return -1;
 	if (fd < 0) {
 		/* A service's connection is not a place for our lines; a journal is. */
 		if (sl_sys_getsockopt(2, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 &&
@@ -139,11 +164,10 @@ static int target(void)
 			return -1;
 		return 2;
 	}
-	if (sl_sys(SYS_fstat, fd, &st) == 0 && st.st_dev == out.dev && st.st_ino == out.ino)
+	if (is_log(fd))
 		return fd;
-	/* The program closed it; the number may be the program's own by now. */
 	fd = open_log(out.path);
-	sl_store(&out.fd, fd < 0 ? -1 : fd);
+	sl_store(&out.fd, fd >= 0 ? fd : sl_load(&out.parted) ? NOWHERE : -1);
 	return fd < 0 ? -1 : fd;
 }
 

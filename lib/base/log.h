@@ -25,6 +25,9 @@ extern int sl_log_level; /* lines above it are not made; may change at run time 
  * in this call only. */
 void sl_log_open(int level, int details, bool colors, const char *file);
 extern int sl_log_details; /* 0-3, may change at run time */
+/* The process is about to become another user, which must not have the old one's file: the next
+ * line opens it again, as the new user; what that user may not write is lost. Any thread. */
+void sl_log_part(void);
 
 /* Writes one line, whole, with one write(2) to standard error or the log file. Leaves errno and
  * stdio alone; safe in any thread and before init. room: the part that speaks ("port", "udp"). */

@@ -251,6 +251,55 @@ static void test_file_with_pid_survives_the_program(void **state)
 	unlink(other);
 }
 
+/* The child of a server becomes another user: it has no descriptor of the log that its parent
+ * opened, writes nothing there, nor to the program's standard error. */
+static void test_another_user_has_no_log(void **state)
+{
+	char dir[] = "/tmp/test_logXXXXXX", path[64], link[64], to[128];
+	struct stat st;
+	int status, found = 0;
+	ssize_t n;
+	pid_t pid;
+
+	if (geteuid())
+		skip();
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/log", dir);
+	sl_log_open(SL_LOG_INFO, 0, false, path);
+	begin();
+	pid = fork();
+	if (!pid) {
+		sl_log_part();
+		if (setgid(65534) || setuid(65534))
+			_exit(100);
+		for (int fd = 0; fd < 1024; fd++) {
+			snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+			n = readlink(link, to, sizeof(to) - 1);
+			to[n > 0 ? n : 0] = 0;
+			found += strstr(to, dir) != NULL;
+		}
+		sl_warn("room", "of another user");
+		sl_warn("room", "of another user");
+		_exit(found);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	end();
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_string_equal(text, "");
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_size, 0);
+	sl_warn("room", "of the parent");
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(st.st_size > 0);
+	/* A process that stays the same user opens the file again. */
+	sl_log_part();
+	sl_warn("room", "of the parent");
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_size % 2, 0);
+	unlink(path);
+	rmdir(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -264,6 +313,7 @@ int main(void)
 		cmocka_unit_test(test_connection_as_standard_error),
 		cmocka_unit_test(test_syslog),
 		cmocka_unit_test(test_file_with_pid_survives_the_program),
+		cmocka_unit_test(test_another_user_has_no_log),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

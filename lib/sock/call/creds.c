@@ -269,5 +269,7 @@ void sl_creds_begin(enum sl_creds what, long a, long b, long c)
 		sl_start_part(part_ways, is_clear);
 	if (sl_mail_is_shared() && changes(what, a, b, c))
 		sl_mail_part();
+	if (changes(what, a, b, c))
+		sl_log_part();
 	errno = saved;
 }
