@@ -15,15 +15,19 @@
  *             device D, and in every other request that takes a socket
  *   dying N   N leases that end at once, each with 65,536 connections
  *   honest D  a lease, and a claim on device D: how many ms that took; 0 if 2,000 at most
+ *   reuse D   a process whose number is that of a lease's owner, which is dead, has the owner's
+ *             connection, and asks by it without a pause for two seconds (as root); the
+ *             daemon, process D, is stopped until the first request is there
  * Says what became of it; 0 if that was as it has to be. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/fuse.h>
+#include <linux/sched.h>
 #include <net/if.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +38,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -536,6 +541,93 @@ static int locked(const char *device)
 	return 0;
 }
 
+/* Another process with the owner's number -------------------------------------------------------
+ */
+
+#define USER 65533
+
+static void become_user(void)
+{
+	if (setgroups(0, NULL) || setresgid(USER, USER, USER) || setresuid(USER, USER, USER))
+		die("setresuid");
+}
+
+static pid_t fork_as(pid_t number)
+{
+	struct clone_args a = {
+		.exit_signal = SIGCHLD,
+		.set_tid = (uintptr_t)&number,
+		.set_tid_size = 1,
+	};
+
+	return (pid_t)syscall(SYS_clone3, &a, sizeof(a));
+}
+
+/* Asks for the packet memory of the owner's group. */
+static void ask_as_owner(int conn)
+{
+	struct timespec start;
+	unsigned asked = 0, good = 0;
+	int err = 0;
+
+	become_user();
+	for (clock_gettime(CLOCK_MONOTONIC, &start); err != 1 && ms_since(&start) < 2000; asked++) {
+		if (request(conn, SL_LEASE_UMEM, NULL, 0, NULL, 0) < 0)
+			break;
+		err = answer(conn);
+		good += !err;
+	}
+	printf("asked %u times, %u answered, %u ms until it was hung up on\n", asked, good,
+	       ms_since(&start));
+	fflush(stdout);
+	_exit(good || ms_since(&start) >= 2000);
+}
+
+static int reuse(pid_t daemon)
+{
+	int ways[2], conn, status = 1;
+	pid_t owner, other;
+	char c;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ways))
+		die("socketpair");
+	owner = fork();
+	if (!owner) {
+		become_user();
+		conn = dial();
+		if (greet(conn))
+			die("greet");
+		pass(ways[1], "c", 1, &conn, 1, 0);
+		pause();
+	}
+	{
+		char space[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};
+		struct iovec iov = {&c, 1};
+		struct msghdr m = {.msg_iov = &iov,
+				   .msg_iovlen = 1,
+				   .msg_control = space,
+				   .msg_controllen = sizeof(space)};
+
+		if (recvmsg(ways[0], &m, 0) != 1 || !CMSG_FIRSTHDR(&m))
+			die("no connection");
+		memcpy(&conn, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(conn));
+	}
+	kill(daemon, SIGSTOP);
+	kill(owner, SIGKILL);
+	waitpid(owner, NULL, 0);
+	other = fork_as(owner);
+	if (!other)
+		ask_as_owner(conn);
+	usleep(200000);
+	kill(daemon, SIGCONT);
+	if (other != owner) {
+		printf("no process of that number: %s\n", strerror(errno));
+		return 77;
+	}
+	waitpid(other, &status, 0);
+	return status != 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 2 ? argv[2] : "";
@@ -558,6 +650,8 @@ int main(int argc, char **argv)
 		}
 	if (!strcmp(what, "empty"))
 		return empty();
+	if (!strcmp(what, "reuse") && argc > 3)
+		return reuse(atoi(argv[3]));
 	if (!strcmp(what, "idle") && argc > 3)
 		return idle((unsigned)atoi(argv[3]));
 	if (!strcmp(what, "slow"))

@@ -110,6 +110,9 @@ for p in $one $two $three; do
 	same "connections without a lease are few, and end soon ($(cat "$TMP/idle" "$TMP/idle2" "$TMP/slow" | tr '\n' ';'))" 0 $?
 done
 ok "a packet without a byte ends its connection" stuck 65533 empty
+told=$(b timeout 30 "$BIN/sluiced_stuck" "$TMP/sluiced.b" reuse "$D")
+rc=$?
+[ $rc = 77 ] || same "a process with the number of a dead owner has no lease of it ($told)" 0 $rc
 alive_end "silence"
 
 # A user has as many leases as it may have (SHORT: 150), with 65,536 connections each, and all end at once: a program of

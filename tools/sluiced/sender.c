@@ -99,6 +99,15 @@ static int changed(struct sl_session *s, const char **why)
 	return -EPROTO; /* the daemon hangs up */
 }
 
+/* True: the answer brings descriptors. */
+static bool gives(uint32_t op)
+{
+	return sl_lease_flags(op) & SL_LEASE_LENDS || op == SL_LEASE_RESTORED ||
+	       op == SL_LEASE_TAKE;
+}
+
+/* The last requests of a process that has died are served, since its peers may depend on them. But
+ * another process can have its connection and, by now, its number. */
 int sl_sender_check(struct sl_session *s, const struct sl_lease_msg *m, const char **why)
 {
 	bool first = !s->sent;
@@ -109,6 +118,11 @@ int sl_sender_check(struct sl_session *s, const struct sl_lease_msg *m, const ch
 		sl_why(why, "the lease is process %d's, not its child's or another's (%d)",
 		       s->cred.pid, m->from.pid);
 		return s->pidfd >= 0 && sl_is_dead(s->pidfd) ? -EPROTO : -EPERM;
+	}
+	if (gives(m->hdr.op) && s->pidfd >= 0 && sl_is_dead(s->pidfd)) {
+		sl_why(why, "process %d has ended: the sender is another one of that number",
+		       s->cred.pid);
+		return -EPROTO;
 	}
 	if (s->sent && (m->from.uid != s->real_uid || (m->from.gid != s->real_gid && m->from.uid)))
 		return changed(s, why);
