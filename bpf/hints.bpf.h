@@ -27,6 +27,8 @@ const volatile __u8 has_vlan_tag = 1;
  * quarter of the load's time. Costs a packet nothing. */
 #ifdef SL_BOUND
 #define SL_ROOM "576"
+#elif defined(SL_SKB)
+#define SL_ROOM "288"
 #else
 #define SL_ROOM "256"
 #endif

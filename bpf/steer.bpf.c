@@ -71,6 +71,14 @@ static __always_inline int redirect(struct xdp_md *ctx, const struct sl_view *p,
 	return err;
 }
 
+/* (The outer headers are off.) */
+static __always_inline int redirect_inner(struct xdp_md *ctx, const struct sl_view *p,
+					  const struct target *t, struct sl_counters *c,
+					  const struct sl_port_config *cfg, __u64 opened)
+{
+	return redirect(ctx, p, t, c, cfg);
+}
+
 SEC("xdp")
 int steer(struct xdp_md *ctx)
 {

@@ -28,32 +28,49 @@ struct {
  * tags. */
 #define PACKET_MOST (65535 + ETH_HLEN + 8)
 
+/* The record of a packet of that many bytes. NULL: the packet is the kernel's; else its lane's
+ * device. */
+static __always_inline const __u32 *prepare(struct sl_packet_record *r, const struct sl_view *p,
+					    const struct target *t, struct sl_counters *c,
+					    const struct sl_port_config *cfg, __u64 bytes, int gso)
+{
+	__u32 lane = t->lane, slot = t->slot, gen = t->gen, flags = t->flags, vlan, *dev;
+
+	asm volatile("" : "+r"(lane), "+r"(slot), "+r"(gen), "+r"(flags)); /* hide their source */
+	vlan = SL_CLAIM_VLAN_NR(flags);
+	r->flags = SL_META_VLAN(vlan) | (flags & SL_CLAIM_STAMP ? SL_META_SW : 0);
+	r->l4_words = (p->l4 - p->l3) / 4;
+	r->slot = slot;
+	r->gen = gen;
+	dev = bpf_map_lookup_elem(&lanes, &lane);
+	if (cfg->vlans_left >> vlan & 1 || !dev) {
+		c->pass_no_receiver++;
+		return 0;
+	}
+	if (gso ? bytes > PACKET_MOST : bytes > cfg->room) {
+		c->pass_large++;
+		return 0;
+	}
+	return dev;
+}
+
+/* BPF_F_ADJ_ROOM_DECAP_L3_*, Linux 6.3: what the packet is afterwards. */
+#define SL_TO_IPV4 (1u << 7)
+#define SL_TO_IPV6 (1u << 8)
+
 /* The packet has a claim: writes its record and sends it to the lane's device. */
 static __always_inline int redirect(struct __sk_buff *skb, const struct sl_view *p,
 				    const struct target *t, struct sl_counters *c,
 				    const struct sl_port_config *cfg)
 {
-	__u32 lane = t->lane, slot = t->slot, gen = t->gen, flags = t->flags, vlan, *dev;
-	enum match match = veil(t->match, cfg, 3);
 	struct sl_packet_record r = {.magic = SL_PACKET_MAGIC, .proto = p->proto};
+	enum match match = veil(t->match, cfg, 3);
 	__u64 bytes = skb->len;
+	const __u32 *dev = prepare(&r, p, t, c, cfg, bytes, !!skb->gso_size);
 	int err;
 
-	asm volatile("" : "+r"(lane), "+r"(slot), "+r"(gen), "+r"(flags)); /* hide their source */
-	vlan = SL_CLAIM_VLAN_NR(flags);
-	r.flags = SL_META_VLAN(vlan) | (flags & SL_CLAIM_STAMP ? SL_META_SW : 0);
-	r.l4_words = (p->l4 - p->l3) / 4;
-	r.slot = slot;
-	r.gen = gen;
-	dev = bpf_map_lookup_elem(&lanes, &lane);
-	if (cfg->vlans_left >> vlan & 1 || !dev) {
-		c->pass_no_receiver++;
+	if (!dev)
 		return SL_PASS;
-	}
-	if (skb->gso_size ? bytes > PACKET_MOST : bytes > cfg->room) {
-		c->pass_large++;
-		return SL_PASS;
-	}
 	err = bpf_redirect_peer(*dev, 0);
 	if (err != TC_ACT_REDIRECT || bpf_skb_store_bytes(skb, 0, &r, sizeof(r), 0)) {
 		c->pass_unknown++;
@@ -62,6 +79,59 @@ static __always_inline int redirect(struct __sk_buff *skb, const struct sl_view 
 	bpf_skb_change_type(skb, SL_OTHERHOST);
 	count_redirect(c, match, bytes);
 	return err;
+}
+
+/* Marks the inner packet, whose IP header is the frame's first now, as the outer one was. */
+static __always_inline int mark_inner(struct __sk_buff *skb, int v6)
+{
+	struct iphdr ip;
+	__u8 class;
+
+	if (v6) {
+		if (bpf_skb_load_bytes(skb, ETH_HLEN + 1, &class, 1))
+			return -1;
+		class |= SL_CE << 4;
+		return bpf_skb_store_bytes(skb, ETH_HLEN + 1, &class, 1, BPF_F_RECOMPUTE_CSUM);
+	}
+	if (bpf_skb_load_bytes(skb, ETH_HLEN, &ip, sizeof(ip)))
+		return -1;
+	ip.check = sl_fold((__u64)ip.check + (__u16)~bpf_htons(SL_CE - (ip.tos & SL_CE)));
+	ip.tos |= SL_CE;
+	return bpf_skb_store_bytes(skb, ETH_HLEN, &ip, sizeof(ip), BPF_F_RECOMPUTE_CSUM);
+}
+
+/* The outer Ethernet header stays, for the record, and gets the inner packet's type. What the kernel
+ * knows of a packet that it has not cut yet, or has put together, is about the inner one, and stays
+ * true; where the checksum begins that is still to be made, too. A checksum that the NIC found good
+ * was the outer one: the helper forgets about it. */
+static __always_inline int redirect_inner(struct __sk_buff *skb, const struct sl_view *p,
+					  const struct target *t, struct sl_counters *c,
+					  const struct sl_port_config *cfg, __u64 opened)
+{
+	struct {
+		struct sl_packet_record r;
+		__be16 type;
+	} head = {.r = {.magic = SL_PACKET_MAGIC, .proto = p->proto}};
+	enum match match = veil(t->match, cfg, 3);
+	__u32 cut = begin_of(opened);
+	__u64 bytes = skb->len - cut;
+	const __u32 *dev = prepare(&head.r, p, t, c, cfg, bytes, !!skb->gso_size);
+
+	if (!dev)
+		return SL_PASS;
+	head.type = p->v6 ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
+	if (bpf_skb_adjust_room(skb, -(__s32)cut, BPF_ADJ_ROOM_MAC,
+				BPF_F_ADJ_ROOM_FIXED_GSO |
+					(p->v6 ? SL_TO_IPV6 : SL_TO_IPV4))) {
+		c->pass_unknown++;
+		return SL_PASS;
+	}
+	if ((opened >> 50 & 1 && mark_inner(skb, p->v6)) ||
+	    bpf_skb_store_bytes(skb, 0, &head, ETH_HLEN, 0))
+		return TC_ACT_SHOT;
+	bpf_skb_change_type(skb, SL_OTHERHOST);
+	count_redirect(c, match, bytes);
+	return bpf_redirect_peer(*dev, 0);
 }
 
 /* Headers may lie in fragments of the packet, where a program cannot read them directly. (The

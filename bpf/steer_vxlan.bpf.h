@@ -3,7 +3,6 @@
 #ifndef SL_STEER_VXLAN_BPF_H
 #define SL_STEER_VXLAN_BPF_H
 
-#ifndef SL_SKB
 /* The target of the inner frame, between the functions that find it and send it: each has a stack
  * of its own (steer_icmp() says why). */
 struct {
@@ -13,13 +12,23 @@ struct {
 	__type(value, struct target);
 } inner SEC(".maps");
 
-/* The inner frame, which is the frame now, as vxlan_open4() or vxlan_open6() has found it. */
-static __always_inline struct sl_view view_of(struct xdp_md *ctx, __u64 opened)
+/* Where the inner frame begins: with XDP it is the frame now. */
+static __always_inline __u32 begin_of(__u64 opened)
+{
+#ifdef SL_SKB
+	return opened >> 49 & 1 ? SL_VXLAN_BYTES6 : SL_VXLAN_BYTES4;
+#else
+	return 0;
+#endif
+}
+
+/* The inner frame, as vxlan_open4() or vxlan_open6() has found it. */
+static __always_inline struct sl_view view_of(struct sl_ctx *ctx, __u64 opened)
 {
 	struct sl_view p = sl_view(ctx);
 
-	p.l3 = ETH_HLEN;
-	p.l4 = opened >> 32 & 0x7f;
+	p.l3 = begin_of(opened) + ETH_HLEN;
+	p.l4 = begin_of(opened) + (opened >> 32 & 0x7f);
 	p.proto = opened >> 40;
 	p.v6 = opened >> 48 & 1;
 	p.vlan = opened;
@@ -39,16 +48,19 @@ static __always_inline int load_ports(struct sl_view *p)
 
 /* Finds the claim of the inner frame, for send_inner(). Returns the packet as pick() is told of it;
  * 0: it has none. */
-__noinline __u64 find_inner(struct xdp_md *ctx, __u64 opened)
+__noinline __u64 find_inner(struct sl_ctx *ctx, __u64 opened)
 {
 	struct sl_view p = view_of(ctx, opened);
 	enum match match = MATCH_NONE;
 	struct sl_claim *claim;
 	struct target *t;
 	__u32 key = 0;
+	__u8 *mac;
 
-	if (!has_vxlan || load_ports(&p) || has_odd_source(&p) ||
-	    (*(__u8 *)p.data & 1 && !is_to_group(&p)))
+	if (!has_vxlan || load_ports(&p) || has_odd_source(&p))
+		return 0;
+	mac = sl_at(&p, p.l3 - ETH_HLEN, ETH_HLEN);
+	if (!mac || (*mac & 1 && !is_to_group(&p)))
 		return 0;
 	claim = find_claim(&p, OUR_DST, SL_L4_PORT_CLAIMED, &match);
 	t = bpf_map_lookup_elem(&inner, &key);
@@ -59,7 +71,7 @@ __noinline __u64 find_inner(struct xdp_md *ctx, __u64 opened)
 }
 
 /* Sends the inner frame to the target found; to: of a group, its number, counted from 1. */
-__noinline int send_inner(struct xdp_md *ctx, __u64 opened, __u32 to)
+__noinline int send_inner(struct sl_ctx *ctx, __u64 opened, __u32 to)
 {
 	struct sl_view p = view_of(ctx, opened);
 	struct sl_port_config *cfg;
@@ -73,19 +85,19 @@ __noinline int send_inner(struct xdp_md *ctx, __u64 opened, __u32 to)
 	cfg = bpf_map_lookup_elem(&config, &key);
 	t = bpf_map_lookup_elem(&inner, &key);
 	if (!has_vxlan || !c || !cfg || !t)
-		return XDP_PASS;
+		return SL_PASS;
 	was = *t;
 	if (to) {
 		g = bpf_map_lookup_elem(&groups, &was.slot);
 		claim = g ? target_at(g, to) : 0;
 		if (!claim)
-			return XDP_PASS;
+			return SL_PASS;
 		was = target_of(claim, was.match);
 	}
-	return redirect(ctx, &p, &was, c, cfg);
+	return redirect_inner(ctx, &p, &was, c, cfg, opened);
 }
 
-static __always_inline int steer_opened(struct xdp_md *ctx, __u64 opened)
+static __always_inline int steer_opened(struct sl_ctx *ctx, __u64 opened)
 {
 	__u64 packed = find_inner(ctx, opened);
 	struct target *t;
@@ -93,17 +105,17 @@ static __always_inline int steer_opened(struct xdp_md *ctx, __u64 opened)
 
 	t = bpf_map_lookup_elem(&inner, &key);
 	if (!packed || !t)
-		return XDP_PASS;
+		return SL_PASS;
 	if (t->flags & SL_CLAIM_GROUP) {
 		to = pick(ctx, packed, opened, t->slot);
 		if (!to)
-			return XDP_PASS;
+			return SL_PASS;
 	}
 	return send_inner(ctx, opened, to);
 }
 
 /* Steers a packet to the port of a VXLAN device. */
-static __always_inline int steer_vxlan(struct xdp_md *ctx, const struct sl_view *p,
+static __always_inline int steer_vxlan(struct sl_ctx *ctx, const struct sl_view *p,
 				       const struct sl_port_config *cfg, struct sl_counters *c)
 {
 	int v6 = p->v6, verdict;
@@ -117,17 +129,19 @@ static __always_inline int steer_vxlan(struct xdp_md *ctx, const struct sl_view 
 	}
 	if (!opened) {
 		c->pass_miss++;
-		return XDP_PASS;
+		return SL_PASS;
 	}
 	verdict = steer_opened(ctx, opened);
+#ifndef SL_SKB
 	if (verdict != XDP_PASS)
 		return verdict;
 	/* The XSK has gone since the look-up, and the record lies over the outer headers. */
 	if ((void *)(long)ctx->data_meta < (void *)(long)ctx->data)
 		return XDP_DROP;
-	return bpf_xdp_adjust_head(ctx, v6 ? -SL_VXLAN_BYTES6 : -SL_VXLAN_BYTES4) ? XDP_DROP
-										  : XDP_PASS;
-}
+	if (bpf_xdp_adjust_head(ctx, v6 ? -SL_VXLAN_BYTES6 : -SL_VXLAN_BYTES4))
+		return XDP_DROP;
 #endif
+	return verdict;
+}
 
 #endif

@@ -71,6 +71,11 @@ static __always_inline int redirect(struct sl_ctx *ctx, const struct sl_view *p,
 				    const struct target *t, struct sl_counters *c,
 				    const struct sl_port_config *cfg);
 
+/* The same for a packet in VXLAN; opened: what vxlan_open() says of it. */
+static __always_inline int redirect_inner(struct sl_ctx *ctx, const struct sl_view *p,
+					  const struct target *t, struct sl_counters *c,
+					  const struct sl_port_config *cfg, __u64 opened);
+
 /* The claim of the packet; NULL: the packet is the kernel's. */
 static __always_inline struct sl_claim *whose(struct sl_ctx *ctx, struct sl_view *p, enum side ours,
 					      __u32 bits, const struct sl_port_config *cfg,
@@ -146,10 +151,8 @@ static __always_inline int steer_port(struct sl_ctx *ctx, struct sl_view *p, __u
 	if (!is_for_us(p, cfg) || has_odd_source(p) || add_hidden_tag(ctx, p))
 		goto miss;
 	veil_tag(p, cfg, 0x1f);
-#ifndef SL_SKB
 	if (has_vxlan && word & SL_L4_PORT_VXLAN)
 		return steer_vxlan(ctx, p, cfg, c);
-#endif
 	if (find_target(ctx, p, word, cfg, &t))
 		goto miss;
 	return redirect(ctx, p, &t, c, cfg);

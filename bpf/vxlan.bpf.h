@@ -16,14 +16,14 @@
 #include "recent.bpf.h"
 #include "vxlan_outer.bpf.h"
 
+#define SL_VXLAN_PULL 144 /* bytes of the longest headers: to the end of TCP, IPv6 in IPv6 */
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, SL_MAX_VXLANS);
 	__type(key, struct sl_vxlan_key);
 	__type(value, struct sl_vxlan);
 } vxlans SEC(".maps");
-
-#ifndef SL_SKB
 
 /* 0: no VXLAN device may be opened, and the verifier need not look at what follows. Set before the
  * program is loaded. */
@@ -35,8 +35,9 @@ const volatile __u8 has_vxlan = 1;
 
 /* The outer checksum. The receiver checks the inner one, so the sum of what that covers is known,
  * also while the sender's kernel left it unfinished. n: bytes of the inner IP header; pseudo: sum
- * of the inner pseudo-header. */
-static __always_inline int vxlan_sum_is_good(const struct sl_view *p,
+ * of the inner pseudo-header. (Of a packet that stands for several the kernel has no outer checksum,
+ * and checks none: those that came over a wire were checked one by one.) */
+static __always_inline int vxlan_sum_is_good(struct sl_ctx *ctx, const struct sl_view *p,
 					     const struct sl_vxlan_outer *o, int v6, __u32 n,
 					     __u64 pseudo)
 {
@@ -44,6 +45,10 @@ static __always_inline int vxlan_sum_is_good(const struct sl_view *p,
 	__u64 sum;
 	__s64 heads;
 
+#ifdef SL_SKB
+	if (ctx->gso_size)
+		return 1;
+#endif
 	if (!o->udp.check)
 		return 1;
 	heads = bpf_csum_diff(0, 0, from, SL_VXLAN_L3(v6) - SL_VXLAN_SUMMED(v6) + n, 0);
@@ -81,7 +86,7 @@ static __always_inline __u32 vxlan_inner6(struct sl_view *p, const struct sl_vxl
 
 /* Checks the outer sum of what vxlan_inner4() has found, and takes its mark of congestion, ecn,
  * over. False: the packet is the kernel's. */
-static __always_inline int vxlan_take4(struct sl_view *p, const struct sl_vxlan_outer *o, int v6,
+static __always_inline int vxlan_take4(struct sl_ctx *ctx, struct sl_view *p, const struct sl_vxlan_outer *o, int v6,
 				       __u32 ecn)
 {
 	struct iphdr *ip = sl_at(p, SL_VXLAN_L3(v6), sizeof(*ip));
@@ -91,11 +96,11 @@ static __always_inline int vxlan_take4(struct sl_view *p, const struct sl_vxlan_
 		return 0;
 	pseudo = (__u64)ip->saddr + ip->daddr + bpf_htons(ip->protocol) +
 		 bpf_htons(bpf_ntohs(ip->tot_len) - 20);
-	return vxlan_sum_is_good(p, o, v6, sizeof(*ip), pseudo) &&
+	return vxlan_sum_is_good(ctx, p, o, v6, sizeof(*ip), pseudo) &&
 	       !(ecn & 1 && vxlan_mark4(ip, ecn));
 }
 
-static __always_inline int vxlan_take6(struct sl_view *p, struct sl_vxlan_outer *o, int v6,
+static __always_inline int vxlan_take6(struct sl_ctx *ctx, struct sl_view *p, struct sl_vxlan_outer *o, int v6,
 				       __u32 ecn)
 {
 	struct ipv6hdr *ip = sl_at(p, SL_VXLAN_L3(v6), sizeof(*ip));
@@ -105,7 +110,7 @@ static __always_inline int vxlan_take6(struct sl_view *p, struct sl_vxlan_outer 
 		return 0;
 	pseudo = (__u32)bpf_csum_diff(0, 0, (void *)&ip->saddr, 32, 0);
 	pseudo += bpf_htons(ip->nexthdr) + ip->payload_len;
-	return vxlan_sum_is_good(p, o, v6, sizeof(*ip), pseudo) &&
+	return vxlan_sum_is_good(ctx, p, o, v6, sizeof(*ip), pseudo) &&
 	       !(ecn & 1 && vxlan_mark6(ip, o, ecn));
 }
 
@@ -113,7 +118,7 @@ static __always_inline int vxlan_take6(struct sl_view *p, struct sl_vxlan_outer 
 #define SL_TAKE_INNER6 2
 #define SL_TAKE_ECN    2 /* the mark's place */
 
-static __always_inline int vxlan_take_in(struct xdp_md *ctx, int v6, __u64 how)
+static __always_inline int vxlan_take_in(struct sl_ctx *ctx, int v6, __u64 how)
 {
 	struct sl_view p = sl_view(ctx);
 	struct sl_vxlan_outer *o = sl_at(&p, SL_VXLAN_AT(v6), sizeof(*o));
@@ -121,12 +126,12 @@ static __always_inline int vxlan_take_in(struct xdp_md *ctx, int v6, __u64 how)
 
 	if (!o)
 		return 0;
-	return how & SL_TAKE_INNER6 ? vxlan_take6(&p, o, v6, ecn) : vxlan_take4(&p, o, v6, ecn);
+	return how & SL_TAKE_INNER6 ? vxlan_take6(ctx, &p, o, v6, ecn) : vxlan_take4(ctx, &p, o, v6, ecn);
 }
 
 /* The last checks of a packet that a process has claimed; nonzero: they hold. A global function, so
  * that the verifier walks it once. */
-__noinline int vxlan_take(struct xdp_md *ctx, __u64 how)
+__noinline int vxlan_take(struct sl_ctx *ctx, __u64 how)
 {
 	if (!has_vxlan)
 		return 0;
@@ -144,8 +149,9 @@ static __always_inline struct sl_vxlan *vxlan_device(const struct sl_vxlan_outer
 
 /* Opens a packet whose outer headers are found to be those of the device. Returns its tag with the
  * offset of the inner transport header from the inner frame's start above; 0: the packet is the
- * kernel's, and is as it came. */
-static __always_inline __u64 vxlan_open(struct xdp_md *ctx, struct sl_view *p,
+ * kernel's, and is as it came. (In a tc program it stays as it came, since redirect_inner() takes
+ * the outer headers off. That must be told whether these are IPv6 and bear a mark.) */
+static __always_inline __u64 vxlan_open(struct sl_ctx *ctx, struct sl_view *p,
 					struct sl_vxlan_outer *o, const struct sl_vxlan *v, int v6,
 					__u32 ecn)
 {
@@ -164,30 +170,55 @@ static __always_inline __u64 vxlan_open(struct xdp_md *ctx, struct sl_view *p,
 		return 0;
 	at -= SL_VXLAN_BYTES(v6);
 	tag = v->tag | (__u64)at << 32 | (__u64)p->proto << 40 | (__u64)p->v6 << 48;
+#ifdef SL_SKB
+	tag |= (__u64)v6 << 49 | (__u64)(ecn & 1) << 50;
+#endif
 	port = bpf_ntohs(l4->dest) + (p->proto == IPPROTO_TCP ? 65536 : 0);
 	word = bpf_map_lookup_elem(&ports, &port);
 	if (!word || !(*word & SL_L4_PORT_CLAIMED))
 		return 0; /* as most that is nobody's, without a look at sums */
 	if (!vxlan_take(ctx, (v6 ? SL_TAKE_OUTER6 : 0) | (p->v6 ? SL_TAKE_INNER6 : 0) |
-				     (__u64)ecn << SL_TAKE_ECN) ||
-	    bpf_xdp_adjust_head(ctx, SL_VXLAN_BYTES(v6)))
+				     (__u64)ecn << SL_TAKE_ECN))
 		return 0;
+#ifndef SL_SKB
+	if (bpf_xdp_adjust_head(ctx, SL_VXLAN_BYTES(v6)))
+		return 0;
+#endif
 	return tag;
+}
+
+/* True: the record can stand in front of the inner frame, and all headers can be read. (A tc
+ * program's packet may have them in fragments.) */
+static __always_inline int vxlan_has_room(struct sl_ctx *ctx)
+{
+#ifdef SL_SKB
+	__u32 linear = (__u32)(ctx->data_end - ctx->data), len = ctx->len;
+
+	return linear >= SL_VXLAN_PULL || linear >= len ||
+	       !bpf_skb_pull_data(ctx, len < SL_VXLAN_PULL ? len : SL_VXLAN_PULL);
+#else
+	void *data = (void *)(long)ctx->data, *meta = (void *)(long)ctx->data_meta;
+
+	return !(meta < data || meta > data);
+#endif
 }
 
 /* vxlan_open() for a packet that the outer headers and the inner port allow to be ours: the frame
  * begins with the inner frame then. A global function, as pick(). (The driver must carry a record
  * in front of the frame: one in it would overwrite the outer headers.) */
-__noinline __u64 vxlan_open4(struct xdp_md *ctx)
+__noinline __u64 vxlan_open4(struct sl_ctx *ctx)
 {
-	struct sl_view p = sl_view(ctx);
-	void *meta = (void *)(long)ctx->data_meta;
-	struct iphdr *ip = sl_at(&p, ETH_HLEN, sizeof(*ip));
-	struct sl_vxlan_outer *o = sl_at(&p, SL_VXLAN_AT(0), sizeof(*o));
+	struct sl_vxlan_outer *o;
 	struct sl_vxlan *v;
+	struct sl_view p;
+	struct iphdr *ip;
 
-	if (!has_vxlan || !ip || !o || meta < p.data || meta > p.data ||
-	    !vxlan_is_plain4(&p, ip, o))
+	if (!has_vxlan || !vxlan_has_room(ctx))
+		return 0;
+	p = sl_view(ctx);
+	ip = sl_at(&p, ETH_HLEN, sizeof(*ip));
+	o = sl_at(&p, SL_VXLAN_AT(0), sizeof(*o));
+	if (!ip || !o || !vxlan_is_plain4(ctx, &p, ip, o))
 		return 0;
 	v = vxlan_device(o);
 	if (!v || !vxlan_is_for4(ctx, ip, v))
@@ -195,16 +226,19 @@ __noinline __u64 vxlan_open4(struct xdp_md *ctx)
 	return vxlan_open(ctx, &p, o, v, 0, ip->tos & SL_CE);
 }
 
-__noinline __u64 vxlan_open6(struct xdp_md *ctx)
+__noinline __u64 vxlan_open6(struct sl_ctx *ctx)
 {
-	struct sl_view p = sl_view(ctx);
-	void *meta = (void *)(long)ctx->data_meta;
-	struct ipv6hdr *ip = sl_at(&p, ETH_HLEN, sizeof(*ip));
-	struct sl_vxlan_outer *o = sl_at(&p, SL_VXLAN_AT(1), sizeof(*o));
+	struct sl_vxlan_outer *o;
 	struct sl_vxlan *v;
+	struct sl_view p;
+	struct ipv6hdr *ip;
 
-	if (!has_vxlan || !ip || !o || meta < p.data || meta > p.data ||
-	    !vxlan_is_plain6(&p, ip, o))
+	if (!has_vxlan || !vxlan_has_room(ctx))
+		return 0;
+	p = sl_view(ctx);
+	ip = sl_at(&p, ETH_HLEN, sizeof(*ip));
+	o = sl_at(&p, SL_VXLAN_AT(1), sizeof(*o));
+	if (!ip || !o || !vxlan_is_plain6(ctx, &p, ip, o))
 		return 0;
 	v = vxlan_device(o);
 	if (!v || !vxlan_is_for6(ip, v) || (!o->udp.check && !(v->flags & SL_VXLAN_NO_SUM)))
@@ -212,5 +246,4 @@ __noinline __u64 vxlan_open6(struct xdp_md *ctx)
 	return vxlan_open(ctx, &p, o, v, 1, ((const __u8 *)ip)[1] >> 4 & SL_CE);
 }
 
-#endif
 #endif

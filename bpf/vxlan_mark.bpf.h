@@ -27,15 +27,19 @@ static __always_inline __u32 sl_fold(__u64 sum)
 }
 
 /* Takes a mark of congestion over from the outer header (RFC 6040 4.2). Nonzero: the kernel
- * decides, since the inner packet bears no marks, or the outer one is ECT(1). */
+ * decides, since the inner packet bears no marks, or the outer one is ECT(1). A tc program writes
+ * later, by a helper (steer_skb.bpf.c): one that writes by itself costs each packet a look at
+ * whether it is shared (bpf_unclone_prologue()). */
 static __always_inline int vxlan_mark4(struct iphdr *ip, __u32 outer)
 {
 	__u32 more = SL_CE - (ip->tos & SL_CE);
 
 	if (outer != SL_CE || more == SL_CE)
 		return -1;
+#ifndef SL_SKB
 	ip->check = sl_fold((__u64)ip->check + (__u16)~bpf_htons(more));
 	ip->tos |= SL_CE;
+#endif
 	return 0;
 }
 
@@ -47,9 +51,11 @@ static __always_inline int vxlan_mark6(struct ipv6hdr *ip, struct sl_vxlan_outer
 
 	if (outer != SL_CE || more == SL_CE << 4)
 		return -1;
+#ifndef SL_SKB
 	*class |= SL_CE << 4;
 	if (o->udp.check)
 		o->udp.check = sl_fold((__u64)o->udp.check + (__u16)~bpf_htons(more));
+#endif
 	return 0;
 }
 

@@ -8,16 +8,24 @@
 #include "vxlan.h"
 #include "vxlan_mark.bpf.h"
 
-#ifndef SL_SKB
-
 #define SL_VXLAN_FLAGS 0x08000000 /* the VNI is there, and nothing else */
 
-#define SL_VXLAN_IP_MOST 0x3fff /* bytes of the longest outer packet that is opened */
+#define SL_VXLAN_IP_MOST 0x3fff /* bytes of the longest outer packet that XDP opens */
 
 /* Where the headers behind the outer IP are in the frame, and the inner IP. */
 #define SL_VXLAN_AT(v6)    (ETH_HLEN + ((v6) ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)))
 #define SL_VXLAN_L3(v6)    (SL_VXLAN_AT(v6) + (__u32)sizeof(struct sl_vxlan_outer))
 #define SL_VXLAN_BYTES(v6) ((v6) ? SL_VXLAN_BYTES6 : SL_VXLAN_BYTES4)
+
+/* True: the frame has all of the bytes that the outer IP header claims. */
+static __always_inline int vxlan_is_whole(struct sl_ctx *ctx, const struct sl_view *p, __u32 bytes)
+{
+#ifdef SL_SKB
+	return ctx->gso_size ? ETH_HLEN + bytes == ctx->len : ETH_HLEN + bytes <= ctx->len;
+#else
+	return bytes <= SL_VXLAN_IP_MOST && p->data + ETH_HLEN + bytes <= p->data_end;
+#endif
+}
 
 /* The form of the outer headers. */
 static __always_inline int vxlan_is_plain(const struct sl_vxlan_outer *o)
@@ -25,8 +33,8 @@ static __always_inline int vxlan_is_plain(const struct sl_vxlan_outer *o)
 	return o->flags == bpf_htonl(SL_VXLAN_FLAGS) && !(o->vni & bpf_htonl(0xff));
 }
 
-static __always_inline int vxlan_is_plain4(const struct sl_view *p, const struct iphdr *ip,
-					   const struct sl_vxlan_outer *o)
+static __always_inline int vxlan_is_plain4(struct sl_ctx *ctx, const struct sl_view *p,
+					   const struct iphdr *ip, const struct sl_vxlan_outer *o)
 {
 	const __u16 *w = (const __u16 *)ip;
 	__u32 bytes = bpf_ntohs(ip->tot_len), sum = 0;
@@ -36,19 +44,17 @@ static __always_inline int vxlan_is_plain4(const struct sl_view *p, const struct
 		sum += w[i];
 	if (ip->ihl != 5 || sl_fold(sum) != 0xffff || bpf_ntohs(o->udp.len) + 20 != bytes)
 		return 0;
-	return bytes <= SL_VXLAN_IP_MOST && p->data + ETH_HLEN + bytes <= p->data_end &&
-	       vxlan_is_plain(o);
+	return vxlan_is_whole(ctx, p, bytes) && vxlan_is_plain(o);
 }
 
-static __always_inline int vxlan_is_plain6(const struct sl_view *p, const struct ipv6hdr *ip,
-					   const struct sl_vxlan_outer *o)
+static __always_inline int vxlan_is_plain6(struct sl_ctx *ctx, const struct sl_view *p,
+					   const struct ipv6hdr *ip, const struct sl_vxlan_outer *o)
 {
 	__u32 bytes = bpf_ntohs(ip->payload_len);
 
 	if (ip->version != 6 || ip->nexthdr != IPPROTO_UDP || o->udp.len != ip->payload_len)
 		return 0;
-	return bytes <= SL_VXLAN_IP_MOST && p->data + ETH_HLEN + 40 + bytes <= p->data_end &&
-	       vxlan_is_plain(o);
+	return vxlan_is_whole(ctx, p, 40 + bytes) && vxlan_is_plain(o);
 }
 
 static __always_inline int is_of_host4(__be32 addr)
@@ -69,12 +75,17 @@ static __always_inline int is_of_host6(const void *addr)
 }
 
 /* True: the kernel's rp_filter admits the source. */
-static __always_inline int vxlan_has_way_back(struct xdp_md *ctx, const struct iphdr *ip,
+static __always_inline int vxlan_has_way_back(struct sl_ctx *ctx, const struct iphdr *ip,
 					      __u32 flags)
 {
+#ifdef SL_SKB
+	__u32 by = ctx->ifindex;
+#else
+	__u32 by = ctx->ingress_ifindex;
+#endif
 	struct bpf_fib_lookup fib = {
 		.family = 2, /* AF_INET */
-		.ifindex = ctx->ingress_ifindex,
+		.ifindex = by,
 		.ipv4_src = ip->daddr,
 		.ipv4_dst = ip->saddr,
 	};
@@ -83,13 +94,17 @@ static __always_inline int vxlan_has_way_back(struct xdp_md *ctx, const struct i
 	if (!(flags & (SL_VXLAN_STRICT | SL_VXLAN_LOOSE)))
 		return 1;
 	err = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
+#ifdef SL_SKB
+	if (err == BPF_FIB_LKUP_RET_FRAG_NEEDED) /* it would be too long for the way back */
+		err = BPF_FIB_LKUP_RET_SUCCESS;
+#endif
 	if (err != BPF_FIB_LKUP_RET_SUCCESS && err != BPF_FIB_LKUP_RET_NO_NEIGH)
 		return 0;
-	return !(flags & SL_VXLAN_STRICT) || fib.ifindex == ctx->ingress_ifindex;
+	return !(flags & SL_VXLAN_STRICT) || fib.ifindex == by;
 }
 
 /* The ends of the outer packet: the source was found to be no impossible one before. */
-static __always_inline int vxlan_is_for4(struct xdp_md *ctx, const struct iphdr *ip,
+static __always_inline int vxlan_is_for4(struct sl_ctx *ctx, const struct iphdr *ip,
 					 const struct sl_vxlan *v)
 {
 	if (v->flags & SL_VXLAN_V6)
@@ -136,5 +151,4 @@ static __always_inline int vxlan_is_to(const struct sl_vxlan_outer *o, const str
 	return udp && o->inner.h_dest[0] & 1;
 }
 
-#endif
 #endif

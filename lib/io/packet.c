@@ -292,8 +292,7 @@ static inline bool take_small(struct sl_xsk *x, const struct place *pl, struct s
 		.frame = frame,
 		.off = OFF,
 		.len = (uint16_t)len,
-		.csum_ok = pl->vnet.flags &
-			   (VIRTIO_NET_HDR_F_NEEDS_CSUM | VIRTIO_NET_HDR_F_DATA_VALID),
+		.csum_ok = sl_split_is_summed(&pl->vnet, l3 + pl->rec.l4_words * 4u),
 	};
 	++*k;
 	return true;

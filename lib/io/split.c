@@ -94,9 +94,9 @@ int sl_split_parse(struct sl_split *s, const uint8_t *pkt, uint32_t avail, uint3
 
 	s->total = total;
 	s->proto = rec->proto;
-	s->csum_ok = vnet->flags & (VIRTIO_NET_HDR_F_NEEDS_CSUM | VIRTIO_NET_HDR_F_DATA_VALID);
 	avail = sl_min(avail, total);
 	err = parse_ip(s, pkt, avail, rec->l4_words);
+	s->csum_ok = !err && sl_split_is_summed(vnet, s->l4);
 	if (!err)
 		err = parse_l4(s, pkt, avail);
 	return err ? err : parse_gso(s, pkt, vnet);

@@ -26,6 +26,16 @@ struct sl_split {
 /* Returns the offset of the IP header, behind two VLAN tags at most, and its EtherType in *type. 0:
  * there is none within avail bytes. */
 uint32_t sl_split_l3(const uint8_t *pkt, uint32_t avail, uint16_t *type);
+/* True: the kernel vouches for the checksum of the transport whose header is at l4, or was to make
+ * it. (It has not looked at the one of a packet that came in VXLAN if it was to make the outer
+ * one.) */
+static inline bool sl_split_is_summed(const struct virtio_net_hdr *vnet, uint32_t l4)
+{
+	if (vnet->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM)
+		return (int16_t)vnet->csum_start >= (int32_t)l4;
+	return vnet->flags & VIRTIO_NET_HDR_F_DATA_VALID;
+}
+
 /* Reads the headers of a packet that has total bytes; the first avail are at pkt. Trusts neither
  * these bytes, nor proto and l4_words of the record. 0; -EINVAL: not such a packet, or malformed.
  */

@@ -232,8 +232,6 @@ static const char *vxlan_obstacle(const struct sl_link *link, const struct sl_po
 		return "the device below it is not offloaded";
 	if (base->base)
 		return "the device below it is a VLAN device";
-	if (base->info.flags & SL_PORT_PACKET)
-		return "the device below it receives by packet sockets";
 	if (!base->tags)
 		return hidden_tags(base);
 	if (link->vxlan.flags & SL_VXLAN_OUT_LEARNS && sl_fdb_is_fixed(link->ifindex))

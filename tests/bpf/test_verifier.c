@@ -139,20 +139,31 @@ static void test_xdp(void **state)
 /* Only a process that opens a VXLAN device waits for these. */
 static void test_xdp_with_vxlan(void **state)
 {
-	check_xdp(true, 12500);
+	check_xdp(true, 13000);
 }
 
-static void test_skb(void **state)
+static void check_skb(bool vxlan, unsigned steps)
 {
 	static char log[16384];
 	struct steer_skb *s = steer_skb__open();
 	int fd;
 
 	assert_non_null(s);
+	s->rodata->has_vxlan = vxlan;
 	load_with_figures(s->obj, "steer_skb", log, sizeof(log), &fd);
-	check_steps(fd, 9000);
+	check_steps(fd, steps);
 	check_stack(fd, log);
 	steer_skb__destroy(s);
+}
+
+static void test_skb(void **state)
+{
+	check_skb(false, 9000);
+}
+
+static void test_skb_with_vxlan(void **state)
+{
+	check_skb(true, 13000);
 }
 
 int main(void)
@@ -161,6 +172,7 @@ int main(void)
 		cmocka_unit_test(test_xdp),
 		cmocka_unit_test(test_xdp_with_vxlan),
 		cmocka_unit_test(test_skb),
+		cmocka_unit_test(test_skb_with_vxlan),
 	};
 
 	if (!may_load())

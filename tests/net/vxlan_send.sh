@@ -4,8 +4,6 @@
 # those of the fdb; the kernel's device sends what only it can.
 . "$(dirname "$0")/lib.sh"
 need python3 bridge ethtool
-case ${RX:-xdp} in packet) skip "packet sockets: the VXLAN device sends by itself" ;; esac
-export SLUICE_RX_BACKEND=xdp
 net_up
 PY=$TESTS/net/vxlan_send.py
 VA=192.168.77.1 VB=192.168.77.2 V6A=fd77::1 V6B=fd77::2

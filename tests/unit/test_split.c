@@ -13,6 +13,7 @@
 #include "wire/wire.h"
 
 static uint8_t pkt[256];
+static uint16_t csum_start; /* as the kernel says it of the packet made last */
 
 /* Writes the headers of a packet of total bytes into pkt. tags: VLAN tags; words: of the IP header
  * and its extensions; tcp: bytes of TCP's header, 0: UDP. */
@@ -29,6 +30,7 @@ static uint32_t make(bool v6, unsigned tags, unsigned words, unsigned tcp, uint3
 		sl_put_be16(pkt + l3 + 4, (uint16_t)(total - l3 - 40));
 	else
 		sl_put_be16(pkt + l3 + 2, (uint16_t)(total - l3));
+	csum_start = (uint16_t)l4;
 	if (tcp)
 		pkt[l4 + 12] = (uint8_t)(tcp / 4 << 4);
 	return l4 + (tcp ? tcp : 8);
@@ -41,6 +43,7 @@ static int parse(struct sl_split *s, uint32_t avail, uint32_t total, uint8_t pro
 		.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
 		.gso_type = gso,
 		.gso_size = size,
+		.csum_start = csum_start,
 	};
 	const struct sl_packet_record rec = {.proto = proto, .l4_words = (uint8_t)words};
 
@@ -78,6 +81,16 @@ static void test_refused(void **state)
 	assert_int_equal(parse(&s, h, 5000, IPPROTO_TCP, 9, 4, 1000), -EINVAL);
 	assert_int_equal(parse(&s, h, 5000, IPPROTO_UDP, 10, 4, 1000), -EINVAL);
 	assert_int_equal(parse(&s, h, 5000, IPPROTO_TCP, 10, 5, 1000), -EINVAL);
+	csum_start--; /* the kernel vouches for a header in front, which is off */
+	assert_int_equal(parse(&s, h, 5000, IPPROTO_TCP, 10, 4, 1000), -EINVAL);
+	assert_int_equal(parse(&s, h, 5000, IPPROTO_TCP, 10, 0, 0), 0);
+	assert_false(s.csum_ok);
+	csum_start = (uint16_t)-16; /* it was so far in front of the packet now */
+	assert_int_equal(parse(&s, h, 5000, IPPROTO_TCP, 10, 0, 0), 0);
+	assert_false(s.csum_ok);
+	csum_start = 14 + 40 + 50; /* or for one that is inside */
+	assert_int_equal(parse(&s, h, 5000, IPPROTO_TCP, 10, 0, 0), 0);
+	assert_true(s.csum_ok);
 	pkt[14 + 40 + 12] = 4 << 4; /* too short a header of TCP */
 	assert_int_equal(parse(&s, h, 5000, IPPROTO_TCP, 10, 4, 1000), -EINVAL);
 	make(false, 0, 6, 20, 5000); /* IHL is not as the record says */

@@ -549,18 +549,6 @@ static int attach_native(struct sl_attach *a, const struct sl_port_info *info,
 	return attach(a, info->ifindex, XDP_MODE_NATIVE);
 }
 
-static int attach_packet(struct sl_attach *a, const struct sl_port_info *info)
-{
-	int err = sl_attach_skb(a, info->ifindex);
-
-	if (err)
-		sl_info("port", "%s: no packet sockets (%s): by XDP", info->ifname,
-			err == -EOPNOTSUPP ? "tcx needs Linux 6.6" : sl_strerror(err));
-	else /* long packets come in several frames */
-		a->frags = info->mtu > sl_frame_mtu(2048);
-	return err ? -EOPNOTSUPP : 0;
-}
-
 static int attach_xdp(struct sl_attach *a, const struct sl_port_info *info, bool reaper)
 {
 	int (*attach)(struct sl_attach *, uint32_t, enum xdp_attach_mode) =
@@ -578,18 +566,49 @@ static int attach_xdp(struct sl_attach *a, const struct sl_port_info *info, bool
 static bool vxlan_refused; /* by this kernel's verifier */
 
 /* The form that receives VXLAN is the larger one, so a verifier may refuse it alone. */
+static void refuse_vxlan(struct sl_attach *a, const char *why)
+{
+	if (!__atomic_exchange_n(&vxlan_refused, true, __ATOMIC_RELAXED))
+		sl_info("port", "%s; VXLAN is not received natively", why);
+	a->vxlan = false;
+}
+
+static int attach_packet(struct sl_attach *a, const struct sl_port_info *info)
+{
+	int err = sl_attach_skb(a, info->ifindex);
+	const char *why = NULL;
+
+	if (err && err != -EOPNOTSUPP && a->vxlan) {
+		sl_why(&why, "%s: the larger steering program: %s", info->ifname,
+		       sl_strerror(err));
+		a->vxlan = false;
+		err = sl_attach_skb(a, info->ifindex);
+		if (!err)
+			refuse_vxlan(a, why);
+	}
+	if (err)
+		sl_info("port", "%s: no packet sockets (%s): by XDP", info->ifname,
+			err == -EOPNOTSUPP ? "tcx needs Linux 6.6" : sl_strerror(err));
+	else /* long packets come in several frames */
+		a->frags = info->mtu > sl_frame_mtu(2048);
+	return err ? -EOPNOTSUPP : 0;
+}
+
+static bool wants_vxlan(void)
+{
+	return !sl_broker_opts()->serve && !sl_load(&vxlan_refused) && sl_vxlan_any();
+}
+
 static int attach_best(struct sl_attach *a, const struct sl_port_info *info, bool reaper)
 {
 	const char *why = NULL;
 	int err;
 
-	a->vxlan = !sl_broker_opts()->serve && !sl_load(&vxlan_refused) && sl_vxlan_any();
+	a->vxlan = wants_vxlan();
 	err = attach_xdp(a, info, reaper);
 	if (!err || !a->vxlan || !sl_steer_refused(err, info->ifname, true, &why))
 		return err;
-	if (!__atomic_exchange_n(&vxlan_refused, true, __ATOMIC_RELAXED))
-		sl_info("port", "%s; VXLAN is not received natively", why);
-	a->vxlan = false;
+	refuse_vxlan(a, why);
 	return attach_xdp(a, info, reaper);
 }
 
@@ -598,7 +617,7 @@ int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool re
 {
 	int err = -EOPNOTSUPP;
 
-	a->vxlan = false;
+	a->vxlan = packet && wants_vxlan();
 	sl_libs_quiet();
 	if (packet)
 		err = attach_packet(a, info);

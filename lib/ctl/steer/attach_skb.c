@@ -12,13 +12,13 @@
 #include "ctl/steer/load.h"
 #include "steer_skb.skel.h"
 
-static struct bpf_object *load(void)
+static struct bpf_object *load(bool vxlan)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "steer_skb");
 	size_t size;
 	const void *elf = steer_skb__elf_bytes(&size);
 	struct bpf_object *obj = bpf_object__open_mem(elf, size, &opts);
-	struct steer_skb__rodata constants = {0};
+	struct steer_skb__rodata constants = {.has_vxlan = vxlan};
 	int err;
 
 	if (!obj)
@@ -76,7 +76,7 @@ int sl_attach_skb(struct sl_attach *a, uint32_t ifindex)
 	int err;
 
 	a->hints = 0;
-	a->obj = load();
+	a->obj = load(a->vxlan);
 	if (!a->obj)
 		return -errno;
 	err = link_to(a, ifindex);
