@@ -44,20 +44,30 @@ struct sl_gso {
 	struct sl_tx_desc run[SL_TSO_SEGS];
 };
 
-/* Posts the run as single packets on the ring, which has room. Packets of far frames (io/far.h) may
- * find none: these are lost, and the peer asks for them again. */
-static void run_by_ring(struct sl_xsk *x)
+struct sl_tx_desc *sl_gso_single(struct sl_gso *g, uint32_t *n)
 {
 	struct sl_offload_undo undo = {.nr = 0};
-	struct sl_gso *g = x->gso;
 
 	if (g->n > 1)
 		g->run[0].flags |= SL_TXD_CSUM; /* it has TCP flags of the last one */
 	for (uint32_t i = 0; i < g->n; i++)
 		if (g->n > 1)
 			sl_offload_undo(&undo, &g->run[i], i + 1 < g->n);
-	for (uint32_t i = sl_xsk_tx_ops.post(&x->tx, g->run, g->n); i < g->n; i++)
-		sl_frame_sent(g->frames, g->run[i].frame);
+	*n = g->n;
+	g->n = 0;
+	return g->run;
+}
+
+/* Posts the run as single packets on the ring, which has room. Packets of far frames (io/far.h) may
+ * find none: these are lost, and the peer asks for them again. */
+static void run_by_ring(struct sl_xsk *x)
+{
+	struct sl_gso *g = x->gso;
+	uint32_t n;
+	struct sl_tx_desc *run = sl_gso_single(g, &n);
+
+	for (uint32_t i = sl_xsk_tx_ops.post(&x->tx, run, n); i < n; i++)
+		sl_frame_sent(g->frames, run[i].frame);
 }
 
 /* Sends the run by the packet socket. True: it has gone. */
@@ -96,7 +106,13 @@ static bool run_by_packet(struct sl_gso *g)
 	}
 	for (uint32_t i = 0; i < g->n; i++)
 		sl_frame_sent(g->frames, g->run[i].frame);
+	g->n = 0;
 	return true;
+}
+
+bool sl_gso_send(struct sl_gso *g)
+{
+	return g->n > 1 && !g->rest_ns && run_by_packet(g);
 }
 
 /* Ends the run: sends it by the packet socket, or by the ring. */
@@ -108,8 +124,14 @@ static void end_run(struct sl_xsk *x)
 	x->tx.posted -= g->n;
 	if (g->n == 1 || g->rest_ns || !sl_xsk_tx_empties(x) || !run_by_packet(g))
 		run_by_ring(x);
-	g->n = 0;
 	x->tx.open = 0;
+}
+
+/* The packet socket may be used again after a while. */
+static void end_rest(struct sl_gso *g)
+{
+	if (g->rest_ns && sl_now_ns() > g->rest_ns)
+		g->rest_ns = 0;
 }
 
 /* Returns the number for tx.open; 0: the run ends here (few devices segment behind a VLAN tag). */
@@ -122,6 +144,19 @@ static uint32_t next_open(struct sl_gso *g)
 	if (!++g->serial)
 		g->serial = 1;
 	return g->serial;
+}
+
+uint32_t sl_gso_add(struct sl_gso *g, const struct sl_tx_desc *d)
+{
+	if (!g->n)
+		end_rest(g);
+	g->run[g->n++] = *d;
+	return next_open(g);
+}
+
+uint32_t sl_gso_holds(const struct sl_gso *g)
+{
+	return g->n;
 }
 
 static unsigned post_one(struct sl_xsk *x, const struct sl_tx_desc *d)
@@ -166,8 +201,7 @@ static SL_APART int kick_run(struct sl_xsk *x)
 
 	if (g->n)
 		end_run(x);
-	if (g->rest_ns && sl_now_ns() > g->rest_ns)
-		g->rest_ns = 0;
+	end_rest(g);
 	tx->posted = 0;
 	return sl_xsk_tx_is_empty(x) ? 0 : sl_xsk_tx_ops.kick(tx);
 }
@@ -192,15 +226,20 @@ static uint32_t gso_room(struct sl_tx *tx)
 	return sl_xsk_tx_ops.room(tx) - sl_container_of(tx, struct sl_xsk, tx)->gso->n;
 }
 
+void sl_gso_free(struct sl_gso *g)
+{
+	for (uint32_t i = 0; i < g->n; i++)
+		sl_frame_sent(g->frames, g->run[i].frame);
+	sl_sys_close(g->fd);
+	sl_free(g);
+}
+
 static void gso_close(struct sl_tx *tx, struct sl_frames *cache)
 {
 	struct sl_xsk *x = sl_container_of(tx, struct sl_xsk, tx);
-	struct sl_gso *g = x->gso;
 
-	for (uint32_t i = 0; i < g->n; i++)
-		sl_frame_sent(cache, g->run[i].frame);
-	sl_sys_close(g->fd);
-	sl_free(g);
+	x->gso->frames = cache;
+	sl_gso_free(x->gso);
 	x->gso = NULL;
 	tx->ops = &sl_xsk_tx_ops;
 	tx->caps &= ~SL_TX_TSO;
@@ -238,21 +277,38 @@ static bool has_one_queue(int fd, const char *ifname)
 	return !ask_driver(fd, ifname, &c) || c.tx_count + c.combined_count <= 1;
 }
 
-void sl_gso_open(struct sl_xsk *x, uint32_t ifindex, const char *ifname, bool qdisc,
-		 struct sl_frames *frames)
+bool sl_gso_empties(struct sl_tx *tx)
+{
+	struct sl_xsk *x = sl_container_of(tx, struct sl_xsk, tx);
+
+	if (tx->ops != &gso_ops)
+		return false;
+	if (x->gso->n)
+		end_run(x);
+	return sl_xsk_tx_empties(x);
+}
+
+bool sl_gso_is_before(const struct sl_tx *tx)
+{
+	return tx->ops == &gso_ops;
+}
+
+/* tso: only if the device segments. */
+static struct sl_gso *make(uint32_t ifindex, const char *ifname, bool qdisc, bool tso,
+			   struct sl_frames *frames)
 {
 	struct sockaddr_ll at = {.sll_family = AF_PACKET, .sll_ifindex = (int)ifindex};
 	int fd = sl_sys_socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0), one = 1, room = SNDBUF;
 	struct sl_gso *g;
 
 	if (fd < 0)
-		return;
+		return NULL;
 	if (!has_one_queue(fd, ifname) || sl_sys_bind(fd, &at, sizeof(at)) < 0 ||
 	    sl_sys_setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof(one)) < 0)
 		goto close;
-	if (qdisc &&
-	    (!segments(fd, ifname) ||
-	     sl_sys_setsockopt(fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof(one)) < 0))
+	if ((qdisc || tso) && !segments(fd, ifname))
+		goto close;
+	if (qdisc && sl_sys_setsockopt(fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof(one)) < 0)
 		goto close;
 	if (sl_sys_setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)) < 0)
 		sl_sys_setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
@@ -261,16 +317,35 @@ void sl_gso_open(struct sl_xsk *x, uint32_t ifindex, const char *ifname, bool qd
 		goto close;
 	g->fd = sl_fd_keep(fd);
 	g->frames = frames;
-	x->gso = g;
-	x->tx.ops = &gso_ops;
-	x->tx.caps |= SL_TX_TSO;
-	return;
+	return g;
 close:
 	sl_sys_close(fd);
+	return NULL;
+}
+
+struct sl_gso *sl_gso_make(uint32_t ifindex, const char *ifname, bool qdisc,
+			   struct sl_frames *frames)
+{
+	return make(ifindex, ifname, qdisc, true, frames);
+}
+
+void sl_gso_open(struct sl_xsk *x, uint32_t ifindex, const char *ifname, bool qdisc,
+		 struct sl_frames *frames)
+{
+	x->gso = make(ifindex, ifname, qdisc, false, frames);
+	if (!x->gso)
+		return;
+	x->tx.ops = &gso_ops;
+	x->tx.caps |= SL_TX_TSO;
+}
+
+void sl_gso_leave(const struct sl_gso *g)
+{
+	sl_sys_close(g->fd);
 }
 
 void sl_gso_child(const struct sl_xsk *x)
 {
 	if (x->gso)
-		sl_sys_close(x->gso->fd);
+		sl_gso_leave(x->gso);
 }

@@ -8,7 +8,9 @@
  * What the kernel must decide leaves by a packet socket on the VXLAN device, as the kernel wraps
  * it: frames to groups, to stations that several hosts or none has, to hosts that another device or
  * no neighbour leads to, packets longer than the path, and the first ones, while an answer is
- * awaited. */
+ * awaited. Several segments of TCP's in a row (stack/train.c) leave by the VXLAN device, too, where
+ * the device below has them by a packet socket: no packet socket takes a packet whose headers a
+ * tunnel's are in front of, and the kernel wraps all of them at once. */
 #include "net/tunnel.h"
 
 #include <errno.h>
@@ -18,6 +20,7 @@
 #include "base/heap.h"
 #include "base/log.h"
 #include "io/far.h"
+#include "io/gso.h"
 #include "net/vxlan.h"
 #include "wire/vxlan.h"
 
@@ -37,8 +40,10 @@ struct sl_tunnel {
 	uint32_t ifindex; /* of the VXLAN device, as of the last look */
 	struct sl_tunnel_low low;
 	struct sl_far *far; /* on the VXLAN device */
+	struct sl_gso *gso; /* there, too; NULL: each segment by itself */
 	bool inner_tos;     /* outer headers depend on the inner TOS */
 	bool pending;       /* low has frames of ours since its last kick */
+	bool remade;        /* the device was, and gso is on the old one */
 	uint16_t ip_id;
 	uint64_t secret;
 	const char *said; /* why the kernel's device sends, as last logged */
@@ -165,6 +170,22 @@ static void follow_device(struct sl_tunnel *t)
 	sl_far_close(t->far);
 	t->far = far;
 	t->ifindex = ifindex;
+	t->remade = true;
+}
+
+/* Segments in a row go whole to the kernel if they would on the device below. */
+static void open_gso(struct sl_tunnel *t)
+{
+	struct sl_link link;
+
+	if (t->gso)
+		sl_gso_free(t->gso);
+	t->gso = NULL;
+	t->remade = false;
+	t->tx.open = 0;
+	if (sl_gso_is_before(*t->low.tx) && sl_link_get(t->ifindex, &link))
+		t->gso = sl_gso_make(t->ifindex, link.name, !link.no_qdisc, t->low.frames);
+	t->tx.caps = t->gso ? SL_TX_TSO : 0;
 }
 
 /* Finds out where frames to the station go. */
@@ -237,12 +258,50 @@ static bool post_one(struct sl_tunnel *t, const struct sl_tx_desc *d)
 	return true;
 }
 
+/* Sends the run of segments: whole, behind what was posted before it, or one by one. */
+static void end_run(struct sl_tunnel *t)
+{
+	const struct sl_tx_desc *run;
+	uint32_t n;
+
+	t->tx.open = 0;
+	if (!is_closed(t) && sl_gso_holds(t->gso) > 1 && !t->remade && sl_gso_empties(*t->low.tx) &&
+	    sl_gso_send(t->gso))
+		return;
+	run = sl_gso_single(t->gso, &n);
+	for (uint32_t i = 0; i < n; i++)
+		if (!post_one(t, &run[i])) /* lost, and the peer asks for it again */
+			sl_frame_sent(t->low.frames, run[i].frame);
+}
+
+static bool has_room(struct sl_tunnel *t, uint32_t n)
+{
+	struct sl_tx *low = *t->low.tx;
+
+	return is_closed(t) || !low->ops->room || low->ops->room(low) > n;
+}
+
+static SL_APART bool post_run(struct sl_tunnel *t, const struct sl_tx_desc *d)
+{
+	if (!has_room(t, sl_gso_holds(t->gso)))
+		return false;
+	if (sl_gso_holds(t->gso) && !(d->flags & SL_TXD_CONT))
+		end_run(t);
+	if (t->remade)
+		open_gso(t);
+	if (!d->hdr || !t->gso)
+		return post_one(t, d);
+	t->tx.open = sl_gso_add(t->gso, d);
+	return true;
+}
+
 static unsigned tunnel_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
 {
 	struct sl_tunnel *t = sl_container_of(tx, struct sl_tunnel, tx);
 	unsigned i = 0;
 
-	while (i < n && post_one(t, &descs[i]))
+	while (i < n && (t->gso && (descs[i].hdr || sl_gso_holds(t->gso)) ? post_run(t, &descs[i])
+									  : post_one(t, &descs[i])))
 		i++;
 	tx->posted += i;
 	tx->unreaped += i;
@@ -254,6 +313,8 @@ static int tunnel_kick(struct sl_tx *tx)
 	struct sl_tunnel *t = sl_container_of(tx, struct sl_tunnel, tx);
 	int err;
 
+	if (t->gso && sl_gso_holds(t->gso))
+		end_run(t);
 	tx->posted = 0;
 	if (!t->pending || is_closed(t))
 		return 0;
@@ -277,9 +338,12 @@ static uint32_t tunnel_room(struct sl_tx *tx)
 {
 	const struct sl_tunnel *t = sl_container_of(tx, struct sl_tunnel, tx);
 
+	uint32_t held = t->gso ? sl_gso_holds(t->gso) : 0, room;
+
 	if (is_closed(t) || !(*t->low.tx)->ops->room)
 		return UINT32_MAX;
-	return (*t->low.tx)->ops->room(*t->low.tx);
+	room = (*t->low.tx)->ops->room(*t->low.tx);
+	return room > held ? room - held : 0;
 }
 
 static void tunnel_tx_close(struct sl_tx *tx, struct sl_frames *cache)
@@ -316,6 +380,7 @@ struct sl_tunnel *sl_tunnel_open(const struct sl_tunnel_low *low)
 	t->last = t->way;
 	t->secret = sl_mix(sl_now_ns(), (uintptr_t)t);
 	t->ip_id = (uint16_t)(t->secret >> 48);
+	open_gso(t);
 	return t;
 }
 
@@ -327,10 +392,14 @@ struct sl_tx *sl_tunnel_tx(struct sl_tunnel *t)
 void sl_tunnel_close(struct sl_tunnel *t)
 {
 	sl_far_close(t->far);
+	if (t->gso)
+		sl_gso_free(t->gso);
 	sl_free(t);
 }
 
 void sl_tunnel_child(const struct sl_tunnel *t)
 {
 	sl_far_child(t->far);
+	if (t->gso)
+		sl_gso_leave(t->gso);
 }

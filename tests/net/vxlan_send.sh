@@ -145,5 +145,17 @@ for MODE in $MODES; do
 	again 5 6 nolearning tos inherit ttl 9 udp6zerocsumtx flowlabel 0xabcde
 	wrapped six-parameters $VA 0x28 200 native
 	over
+	# Where the VXLAN device segments, segments in a row (of 139 here) go to it at once; others go natively.
+	vxlan 4 nolearning
+	b ethtool -K vx tx on >"$TMP/ethtool"
+	subject 6
+	tell "tcp $VA 7000 200704"
+	[ "$MODE" = kernel ] || ok "a stream: segments in a row at once" test "${SAID##* }" -lt 70
+	[ "$MODE" = kernel ] || ok "by the kernel's device" test "${SAID##* }" -ge 5
+	same "that stream" "sent 200704 back whole" "${SAID% kernel*}"
+	tell "send $VA 7000 10 0 200"
+	[ "$MODE" = kernel ] || ok "datagrams: natively" test "${SAID##* }" -lt 3
+	same "datagrams" "sent 10 back 10" "${SAID% kernel*}"
+	over
 done
 done_testing
