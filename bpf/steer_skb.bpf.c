@@ -100,10 +100,10 @@ static __always_inline int mark_inner(struct __sk_buff *skb, int v6)
 	return bpf_skb_store_bytes(skb, ETH_HLEN, &ip, sizeof(ip), BPF_F_RECOMPUTE_CSUM);
 }
 
-/* The outer Ethernet header stays, for the record, and gets the inner packet's type. What the kernel
- * knows of a packet that it has not cut yet, or has put together, is about the inner one, and stays
- * true; where the checksum begins that is still to be made, too. A checksum that the NIC found good
- * was the outer one: the helper forgets about it. */
+/* The outer Ethernet header stays, for the record, and gets the inner packet's type. What the
+ * kernel knows of a packet that it has not cut yet, or has put together, is about the inner one,
+ * and stays true; where the checksum begins that is still to be made, too. A checksum that the NIC
+ * found good was the outer one: the helper forgets about it. */
 static __always_inline int redirect_inner(struct __sk_buff *skb, const struct sl_view *p,
 					  const struct target *t, struct sl_counters *c,
 					  const struct sl_port_config *cfg, __u64 opened)
@@ -121,8 +121,7 @@ static __always_inline int redirect_inner(struct __sk_buff *skb, const struct sl
 		return SL_PASS;
 	head.type = p->v6 ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
 	if (bpf_skb_adjust_room(skb, -(__s32)cut, BPF_ADJ_ROOM_MAC,
-				BPF_F_ADJ_ROOM_FIXED_GSO |
-					(p->v6 ? SL_TO_IPV6 : SL_TO_IPV4))) {
+				BPF_F_ADJ_ROOM_FIXED_GSO | (p->v6 ? SL_TO_IPV6 : SL_TO_IPV4))) {
 		c->pass_unknown++;
 		return SL_PASS;
 	}

@@ -71,7 +71,7 @@ static __always_inline int redirect(struct sl_ctx *ctx, const struct sl_view *p,
 				    const struct target *t, struct sl_counters *c,
 				    const struct sl_port_config *cfg);
 
-/* The same for a packet in VXLAN; opened: what vxlan_open() says of it. */
+/* redirect() for a packet in VXLAN, of which vxlan_open() has returned `opened`. */
 static __always_inline int redirect_inner(struct sl_ctx *ctx, const struct sl_view *p,
 					  const struct target *t, struct sl_counters *c,
 					  const struct sl_port_config *cfg, __u64 opened);

@@ -14,6 +14,7 @@
 #include "find.bpf.h"
 #include "martian.bpf.h"
 #include "recent.bpf.h"
+#include "vxlan_inner.bpf.h"
 #include "vxlan_outer.bpf.h"
 
 #define SL_VXLAN_PULL 144 /* bytes of the longest headers: to the end of TCP, IPv6 in IPv6 */
@@ -25,98 +26,53 @@ struct {
 	__type(value, struct sl_vxlan);
 } vxlans SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SL_MAX_STATIONS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct sl_station_key);
+	__type(value, struct sl_station);
+} stations SEC(".maps");
+
 /* 0: no VXLAN device may be opened, and the verifier need not look at what follows. Set before the
  * program is loaded. */
 const volatile __u8 has_vxlan = 1;
 
-/* Where the sum of what the outer checksum covers begins: at the outer addresses, and for the sake
- * of whole words at what is in front of them, which is taken off again. */
-#define SL_VXLAN_SUMMED(v6) ((v6) ? 20 : 24)
-
-/* The outer checksum. The receiver checks the inner one, so the sum of what that covers is known,
- * also while the sender's kernel left it unfinished. n: bytes of the inner IP header; pseudo: sum
- * of the inner pseudo-header. (Of a packet that stands for several the kernel has no outer checksum,
- * and checks none: those that came over a wire were checked one by one.) */
-static __always_inline int vxlan_sum_is_good(struct sl_ctx *ctx, const struct sl_view *p,
-					     const struct sl_vxlan_outer *o, int v6, __u32 n,
-					     __u64 pseudo)
+static __always_inline struct sl_vxlan_key vxlan_key(const struct sl_vxlan_outer *o)
 {
-	void *from = p->data + SL_VXLAN_SUMMED(v6);
-	__u64 sum;
-	__s64 heads;
+	struct sl_vxlan_key key = {};
 
-#ifdef SL_SKB
-	if (ctx->gso_size)
+	key.vni = bpf_ntohl(o->vni) >> 8;
+	key.port = bpf_ntohs(o->udp.dest);
+	return key;
+}
+
+/* True: the sending station is not known to be behind another host (vxlan_snoop()). */
+static __always_inline int vxlan_is_from(const struct sl_view *p, const struct sl_vxlan_outer *o,
+					 int v6)
+{
+	struct sl_station_key key = {.of = vxlan_key(o)};
+	struct sl_station *s;
+
+	__builtin_memcpy(key.mac, o->inner.h_source, 6);
+	s = bpf_map_lookup_elem(&stations, &key);
+	if (!s)
 		return 1;
-#endif
-	if (!o->udp.check)
-		return 1;
-	heads = bpf_csum_diff(0, 0, from, SL_VXLAN_L3(v6) - SL_VXLAN_SUMMED(v6) + n, 0);
-	sum = (__u32)heads;
-	sum += (__u64)(__u16) ~*(__u16 *)from + bpf_htons(IPPROTO_UDP) + o->udp.len;
-	return heads >= 0 && sl_fold(sum + (__u16)~sl_fold(pseudo)) == 0xffff;
-}
+	if (v6) {
+		struct ipv6hdr *ip = sl_at(p, ETH_HLEN, sizeof(*ip));
 
-/* Finds the inner transport header, whose offset in the frame is returned; 0: the packet is the
- * kernel's. Sets p as for the frame that begins behind the outer headers. v6: the outer one is. */
-static __always_inline __u32 vxlan_inner4(struct sl_view *p, const struct sl_vxlan_outer *o, int v6)
-{
-	struct iphdr *ip = sl_at(p, SL_VXLAN_L3(v6), sizeof(*ip));
-	__u32 left = bpf_ntohs(o->udp.len) - 8 - 8 - ETH_HLEN;
+		return ip && is_addr6(&ip->saddr, s->remote);
+	} else {
+		struct iphdr *ip = sl_at(p, ETH_HLEN, sizeof(*ip));
 
-	if (!ip || ip->version != 4 || ip->ihl != 5 || ip->frag_off & bpf_htons(0x3fff) ||
-	    bpf_ntohs(ip->tot_len) != left)
-		return 0;
-	p->v6 = 0;
-	p->proto = ip->protocol;
-	return SL_VXLAN_L3(v6) + 20;
-}
-
-static __always_inline __u32 vxlan_inner6(struct sl_view *p, const struct sl_vxlan_outer *o, int v6)
-{
-	struct ipv6hdr *ip = sl_at(p, SL_VXLAN_L3(v6), sizeof(*ip));
-	__u32 left = bpf_ntohs(o->udp.len) - 8 - 8 - ETH_HLEN;
-
-	if (!ip || ip->version != 6 || bpf_ntohs(ip->payload_len) + 40 != left)
-		return 0;
-	p->v6 = 1;
-	p->proto = ip->nexthdr;
-	return SL_VXLAN_L3(v6) + 40;
-}
-
-/* Checks the outer sum of what vxlan_inner4() has found, and takes its mark of congestion, ecn,
- * over. False: the packet is the kernel's. */
-static __always_inline int vxlan_take4(struct sl_ctx *ctx, struct sl_view *p, const struct sl_vxlan_outer *o, int v6,
-				       __u32 ecn)
-{
-	struct iphdr *ip = sl_at(p, SL_VXLAN_L3(v6), sizeof(*ip));
-	__u64 pseudo;
-
-	if (!ip)
-		return 0;
-	pseudo = (__u64)ip->saddr + ip->daddr + bpf_htons(ip->protocol) +
-		 bpf_htons(bpf_ntohs(ip->tot_len) - 20);
-	return vxlan_sum_is_good(ctx, p, o, v6, sizeof(*ip), pseudo) &&
-	       !(ecn & 1 && vxlan_mark4(ip, ecn));
-}
-
-static __always_inline int vxlan_take6(struct sl_ctx *ctx, struct sl_view *p, struct sl_vxlan_outer *o, int v6,
-				       __u32 ecn)
-{
-	struct ipv6hdr *ip = sl_at(p, SL_VXLAN_L3(v6), sizeof(*ip));
-	__u64 pseudo;
-
-	if (!ip)
-		return 0;
-	pseudo = (__u32)bpf_csum_diff(0, 0, (void *)&ip->saddr, 32, 0);
-	pseudo += bpf_htons(ip->nexthdr) + ip->payload_len;
-	return vxlan_sum_is_good(ctx, p, o, v6, sizeof(*ip), pseudo) &&
-	       !(ecn & 1 && vxlan_mark6(ip, o, ecn));
+		return ip && ip->saddr == *(const __be32 *)(s->remote + 12);
+	}
 }
 
 #define SL_TAKE_OUTER6 1
 #define SL_TAKE_INNER6 2
 #define SL_TAKE_ECN    2 /* the mark's place */
+#define SL_TAKE_BINDS  16
 
 static __always_inline int vxlan_take_in(struct sl_ctx *ctx, int v6, __u64 how)
 {
@@ -124,9 +80,10 @@ static __always_inline int vxlan_take_in(struct sl_ctx *ctx, int v6, __u64 how)
 	struct sl_vxlan_outer *o = sl_at(&p, SL_VXLAN_AT(v6), sizeof(*o));
 	__u32 ecn = how >> SL_TAKE_ECN & SL_CE;
 
-	if (!o)
+	if (!o || (how & SL_TAKE_BINDS && !vxlan_is_from(&p, o, v6)))
 		return 0;
-	return how & SL_TAKE_INNER6 ? vxlan_take6(ctx, &p, o, v6, ecn) : vxlan_take4(ctx, &p, o, v6, ecn);
+	return how & SL_TAKE_INNER6 ? vxlan_take6(ctx, &p, o, v6, ecn)
+				    : vxlan_take4(ctx, &p, o, v6, ecn);
 }
 
 /* The last checks of a packet that a process has claimed; nonzero: they hold. A global function, so
@@ -140,10 +97,8 @@ __noinline int vxlan_take(struct sl_ctx *ctx, __u64 how)
 
 static __always_inline struct sl_vxlan *vxlan_device(const struct sl_vxlan_outer *o)
 {
-	struct sl_vxlan_key key = {};
+	struct sl_vxlan_key key = vxlan_key(o);
 
-	key.vni = bpf_ntohl(o->vni) >> 8;
-	key.port = bpf_ntohs(o->udp.dest);
 	return bpf_map_lookup_elem(&vxlans, &key);
 }
 
@@ -178,7 +133,8 @@ static __always_inline __u64 vxlan_open(struct sl_ctx *ctx, struct sl_view *p,
 	if (!word || !(*word & SL_L4_PORT_CLAIMED))
 		return 0; /* as most that is nobody's, without a look at sums */
 	if (!vxlan_take(ctx, (v6 ? SL_TAKE_OUTER6 : 0) | (p->v6 ? SL_TAKE_INNER6 : 0) |
-				     (__u64)ecn << SL_TAKE_ECN))
+				     (__u64)ecn << SL_TAKE_ECN |
+				     (v->flags & SL_VXLAN_BINDS ? SL_TAKE_BINDS : 0)))
 		return 0;
 #ifndef SL_SKB
 	if (bpf_xdp_adjust_head(ctx, SL_VXLAN_BYTES(v6)))

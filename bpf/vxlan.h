@@ -25,6 +25,7 @@ struct sl_vxlan_key {
 #define SL_VXLAN_LOOSE  (1u << 1) /* rp_filter is 2: there is a way back */
 #define SL_VXLAN_V6     (1u << 2) /* outer packets are IPv6; else IPv4 */
 #define SL_VXLAN_NO_SUM (1u << 3) /* IPv6: outer packets without checksum are taken */
+#define SL_VXLAN_BINDS  (1u << 4) /* the stations in `stations` are behind their host alone */
 struct sl_vxlan {
 	__u32 tag;    /* SL_VXLAN_TAG() */
 	__u16 mac[3]; /* of the VXLAN device */
@@ -34,6 +35,18 @@ struct sl_vxlan {
 	__u8 local[16], remote[16];
 };
 
+/* `stations`: the host behind which a VXLAN device that learns has a station for good. A frame of
+ * the station's by another host is the kernel's. ::: no host's frames are taken. */
+#define SL_MAX_STATIONS 1024
+struct sl_station_key {
+	struct sl_vxlan_key of;
+	__u8 mac[6];
+	__u16 pad;
+};
+struct sl_station {
+	__u8 remote[16]; /* as in struct sl_vxlan */
+};
+
 /* Ethernet, IP, UDP, VXLAN: what stands in front of the inner frame. */
 #define SL_VXLAN_BYTES4 50
 #define SL_VXLAN_BYTES6 70
@@ -41,6 +54,7 @@ struct sl_vxlan {
 #ifndef __bpf__
 _Static_assert(sizeof(struct sl_vxlan_key) == 8, "map ABI");
 _Static_assert(sizeof(struct sl_vxlan) == 44, "map ABI");
+_Static_assert(sizeof(struct sl_station_key) == 16, "map ABI");
 #endif
 
 #endif

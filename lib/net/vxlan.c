@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Mirrors to which host VXLAN devices send packets, and whether they bind senders.
+/* Mirrors to which host VXLAN devices send packets.
  *
  * Theory of operation: only stations that were asked for are mirrored, in a table of fixed size
  * whose oldest entry gives way. An event about a station, or about all that the fdb does not name,
@@ -25,16 +25,6 @@ struct station {
 	struct sl_fdb fdb;
 };
 
-/* A device that sl_fdb_is_fixed() was asked about. */
-struct device {
-	uint32_t ifindex; /* 0: a free place */
-	uint32_t events;
-	bool known, fixed;
-};
-#define DEVICES 16
-
-static struct device devices[DEVICES];
-static unsigned oldest_device;
 static struct sl_lock lock;
 static struct station stations[STATIONS];
 static unsigned oldest;
@@ -133,7 +123,7 @@ static bool parse(const struct nlmsghdr *nlh, struct parsed *p)
 
 void sl_fdb_on_msg(const struct nlmsghdr *nlh)
 {
-	bool changed = false, tell = false;
+	bool changed = false;
 	struct sl_link link;
 	struct parsed p;
 
@@ -149,16 +139,12 @@ void sl_fdb_on_msg(const struct nlmsghdr *nlh)
 		s->fdb.state = SL_FDB_UNKNOWN;
 		changed = true;
 	}
-	for (unsigned i = 0; i < DEVICES; i++)
-		if (devices[i].ifindex == p.ifindex) {
-			devices[i].events++;
-			devices[i].known = false;
-			tell = p.fixed;
-		}
 	sl_unlock(&lock);
 	if (changed)
 		raise_gen();
-	if (tell && sl_rtnl_events.link_changed && sl_link_get(p.ifindex, &link))
+	/* (The steering program has the stations that such a device binds to hosts.) */
+	if (p.fixed && sl_rtnl_events.link_changed && sl_link_get(p.ifindex, &link) &&
+	    link.vxlan.flags & SL_VXLAN_OUT_LEARNS)
 		sl_rtnl_events.link_changed(&link, false);
 }
 
@@ -237,49 +223,6 @@ static void learn(struct station *s)
 	sl_unlock(&lock);
 }
 
-static int look_fixed(const struct nlmsghdr *nlh, void *arg)
-{
-	struct device *d = arg;
-	struct parsed p;
-
-	d->fixed |= parse(nlh, &p) && p.ifindex == d->ifindex && p.fixed;
-	return 0;
-}
-
-/* The device's place in the table. Lock held. */
-static struct device *device_at(uint32_t ifindex)
-{
-	struct device *d;
-
-	for (unsigned i = 0; i < DEVICES; i++)
-		if (devices[i].ifindex == ifindex)
-			return &devices[i];
-	d = &devices[oldest_device++ % DEVICES];
-	*d = (struct device){.ifindex = ifindex, .events = d->events + 1};
-	return d;
-}
-
-bool sl_fdb_is_fixed(uint32_t ifindex)
-{
-	struct device now, *d;
-
-	if (!ifindex || !sl_lock(&lock))
-		return false;
-	now = *device_at(ifindex);
-	sl_unlock(&lock);
-	if (now.known)
-		return now.fixed;
-	now.fixed = false;
-	now.known = dump(ifindex, look_fixed, &now) == 0;
-	if (!sl_lock(&lock))
-		return now.fixed;
-	d = device_at(ifindex);
-	if (d->events == now.events)
-		*d = now;
-	sl_unlock(&lock);
-	return now.fixed;
-}
-
 void sl_fdb_work(void)
 {
 	if (!__atomic_exchange_n(&any_wanted, false, __ATOMIC_ACQ_REL))
@@ -298,10 +241,6 @@ void sl_fdb_forget(void)
 		stations[i].events++;
 		stations[i].fdb.state = SL_FDB_UNKNOWN;
 	}
-	for (unsigned i = 0; i < DEVICES; i++) {
-		devices[i].events++;
-		devices[i].known = false;
-	}
 	sl_unlock(&lock);
 	raise_gen();
 }
@@ -310,6 +249,5 @@ void sl_fdb_child(void)
 {
 	memset(&lock, 0, sizeof(lock));
 	memset(stations, 0, sizeof(stations));
-	memset(devices, 0, sizeof(devices));
 	any_wanted = false;
 }

@@ -30,11 +30,6 @@ extern uint32_t sl_fdb_gen;
  * answer is SL_FDB_UNKNOWN, and sl_fdb_gen grows when there is a better one. Any thread. */
 struct sl_fdb sl_fdb_get(uint32_t ifindex, const uint8_t mac[6]);
 
-/* True: the device's fdb has an entry for a station that learning does not change: the kernel drops
- * what comes from that station by another host. Asks the kernel if an event has made the last
- * answer doubtful. Any thread. */
-bool sl_fdb_is_fixed(uint32_t ifindex);
-
 /* Handles an event of RTM_{NEW,DEL}NEIGH. */
 void sl_fdb_on_msg(const struct nlmsghdr *nlh);
 void sl_fdb_work(void); /* the keeper asks for what sl_fdb_get() was asked for */

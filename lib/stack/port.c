@@ -234,9 +234,6 @@ static const char *vxlan_obstacle(const struct sl_link *link, const struct sl_po
 		return "the device below it is a VLAN device";
 	if (!base->tags)
 		return hidden_tags(base);
-	if (link->vxlan.flags & SL_VXLAN_OUT_LEARNS && sl_fdb_is_fixed(link->ifindex))
-		return "it learns, and has permanent fdb entries, with which the kernel compares "
-		       "senders; remedy: nolearning";
 	return sl_broker_is_leased() ? "the daemon has the device below it" : NULL;
 }
 

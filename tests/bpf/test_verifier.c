@@ -139,7 +139,7 @@ static void test_xdp(void **state)
 /* Only a process that opens a VXLAN device waits for these. */
 static void test_xdp_with_vxlan(void **state)
 {
-	check_xdp(true, 13000);
+	check_xdp(true, 14000);
 }
 
 static void check_skb(bool vxlan, unsigned steps)
@@ -163,7 +163,7 @@ static void test_skb(void **state)
 
 static void test_skb_with_vxlan(void **state)
 {
-	check_skb(true, 13000);
+	check_skb(true, 14000);
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# VXLAN devices: what programs receive over them is taken out of VXLAN on the device below, where that has XDP; all
-# else that comes there goes to the kernel.
+# VXLAN devices: what programs receive over them is taken out of VXLAN on the device below, by its XDP program or by the tc
+# program in front of packet sockets; all else that comes there goes to the kernel.
 . "$(dirname "$0")/lib.sh"
 need python3 bpftool bridge
 net_up
@@ -12,6 +12,13 @@ follows() { # rp_filter: is it what `vxlans` has?
 import json, sys
 e = json.load(sys.stdin)
 sys.exit([x["formatted"]["value"]["flags"] & 3 for x in e] != [int(sys.argv[1])])' "$1"
+}
+bound() { # number, host: so many stations has `stations`, all behind that host
+	bpftool -j map dump pinned "/sys/fs/bpf/sluice/$DEV_B/stations" 2>/dev/null | python3 -c '
+import ipaddress, json, sys
+e = [ipaddress.ip_address(bytes(x["formatted"]["value"]["remote"][12:])) for x in json.load(sys.stdin)]
+want = [ipaddress.ip_address(a) for a in sys.argv[2:]] or e[:1]
+sys.exit(len(e) != int(sys.argv[1]) or any(x != want[0] for x in e))' "$@"
 }
 udp6_in() { b awk '$1 == "Udp6InDatagrams" { print $2 }' /proc/net/snmp6; }
 vxlan() { # host, name, vni, local, remote, device, address
@@ -42,8 +49,9 @@ for MODE in $MODES; do
 	[ "$MODE" = kernel ] || ok "what leaves is wrapped natively" logged "vx: wrapped here, to leave by $DEV_B"
 	stop "$server"
 	# Beside it: another port, and another VNI, which the kernel has.
-	bg b python3 "$TESTS/net/echo_both.py" 192.168.78.2 7001
+	bg b python3 "$TESTS/net/echo_both.py" 192.168.78.2 7001 >"$TMP/kernels.$MODE"
 	kernels=$BG
+	wait_line "$TMP/kernels.$MODE" ready
 	bg pb python3 "$TESTS/net/echo_both.py" $VX_B 7000 >"$TMP/out2.$MODE"
 	server=$BG
 	wait_line "$TMP/out2.$MODE" ready
@@ -68,8 +76,8 @@ for MODE in $MODES; do
 		test $(($(udp6_in) + $(udp_stat b InDatagrams) - before)) -lt 20
 	same "a stream" "50000 of 50000" "$(a python3 "$TESTS/net/vxlan_native.py" tcp 192.168.79.2 7002 50000)"
 	stop "$server"
-	# A permanent entry of the fdb binds a station to its host, where the device learns. One that is there before, and
-	# one that comes while packets are taken out below.
+	# A permanent entry of the fdb binds a station to its host, where the device learns: one that is there before, and
+	# one that comes while packets are taken out below. All others go on below, and so does that station by its host.
 	mac=$(ip -n "${NS}a" -j link show other | sed 's/.*"address":"\([^"]*\)".*/\1/')
 	for when in before after; do
 		rm -f "$TMP"/sluice.*.log
@@ -77,20 +85,42 @@ for MODE in $MODES; do
 		bg pb python3 "$TESTS/net/echo_both.py" 192.168.78.2 7003 >"$TMP/out4.$MODE"
 		server=$BG
 		wait_line "$TMP/out4.$MODE" ready
+		[ "$MODE" = kernel ] || ok "taken out below, $when" wait_until 5 logged "other: taken out of VXLAN on $DEV_B"
 		if [ $when = after ]; then
-			[ "$MODE" = kernel ] || ok "taken out below" wait_until 5 logged "other: taken out of VXLAN on $DEV_B"
 			same "a station without an entry" "20 of 20" \
 				"$(a python3 "$TESTS/net/vxlan_native.py" udp 192.168.78.2 7003 20)"
 			b bridge fdb replace "$mac" dev other dst 192.0.2.9
+			[ "$MODE" = kernel ] || ok "the entry is followed" wait_until 5 bound 1
 		fi
-		[ "$MODE" = kernel ] || ok "the log says that entries are permanent, $when" \
-			wait_until 5 logged "other.*permanent fdb entries"
 		same "a station by another host than its entry's, $when" "0 of 1" \
 			"$(a python3 "$TESTS/net/vxlan_native.py" udp 192.168.78.2 7003 1)"
+		b bridge fdb replace "$mac" dev other dst "$A4"
+		[ "$MODE" = kernel ] || ok "its new host is followed, $when" wait_until 5 bound 1 "$A4"
+		before=$(udp_stat b InDatagrams)
+		same "by its entry's host, $when" "50 of 50" \
+			"$(a python3 "$TESTS/net/vxlan_native.py" udp 192.168.78.2 7003 50)"
+		[ "$MODE" = kernel ] || ok "past the kernel, $when" test $(($(udp_stat b InDatagrams) - before)) -lt 20
 		b bridge fdb del "$mac" dev other
+		[ "$MODE" = kernel ] || ok "that it is gone is followed, $when" wait_until 5 bound 0
 		same "its entry is gone, $when" "20 of 20" \
 			"$(a python3 "$TESTS/net/vxlan_native.py" udp 192.168.78.2 7003 20)"
 		stop "$server"
 	done
+	# More of them than the steering program is to have.
+	rm -f "$TMP"/sluice.*.log
+	for i in $(seq 0 256); do
+		printf 'fdb add 02:77:00:00:%02x:%02x dev other dst 192.0.2.9\n' $((i / 256)) $((i % 256))
+	done >"$TMP/many"
+	b bridge -batch "$TMP/many"
+	bg pb python3 "$TESTS/net/echo_both.py" 192.168.78.2 7004 >"$TMP/out5.$MODE"
+	server=$BG
+	wait_line "$TMP/out5.$MODE" ready
+	[ "$MODE" = kernel ] || ok "the log says that entries are too many" \
+		wait_until 5 logged "other: not taken out.*more than 256 permanent entries"
+	same "the device receives by itself" "20 of 20" \
+		"$(a python3 "$TESTS/net/vxlan_native.py" udp 192.168.78.2 7004 20)"
+	stop "$server"
+	sed 's/^fdb add/fdb del/' "$TMP/many" >"$TMP/few"
+	b bridge -batch "$TMP/few"
 done
 done_testing

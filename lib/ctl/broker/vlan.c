@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "base/sys.h"
 #include "ctl/broker/embedded.h"
 #include "ctl/device/device.h"
@@ -15,6 +16,8 @@
 #include "ctl/kern/say.h"
 #include "ctl/kern/vxlan.h"
 #include "ctl/steer/maps.h"
+
+#define MOST_BOUND 256 /* stations of a VXLAN device's in `stations` */
 
 /* Lock held. */
 static bool is_used(uint32_t nr)
@@ -70,6 +73,30 @@ static uint16_t source_flags(const char *ifname)
 	return most == 1 ? SL_VXLAN_STRICT : most ? SL_VXLAN_LOOSE : 0;
 }
 
+static bool is_among(const uint8_t mac[6], const struct sl_vxlan_bound *bound, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (memcmp(bound[i].mac, mac, 6) == 0)
+			return true;
+	return false;
+}
+
+/* Takes stations of the VXLAN device out of `stations` that are not among the n given. Lock held.
+ * (Anybody may change the map by hand, so the walk has an end of its own.) */
+static void remove_stations(int map, const struct sl_vxlan_key *of,
+			    const struct sl_vxlan_bound *bound, int n)
+{
+	struct sl_station_key at, next;
+	bool more = !bpf_map_get_next_key(map, NULL, &at);
+
+	for (int left = SL_MAX_STATIONS; more && left; left--) {
+		more = !bpf_map_get_next_key(map, &at, &next);
+		if (memcmp(&at.of, of, sizeof(*of)) == 0 && !is_among(at.mac, bound, n))
+			bpf_map_delete_elem(map, &at);
+		at = next;
+	}
+}
+
 /* Lock held. */
 static void remove_vxlan(struct sl_device *d, struct sl_device_vlan *v)
 {
@@ -81,10 +108,40 @@ static void remove_vxlan(struct sl_device *d, struct sl_device_vlan *v)
 		return;
 	v->port = 0;
 	bpf_map_delete_elem(d->attach.map_fd[SL_MAP_VXLANS], &key);
+	remove_stations(d->attach.map_fd[SL_MAP_STATIONS], &key, NULL, 0);
 	for (uint32_t nr = 1; nr < SL_MAX_VLANS; nr++)
 		more |= d->vlan[nr].port == port;
 	if (!more)
 		sl_port_word_change(&d->info.ports[port], 0, SL_L4_PORT_VXLAN);
+}
+
+/* Fills `stations` with those that the VXLAN device binds. 0 or -errno. Lock held. */
+static int set_stations(int map, uint32_t ifindex, const struct sl_vxlan_key *of, const char **why)
+{
+	struct sl_vxlan_bound *bound = sl_malloc(MOST_BOUND * sizeof(*bound));
+	int n = bound ? sl_vxlan_read_bound(ifindex, bound, MOST_BOUND) : -ENOMEM,
+	    err = sl_min(n, 0);
+
+	if (n > MOST_BOUND) {
+		sl_why(why,
+		       "it learns, and its fdb has more than %d permanent entries; remedy: "
+		       "nolearning",
+		       MOST_BOUND);
+		err = -E2BIG;
+	}
+	for (int i = 0; i < n && !err; i++) {
+		struct sl_station_key key = {.of = *of};
+		struct sl_station host;
+
+		memcpy(key.mac, bound[i].mac, sizeof(key.mac));
+		memcpy(host.remote, bound[i].remote, sizeof(host.remote));
+		if (bpf_map_update_elem(map, &key, &host, 0))
+			err = -errno;
+	}
+	if (!err)
+		remove_stations(map, of, bound, n);
+	sl_free(bound);
+	return err;
 }
 
 /* Puts the VXLAN device with that number into `vxlans`, as it is now. Lock held. */
@@ -110,6 +167,12 @@ static int add_vxlan(struct sl_device *d, struct sl_device_vlan *v, const char *
 	memcpy(entry.remote, dev.remote, sizeof(entry.remote));
 	if (dev.v6)
 		entry.flags = SL_VXLAN_V6 | (dev.no_sum6 ? SL_VXLAN_NO_SUM : 0);
+	if (dev.learns) {
+		entry.flags |= SL_VXLAN_BINDS;
+		err = set_stations(d->attach.map_fd[SL_MAP_STATIONS], v->ifindex, &key, why);
+		if (err)
+			return err;
+	}
 	if (bpf_map_update_elem(d->attach.map_fd[SL_MAP_VXLANS], &key, &entry, 0))
 		return -errno;
 	sl_port_word_change(&d->info.ports[dev.port], SL_L4_PORT_VXLAN, 0);

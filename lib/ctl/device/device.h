@@ -40,6 +40,7 @@ enum sl_map {
 	SL_MAP_STRAYS,
 	SL_MAP_PACES,
 	SL_MAP_VXLANS,
+	SL_MAP_STATIONS,
 	SL_MAP_COUNT
 };
 

@@ -26,6 +26,7 @@
 	X(bpf_map_create)                                                                          \
 	X(bpf_map_delete_elem)                                                                     \
 	X(bpf_map_get_fd_by_id)                                                                    \
+	X(bpf_map_get_next_key)                                                                    \
 	X(bpf_map_lookup_batch)                                                                    \
 	X(bpf_map_lookup_elem)                                                                     \
 	X(bpf_map_update_elem)                                                                     \
@@ -111,6 +112,7 @@ const struct sl_libbpf *sl_libbpf(void);
 #define bpf_map_create                        sl_libbpf()->bpf_map_create_
 #define bpf_map_delete_elem                   sl_libbpf()->bpf_map_delete_elem_
 #define bpf_map_get_fd_by_id                  sl_libbpf()->bpf_map_get_fd_by_id_
+#define bpf_map_get_next_key                  sl_libbpf()->bpf_map_get_next_key_
 #define bpf_map_lookup_batch                  sl_libbpf()->bpf_map_lookup_batch_
 #define bpf_map_lookup_elem                   sl_libbpf()->bpf_map_lookup_elem_
 #define bpf_map_update_elem                   sl_libbpf()->bpf_map_update_elem_

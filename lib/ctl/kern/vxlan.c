@@ -5,6 +5,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <linux/if_link.h>
+#include <linux/neighbour.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <string.h>
@@ -111,6 +112,7 @@ static int parse(const struct nlmsghdr *nlh, struct sl_vxlan_dev *out, const cha
 		.lower = find(first, end, IFLA_LINK_NETNSID) ? 0 : number(data, IFLA_VXLAN_LINK),
 		.port = be16toh((uint16_t)number(data, IFLA_VXLAN_PORT)),
 	};
+	out->learns = number(data, IFLA_VXLAN_LEARNING);
 	read_ends(data, out);
 	memcpy(out->mac, mnl_attr_get_payload(mac), 6);
 	return 0;
@@ -130,6 +132,96 @@ int sl_vxlan_read(uint32_t ifindex, struct sl_vxlan_dev *out, const char **why)
 		err = got->nlmsg_type == RTM_NEWLINK ? parse(got, out, why) : -EBADMSG;
 	sl_sys_close(fd);
 	return err;
+}
+
+/* The bound stations found so far. */
+struct bound {
+	uint32_t ifindex;
+	struct sl_vxlan_bound *out;
+	int n, max;
+};
+
+/* True: it is among those found. The kernel compares with the first of a station's hosts. */
+static bool is_known(const struct bound *b, const uint8_t *mac)
+{
+	for (int i = 0; i < sl_min(b->n, b->max); i++)
+		if (memcmp(b->out[i].mac, mac, 6) == 0)
+			return true;
+	return false;
+}
+
+static void on_neigh(struct bound *b, const struct nlmsghdr *nlh)
+{
+	const struct ndmsg *ndm = mnl_nlmsg_get_payload(nlh);
+	const void *end = mnl_nlmsg_get_payload_tail(nlh);
+	const struct nlattr *first = mnl_nlmsg_get_payload_offset(nlh, sizeof(*ndm)), *mac, *dst;
+	static const uint8_t all_others[6];
+	struct sl_vxlan_bound *at;
+
+	if (nlh->nlmsg_type != RTM_NEWNEIGH || mnl_nlmsg_get_payload_len(nlh) < sizeof(*ndm) ||
+	    ndm->ndm_family != AF_BRIDGE || (uint32_t)ndm->ndm_ifindex != b->ifindex ||
+	    !(ndm->ndm_flags & NTF_SELF))
+		return;
+	mac = find(first, end, NDA_LLADDR);
+	if (!mac || mnl_attr_get_payload_len(mac) != 6)
+		return;
+	if (!(ndm->ndm_state & (NUD_PERMANENT | NUD_NOARP)) && !find(first, end, NDA_NH_ID))
+		return;
+	mac = mnl_attr_get_payload(mac);
+	if (*(const uint8_t *)mac & 1 || !memcmp(mac, all_others, 6) ||
+	    is_known(b, (const void *)mac))
+		return;
+	if (b->n++ >= b->max)
+		return;
+	at = &b->out[b->n - 1];
+	*at = (struct sl_vxlan_bound){0};
+	memcpy(at->mac, mac, 6);
+	dst = find(first, end, NDA_DST);
+	if (dst && !find(first, end, NDA_NH_ID) && !find(first, end, NDA_IFINDEX))
+		put_addr(at->remote, dst, mnl_attr_get_payload_len(dst) == 4 ? 4 : 16);
+}
+
+/* Reads one buffer of the answer. (A change meanwhile is told by an event.) 1: it was the last; 0;
+ * -errno. */
+static int read_some(int fd, struct bound *b, void *buf, size_t bytes)
+{
+	long n = sl_sys_recvfrom(fd, buf, bytes, 0, NULL, NULL);
+	const struct nlmsghdr *nlh = buf;
+	int left = (int)n;
+
+	if (n < 0)
+		return n == -EINTR ? 0 : (int)n;
+	if (!mnl_nlmsg_ok(nlh, left))
+		return -EBADMSG;
+	for (; mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left)) {
+		if (nlh->nlmsg_len > (uint32_t)left) /* libmnl 1.0.4 compares as int */
+			return -EBADMSG;
+		if (nlh->nlmsg_type == NLMSG_DONE)
+			return 1;
+		if (nlh->nlmsg_type == NLMSG_ERROR)
+			return sl_min(sl_netlink_error(nlh), -1);
+		on_neigh(b, nlh);
+	}
+	return 0;
+}
+
+int sl_vxlan_read_bound(uint32_t ifindex, struct sl_vxlan_bound *out, int max)
+{
+	uint8_t ask[64] __attribute__((aligned(8))) = {0};
+	uint8_t buf[ANSWER_BYTES] __attribute__((aligned(8)));
+	struct ndmsg *ndm = sl_netlink_question(ask, RTM_GETNEIGH, NLM_F_DUMP, sizeof(*ndm));
+	struct bound b = {.ifindex = ifindex, .out = out, .max = max};
+	int fd = sl_netlink_open(NETLINK_ROUTE), err;
+
+	if (fd < 0)
+		return fd;
+	ndm->ndm_family = AF_BRIDGE;
+	ndm->ndm_ifindex = (int)ifindex;
+	err = sl_netlink_send(fd, (const void *)ask);
+	while (!err)
+		err = read_some(fd, &b, buf, sizeof(buf));
+	sl_sys_close(fd);
+	return err < 0 ? err : b.n;
 }
 
 bool sl_vxlan_any(void)

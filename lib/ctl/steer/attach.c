@@ -579,8 +579,7 @@ static int attach_packet(struct sl_attach *a, const struct sl_port_info *info)
 	const char *why = NULL;
 
 	if (err && err != -EOPNOTSUPP && a->vxlan) {
-		sl_why(&why, "%s: the larger steering program: %s", info->ifname,
-		       sl_strerror(err));
+		sl_why(&why, "%s: the larger steering program: %s", info->ifname, sl_strerror(err));
 		a->vxlan = false;
 		err = sl_attach_skb(a, info->ifindex);
 		if (!err)

@@ -23,11 +23,13 @@
 #include "ctl/umem/xsk.h"
 
 const char *const sl_map_names[SL_MAP_COUNT] = {
-	[SL_MAP_CONFIG] = "config", [SL_MAP_FLOWS] = "flows",   [SL_MAP_ENDPOINTS] = "endpoints",
-	[SL_MAP_LOCALS] = "locals", [SL_MAP_GROUPS] = "groups", [SL_MAP_PORTS] = "ports",
-	[SL_MAP_LANES] = "lanes",   [SL_MAP_RULES] = "rules",   [SL_MAP_COUNTERS] = "counters",
-	[SL_MAP_PICKED] = "picked", [SL_MAP_STRAYS] = "strays", [SL_MAP_PACES] = "paces",
-	[SL_MAP_VXLANS] = "vxlans",
+	[SL_MAP_CONFIG] = "config",       [SL_MAP_FLOWS] = "flows",
+	[SL_MAP_ENDPOINTS] = "endpoints", [SL_MAP_LOCALS] = "locals",
+	[SL_MAP_GROUPS] = "groups",       [SL_MAP_PORTS] = "ports",
+	[SL_MAP_LANES] = "lanes",         [SL_MAP_RULES] = "rules",
+	[SL_MAP_COUNTERS] = "counters",   [SL_MAP_PICKED] = "picked",
+	[SL_MAP_STRAYS] = "strays",       [SL_MAP_PACES] = "paces",
+	[SL_MAP_VXLANS] = "vxlans",       [SL_MAP_STATIONS] = "stations",
 };
 
 #define PORTS_BYTES (SL_MAX_PORTS * sizeof(uint64_t))
