@@ -20,6 +20,13 @@ e = [ipaddress.ip_address(bytes(x["formatted"]["value"]["remote"][12:])) for x i
 want = [ipaddress.ip_address(a) for a in sys.argv[2:]] or e[:1]
 sys.exit(len(e) != int(sys.argv[1]) or any(x != want[0] for x in e))' "$@"
 }
+taken() { # packets and bytes that the steering program has sent to lanes
+	bpftool -j map dump pinned "/sys/fs/bpf/sluice/$DEV_B/counters" 2>/dev/null | python3 -c '
+import json, sys
+v = [c["value"] for x in json.load(sys.stdin) for c in x["formatted"]["values"]]
+print(sum(sum(n for k, n in c.items() if k.startswith("redirect_") and k != "redirect_bytes") for c in v),
+      sum(c["redirect_bytes"] for c in v))'
+}
 udp6_in() { b awk '$1 == "Udp6InDatagrams" { print $2 }' /proc/net/snmp6; }
 vxlan() { # host, name, vni, local, remote, device, address
 	ip -n "$NS$1" link add "$2" type vxlan id "$3" dstport 4789 local "$4" remote "$5" dev "$6" &&
@@ -44,8 +51,15 @@ for MODE in $MODES; do
 	same "datagrams, echoed whole" "200 of 200" "$(a python3 "$TESTS/net/vxlan_native.py" udp $VX_B 7000 200)"
 	# (The kernel counts each outer packet that it opens, too.)
 	[ "$MODE" = kernel ] || ok "past the kernel" test $(($(udp_stat b InDatagrams) - before)) -lt 20
+	[ "$MODE" = kernel ] || read -r n0 bytes0 <<<"$(taken)"
 	same "a stream, echoed whole" "300000 of 300000" \
 		"$(a python3 "$TESTS/net/vxlan_native.py" tcp $VX_B 7000 300000)"
+	# (Its 15 parts of 20,000 bytes, and acknowledgments. XDP gets at least 14 segments for each.)
+	if [ "$MODE" != kernel ]; then
+		read -r n bytes <<<"$(taken)"
+		ok "what the program has taken is counted" test $((bytes - bytes0)) -gt 300000
+		[ "${RX:-xdp}" = xdp ] || ! kernel_is 6.6 || ok "the peer's segments come whole" test $((n - n0)) -lt 150
+	fi
 	[ "$MODE" = kernel ] || ok "what leaves is wrapped natively" logged "vx: wrapped here, to leave by $DEV_B"
 	stop "$server"
 	# Beside it: another port, and another VNI, which the kernel has.
