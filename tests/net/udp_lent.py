@@ -8,12 +8,15 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 
 from netlib import say, udp
 
 SELF = [sys.executable, "-E", os.path.abspath(__file__)]
 STREAM, PAUSE_US = 200, 1000
+STORM, STORM_US = 4000, 100
+SO_RCVBUFFORCE = 33
 MARK = None  # a file that a child makes when it has read
 
 
@@ -35,8 +38,14 @@ def numbers(s, n):
     return got
 
 
+def wrong(got, first):
+    """The first of them that is not what it should be, and those around it."""
+    at = next((i for i, n in enumerate(got) if n != first + i), len(got))
+    return f"at {at}: {got[max(0, at - 3):at + 20]}"
+
+
 def verdict(got, first, n):
-    return "in order" if got == list(range(first, first + n)) else f"{len(got)} of {n}: {got}"
+    return "in order" if got == list(range(first, first + n)) else f"{len(got)} of {n}: {wrong(got, first)}"
 
 
 def child(fd, first, n, mark):
@@ -122,9 +131,33 @@ def becomes_ours(s, peer):
     return True
 
 
+def storm(s, peer, preloaded):
+    """Programs are started all the time that leave it alone."""
+    over = threading.Event()
+
+    def starts():
+        while not over.is_set():
+            os.system("sleep 0.01")  # (other threads run meanwhile)
+
+    os.set_inheritable(s.fileno(), True)
+    before = by_kernel()
+    thread = threading.Thread(target=starts)
+    thread.start()
+    ask(s, peer, STORM, STORM_US)
+    say("storm:", verdict(numbers(s, STORM), 0, STORM))
+    moved = by_kernel() - before
+    over.set()
+    thread.join()
+    os.set_inheritable(s.fileno(), False)
+    if preloaded:
+        say("storm, the calls took what came:", moved < STORM // 2)
+        time.sleep(0.2)  # (if it is still lent its claims go meanwhile)
+        say("storm, ours again:", becomes_ours(s, peer))
+
+
 def subject(own, peer, preloaded):
     s = udp(own, 7077)
-    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 200000)
+    s.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE if os.geteuid() == 0 else socket.SO_RCVBUF, 1 << 20)
     if preloaded:
         say("at first:", becomes_ours(s, peer))
     for how in (by_fork, by_fork_native, by_vfork, by_spawn, by_system):
@@ -146,6 +179,7 @@ def subject(own, peer, preloaded):
         end()
         if preloaded:
             say(how.__name__, "ours after a stream:", becomes_ours(s, peer))
+    storm(s, peer, preloaded)
     # A program that does not get the socket takes nothing away.
     r, w = os.pipe()
     pid = os.fork()

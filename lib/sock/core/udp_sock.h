@@ -91,7 +91,15 @@ struct sl_udp_sock {
 	bool late;   /* the kernel sends until a device is open (decide.c); atomic */
 	bool ruled;  /* without claims: a rule has the kernel serve it, until the rule goes
 			(decide.c), or it is lent; atomic */
-	uint64_t lent_ns, relayed_ns; /* when it was lent, and the last packet moved (lend.c) */
+	/* lend.c */
+	uint64_t lent_ns;      /* when it was last lent; atomic */
+	uint64_t relayed_ns;   /* when the last packet came since; the keeper's */
+	uint32_t lent_moves;   /* times that some moved to the kernel; lane held; atomic */
+	uint32_t lent_seen;    /* lent_moves when a call last found the kernel's queue empty; atomic
+				*/
+	uint32_t lent_tail;    /* of the queue, at the keeper's last look */
+	int lent_stale;        /* looks at which a datagram of the one before was there */
+	bool lent_called;      /* there was a receiving call since; atomic */
 	bool lent_keeps;       /* what has come cannot be moved to the other program; under slow */
 	bool lent_try;         /* a call asks whether it is this process's alone again; atomic */
 	uint32_t mc_oif;       /* IP(V6)_MULTICAST_IF */

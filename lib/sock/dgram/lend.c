@@ -10,15 +10,22 @@
  * is ours without claims, so that no thread of this process sleeps in the kernel with it, and it
  * can come back.
  *
+ * A move costs a system call for each datagram. So while this process reads the socket, its calls
+ * take what comes as ever, after what has moved (recv.c), and the keeper relays only what no call
+ * has taken between two of its looks. No more moves than the kernel's queue has room for: the rest
+ * waits here.
+ *
  * The keeper asks how many have the file (steer/holders.c), ever more seldom, and the socket comes
  * back when this process has it alone. A thread that sleeps in a receiving call counts as one more,
  * so the keeper wakes it and its call asks, too. Where the kernel does not tell (before 6.1) the
  * socket stays lent. */
 #include <errno.h>
+#include <linux/sock_diag.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/roomy.h"
+#include "base/sys.h"
 #include "ctl/front/broker.h"
 #include "net/rtnl.h"
 #include "sock/core/endpoint.h"
@@ -32,13 +39,22 @@
 
 #define FIRST_NS 2000000ull
 #define LAST_NS  32000000000ull
-#define RELAY_NS 500000ull /* how often the keeper moves what has come */
-/* The time without a packet after which the claims go, less when a socket is busy for long; at last
- * they go in any case. */
+#define AGAIN_NS 32000000ull /* at most, after one more program has been started */
+#define RELAY_NS 500000ull   /* how often the keeper moves what has come */
+/* The claims stay for so long after a program has been started: most have ended by then. */
+#define STARTED_NS 100000000ull
+/* The time without a packet after which the claims go. If no call takes what comes, it is less when
+ * the socket is busy for long, and at last they go in any case. */
 #define QUIET_NS      20000000ull
 #define BUSY_NS       1000000000ull
 #define QUIET_BUSY_NS 5000000ull
 #define STORM_NS      3000000000ull
+/* Looks at which a datagram of the one before was still there: no call takes what comes, or not all
+ * of it. */
+#define STALE 8
+
+#define PART      8u    /* datagrams that move while the lane is held */
+#define SKB_BYTES 1280u /* most that the kernel counts for a datagram beside its bytes */
 
 static struct sl_lock lock; /* protects what follows */
 static uint64_t next_ns;    /* when the keeper looks again; 0: nothing is lent */
@@ -65,11 +81,65 @@ static bool may_relay(const struct sl_udp_sock *us)
 	return !us->members && !sl_broker_may_inject();
 }
 
-/* slow held. False: the lane is not to be had. */
+/* Bytes that fit in the kernel's queue, by a call for each move. An empty queue has room for one,
+ * however long it is. */
+static uint32_t kernels_room(const struct sl_sock *sk)
+{
+	uint32_t all[SK_MEMINFO_VARS] = {0};
+	socklen_t len = sizeof(all);
+
+	if (sl_sys_getsockopt(sk->fd, SOL_SOCKET, SO_MEMINFO, all, &len) < 0)
+		return UINT32_MAX;
+	if (all[SK_MEMINFO_RMEM_ALLOC] >= all[SK_MEMINFO_RCVBUF])
+		return 0;
+	return sl_max(all[SK_MEMINFO_RCVBUF] - all[SK_MEMINFO_RMEM_ALLOC],
+		      all[SK_MEMINFO_RMEM_ALLOC] ? 0 : SL_INJECT_MAX + SKB_BYTES);
+}
+
+/* How many of the queue have room in the kernel's, at most PART. Lane held. */
+static uint32_t fitting(const struct sl_sock *sk, const struct sl_udp *u)
+{
+	uint32_t room = sl_udp_queued(u) ? kernels_room(sk) : 0, n = 0;
+	const struct sl_dgram *d;
+
+	while (n < PART && (d = sl_udp_peek_at(u, n)) && d->len + SKB_BYTES <= room) {
+		room -= d->len + SKB_BYTES;
+		n++;
+	}
+	return n;
+}
+
+/* Moves what has come until now, and has room. True: nothing of it is left. */
+static bool move(struct sl_sock *sk)
+{
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+	const struct sl_udp *u = &us->udp;
+	uint32_t n = 1, end = u->tail;
+	bool left = true, first = true;
+	struct sl_lane *lane;
+
+	/* (The lane is free between two parts: packets wait on its ring meanwhile.) */
+	while (n && left && sl_sock_lock(sk, &lane)) {
+		sl_lane_turn_locked(lane);
+		if (first)
+			end = u->tail;
+		first = false;
+		n = fitting(sk, u);
+		if (n || sl_extra_queued(sk) != sl_udp_queued(u))
+			sl_sock_requeue_some(sk, lane, n);
+		left = (int32_t)(end - u->head) > 0;
+		sl_lane_unlock(lane);
+	}
+	return !left;
+}
+
+/* slow held. False: the lane is not to be had, or what waits has no room in the kernel. */
 static bool end_claims(struct sl_sock *sk)
 {
 	bool keeps = sl_udp_sk(sk)->lent_keeps;
 
+	if (!keeps && !move(sk))
+		return false;
 	if (!keeps)
 		sl_sock_move_early(sk);
 	if (!sl_sock_pause(sk, SL_REASON_PASSED))
@@ -79,6 +149,19 @@ static bool end_claims(struct sl_sock *sk)
 	return true;
 }
 
+static void lend_again(struct sl_sock *sk)
+{
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+	uint64_t now_ns = sl_now_ns();
+
+	sl_store(&us->lent_ns, now_ns);
+	if (sl_load(&next_ns) > now_ns + AGAIN_NS)
+		look_in(AGAIN_NS);
+	/* (What calls take just now is theirs.) */
+	if (!us->lent_keeps && !sl_sock_is_ruled(sk) && !sl_load(&us->lent_called))
+		(void)move(sk);
+}
+
 /* slow held. */
 static bool lend(struct sl_sock *sk)
 {
@@ -86,15 +169,21 @@ static bool lend(struct sl_sock *sk)
 
 	if (!sk->nfds || sl_load(&sk->state) != SL_STATE_OFFLOADED)
 		return false;
-	if (sl_load(&us->lent))
+	if (sl_load(&us->lent)) {
+		lend_again(sk);
 		return true;
+	}
 	us->lent_keeps = !may_relay(us);
 	if (us->lent_keeps && !sl_sock_is_ruled(sk) && !end_claims(sk))
 		return false;
 	us->lent_ns = us->relayed_ns = sl_now_ns();
+	us->lent_stale = 0;
+	us->lent_called = false;
+	us->lent_tail = sl_load(&us->udp.tail);
+	sl_store(&us->lent_seen, sl_load(&us->lent_moves) - 1);
 	sl_store_release(&us->lent, true);
 	if (!us->lent_keeps)
-		(void)sl_sock_move_queue(sk);
+		(void)move(sk);
 	return true;
 }
 
@@ -118,8 +207,10 @@ static void yield(struct sl_sock *sk)
 bool sl_sock_lend(struct sl_sock *sk)
 {
 	/* (A child may say so as often as it likes.) */
-	if (sl_sock_is_lent(sk) && sl_load(&sk->state) == SL_STATE_OFFLOADED)
+	if (sl_sock_is_lent(sk) && sl_load(&sk->state) == SL_STATE_OFFLOADED) {
+		lend_again(sk);
 		return true;
+	}
 	if (!sl_sock_is_udp(sk) || !SL_ROOMY(lend_now, sk))
 		return false;
 	if (sl_sock_is_ruled(sk))
@@ -145,9 +236,38 @@ void sl_lent_release(void)
 
 static bool is_quiet(const struct sl_udp_sock *us, uint64_t now_ns)
 {
-	uint64_t quiet_ns = now_ns - us->lent_ns < BUSY_NS ? QUIET_NS : QUIET_BUSY_NS;
+	uint64_t came_ns = now_ns - us->relayed_ns, lent_ns = now_ns - sl_load(&us->lent_ns);
 
-	return now_ns - us->relayed_ns >= quiet_ns || now_ns - us->lent_ns >= STORM_NS;
+	if ((int64_t)lent_ns < (int64_t)STARTED_NS)
+		return false;
+	if (us->lent_stale < STALE || lent_ns < BUSY_NS)
+		return came_ns >= QUIET_NS;
+	return came_ns >= QUIET_BUSY_NS || lent_ns >= STORM_NS;
+}
+
+/* Calls that have left datagrams for some looks leave them to the other program. If there was no
+ * call at all, so is what comes, until there is one. True: what is here is to move. */
+static bool is_left(struct sl_sock *sk, struct sl_udp_sock *us)
+{
+	bool called = __atomic_exchange_n(&us->lent_called, false, __ATOMIC_RELAXED), left;
+	const struct sl_udp *u = &us->udp;
+	struct sl_lane *lane;
+
+	if (!sl_sock_lock(sk, &lane))
+		return false;
+	sl_lane_turn_locked(lane);
+	if (u->tail != us->lent_tail)
+		us->relayed_ns = sl_now_ns();
+	if (called && us->lent_stale == STALE)
+		us->lent_stale = 0;
+	if ((int32_t)(us->lent_tail - u->head) > 0)
+		us->lent_stale = sl_min(us->lent_stale + 1, STALE);
+	else if (called)
+		us->lent_stale = 0;
+	us->lent_tail = u->tail;
+	left = us->lent_stale == STALE && u->head != u->tail;
+	sl_lane_unlock(lane);
+	return left;
 }
 
 static void relay(struct sl_sock *sk, void *arg)
@@ -157,10 +277,12 @@ static void relay(struct sl_sock *sk, void *arg)
 
 	if (!sl_sock_is_lent(sk) || us->lent_keeps || sl_load(&sk->state) != SL_STATE_OFFLOADED)
 		return;
-	if (sl_sock_move_queue(sk))
-		us->relayed_ns = sl_now_ns();
-	if (sl_sock_is_ruled(sk))
+	if (sl_sock_is_ruled(sk)) {
+		(void)move(sk); /* what had no room */
 		return;
+	}
+	if (is_left(sk, us))
+		(void)move(sk);
 	if (is_quiet(us, sl_now_ns()) && sl_trylock(&sk->slow)) {
 		if (sk->nfds && sl_load(&us->lent) && sl_load(&sk->state) == SL_STATE_OFFLOADED)
 			ended = SL_ROOMY(end_claims, sk);
@@ -216,10 +338,10 @@ static int resume(struct sl_sock *sk, enum sl_reason *reason)
 	n = sl_broker_holders(sk->fd);
 	if (n < 0 || n > (int)sk->nfds)
 		return n < 0 ? n : -EBUSY;
-	if (!us->lent_keeps) {
-		(void)sl_sock_move_queue(sk); /* what the kernel has is older than what comes */
-		us->os_first = true;
-	}
+	if (!us->lent_keeps)
+		us->os_first = true; /* what has moved is older than what is here */
+	else if (sl_udp_queued(&us->udp))
+		return -EBUSY; /* what is here is older than what the kernel has */
 	sl_store(&us->lent, false);
 	sk->forks = sl_load(&sl_forks);
 	sl_sock_read_options(sk); /* the other program may have set some */

@@ -300,6 +300,51 @@ static SL_APART void drain(struct sl_sock *sk)
 	sl_lane_unlock(lane);
 }
 
+/* As from_queue(). -ESTALE: some have moved to the kernel since lent_moves was that. */
+static ssize_t from_unmoved(struct sl_sock *sk, const struct sl_rx_req *r, uint32_t moves)
+{
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+	struct sl_lane *lane;
+	ssize_t n = -EAGAIN;
+
+	if (!sl_sock_lock(sk, &lane))
+		return -EDEADLK;
+	if (sl_udp_queued(&us->udp) == 0)
+		sl_lane_turn_locked(lane);
+	if (us->lent_moves != moves)
+		n = -ESTALE;
+	else if (sl_udp_queued(&us->udp))
+		n = take(sk, &us->udp, lane, r);
+	sl_lane_unlock(lane);
+	return n;
+}
+
+/* Receives from a socket that another program has, too. What has moved to the kernel is older than
+ * what is in our queue; nothing moves here, since that costs a system call for each datagram. */
+static ssize_t from_lent(struct sl_sock *sk, int fd, const struct sl_rx_req *r, bool os)
+{
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+	uint32_t moves;
+	ssize_t n;
+
+	sl_store(&us->lent_called, true);
+	if (us->lent_keeps) {
+		n = from_queue(sk, r);
+		return n == -EAGAIN ? from_kernel(sk, fd, r) : n;
+	}
+	do {
+		moves = sl_load_acquire(&us->lent_moves);
+		if (os || sl_sock_is_ruled(sk) || moves != sl_load(&us->lent_seen)) {
+			n = from_kernel(sk, fd, r);
+			if (n != -EAGAIN)
+				return n;
+			sl_store(&us->lent_seen, moves);
+		}
+		n = from_unmoved(sk, r, moves);
+	} while (n == -ESTALE);
+	return n;
+}
+
 /* Sockets that are just claimed, have a callback, drain the rings, are timed, or may move.
  * -EREMOTE: go on as for any other. */
 static SL_APART ssize_t try_odd(struct sl_sock *sk, int fd, const struct sl_rx_req *r, bool *os)
@@ -309,10 +354,7 @@ static SL_APART ssize_t try_odd(struct sl_sock *sk, int fd, const struct sl_rx_r
 
 	if (us->lent) {
 		sl_lent_call(sk);
-		n = us->lent_keeps ? from_queue(sk, r) : -EAGAIN;
-		if (!us->lent_keeps)
-			(void)sl_sock_move_queue(sk);
-		return n == -EAGAIN ? from_kernel(sk, fd, r) : n;
+		return from_lent(sk, fd, r, *os);
 	}
 	/* The kernel's queue has datagrams from before the claim: they are older. */
 	if (us->os_first) {
@@ -474,7 +516,7 @@ ssize_t sl_dgram_from_kernel(struct sl_sock *sk, int fd, const struct sl_rx_req 
 {
 	ssize_t n = -EAGAIN;
 
-	if (os_due(sk) || sl_udp_sk(sk)->os_first)
+	if (os_due(sk) || sl_udp_sk(sk)->os_first || sl_sock_is_lent(sk))
 		n = from_kernel(sk, fd, r);
 	if (n == -EAGAIN)
 		sl_udp_sk(sk)->os_first = false;

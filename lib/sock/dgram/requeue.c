@@ -104,14 +104,14 @@ static int send_again(const struct sl_sock *sk, const struct sl_dgram *d, uint8_
 	return sl_broker_inject(sk->fd, bytes, assemble(&p, d, bytes), d->v6 ? d->ifindex : 0);
 }
 
-/* Empties the queue; returns how many are lost, the last one by *err. */
-static int requeue_all(const struct sl_sock *sk, struct sl_lane *lane, struct sl_udp *u,
-		       uint8_t *bytes, int *err)
+/* Takes at most n from the queue; returns how many are lost, the last one by *err. */
+static int requeue_from(const struct sl_sock *sk, struct sl_lane *lane, struct sl_udp *u,
+			uint32_t n, uint8_t *bytes, int *err)
 {
 	struct sl_dgram *d;
 	int lost = 0;
 
-	while ((d = sl_udp_peek(u))) {
+	while (n-- && (d = sl_udp_peek(u))) {
 		int ret = bytes ? send_again(sk, d, bytes) : -ENOMEM;
 
 		if (ret < 0)
@@ -124,6 +124,11 @@ static int requeue_all(const struct sl_sock *sk, struct sl_lane *lane, struct sl
 
 void sl_sock_requeue(struct sl_sock *sk, struct sl_lane *lane)
 {
+	sl_sock_requeue_some(sk, lane, UINT32_MAX);
+}
+
+void sl_sock_requeue_some(struct sl_sock *sk, struct sl_lane *lane, uint32_t n)
+{
 	struct sl_udp_sock *us = sl_udp_sk(sk);
 	uint8_t *bytes = sl_sock_queued(sk) ? sl_malloc(SL_INJECT_MAX) : NULL;
 	int err = 0, lost = 0;
@@ -131,11 +136,12 @@ void sl_sock_requeue(struct sl_sock *sk, struct sl_lane *lane)
 	if (us->extra) {
 		struct sl_udp before = us->extra->accepted;
 
-		lost = requeue_all(sk, lane, &us->extra->accepted, bytes, &err);
+		lost = requeue_from(sk, lane, &us->extra->accepted, UINT32_MAX, bytes, &err);
 		sl_extra_uncharge(sk, &before);
 	}
-	lost += requeue_all(sk, lane, &us->udp, bytes, &err);
+	lost += requeue_from(sk, lane, &us->udp, n, bytes, &err);
 	sl_free(bytes);
+	sl_store_release(&us->lent_moves, us->lent_moves + 1); /* (with from_unmoved() in recv.c) */
 	if (lost)
 		sl_debug("sock", "fd %d: %d datagrams lost on the way to the kernel: %s", sk->fd,
 			 lost, strerrorname_np(-err));

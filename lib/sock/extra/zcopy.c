@@ -158,7 +158,8 @@ static bool kernel_has(const struct zcopy *z)
 static inline __attribute__((always_inline)) ssize_t attempt_now(struct zcopy *z)
 {
 	struct sl_udp_sock *us = sl_udp_sk(z->sk);
-	bool kernel_first = us->os_first || (sl_load(&z->sk->os) && (us->os_turn ^= 1));
+	bool kernel_first = us->os_first || (us->lent && !us->lent_keeps) ||
+			    (sl_load(&z->sk->os) && (us->os_turn ^= 1));
 	ssize_t n;
 
 	if (sl_unlikely(kernel_first) && !z->force) {
