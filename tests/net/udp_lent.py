@@ -155,6 +155,19 @@ def storm(s, peer, preloaded):
         say("storm, ours again:", becomes_ours(s, peer))
 
 
+def options(s, peer, preloaded):
+    """A program sets an option; this one sees its effect on what comes here."""
+    level, name = (socket.IPPROTO_IPV6, 49) if s.family == socket.AF_INET6 else (socket.IPPROTO_IP, 8)
+    code = "import socket,sys; socket.socket(fileno=0).setsockopt(*map(int, sys.argv[1:]), 1)"
+    subprocess.run([sys.executable, "-ESc", code, str(level), str(name)], stdin=s, check=True)
+    if preloaded:
+        time.sleep(0.2)
+        say("option, ours again:", becomes_ours(s, peer))
+    ask(s, peer, 1)
+    data, ctl = s.recvmsg(100, 200)[:2]
+    say("packet info:", verdict([data[0], len(ctl)], 0, 2))
+
+
 def subject(own, peer, preloaded):
     s = udp(own, 7077)
     s.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE if os.geteuid() == 0 else socket.SO_RCVBUF, 1 << 20)
@@ -180,6 +193,7 @@ def subject(own, peer, preloaded):
         if preloaded:
             say(how.__name__, "ours after a stream:", becomes_ours(s, peer))
     storm(s, peer, preloaded)
+    options(s, peer, preloaded)
     # A program that does not get the socket takes nothing away.
     r, w = os.pipe()
     pid = os.fork()

@@ -15,8 +15,8 @@ for MODE in $MODES; do
 		pb timeout 100 python3 "$TESTS/net/udp_lent.py" "${!own}" "${!peer}" 7000 "$TMP/mark" >"$TMP/out" 2>"$TMP/err"
 		same "IPv$fam: the program ends" 0 $?
 		same "IPv$fam: all is in order" "" "$(grep -v -e ' in order$' -e ': True$' "$TMP/out" "$TMP/err")"
-		same "IPv$fam: all has been tried" 13 "$(grep -c ' in order$' "$TMP/out")"
-		[ "$MODE" = kernel ] || same "IPv$fam: it is ours whenever it may be" 11 "$(grep -c ': True$' "$TMP/out")"
+		same "IPv$fam: all has been tried" 14 "$(grep -c ' in order$' "$TMP/out")"
+		[ "$MODE" = kernel ] || same "IPv$fam: it is ours whenever it may be" 12 "$(grep -c ': True$' "$TMP/out")"
 		stop "$server"
 	done
 done

@@ -51,6 +51,8 @@ void sl_sock_wait_links(struct sl_sock *sk, int flags);
 void sl_sock_read_options(struct sl_sock *sk);
 /* Follows an option that the kernel has set. False: an offloaded socket cannot have it. */
 bool sl_dgram_opt_track(struct sl_sock *sk, int level, int name, const void *val, socklen_t len);
+/* Reads what another program may have set. False: as above. slow held. */
+bool sl_dgram_opts_again(struct sl_sock *sk);
 /* getsockopt(2), where the shadow does not know. -EREMOTE: it does. */
 int sl_dgram_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen_t *len);
 int sl_dgram_ioctl(struct sl_sock *sk, int fd, unsigned long request, void *arg); /* ioctl(2) */

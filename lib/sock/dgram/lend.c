@@ -344,8 +344,9 @@ static int resume(struct sl_sock *sk, enum sl_reason *reason)
 		return -EBUSY; /* what is here is older than what the kernel has */
 	sl_store(&us->lent, false);
 	sk->forks = sl_load(&sl_forks);
-	sl_sock_read_options(sk); /* the other program may have set some */
-	if (sl_sock_is_ruled(sk) || has_new_names(sk))
+	if (!sl_dgram_opts_again(sk)) /* the other program may have set some */
+		*reason = SL_REASON_OPTION;
+	else if (sl_sock_is_ruled(sk) || has_new_names(sk))
 		*reason = sl_sock_resume(sk);
 	return 0;
 }

@@ -271,6 +271,41 @@ bool sl_dgram_opt_track(struct sl_sock *sk, int level, int name, const void *val
 	return !o->set || o->set(sk, &g);
 }
 
+/* True: getsockopt(2) tells what setsockopt(2) was given. */
+static bool may_be_read(const struct opt *o)
+{
+	bool (*const set[])(struct sl_sock *, const struct given *) = {
+		set_mark,    set_no_csum,  set_zerocopy, set_tos,        set_tos6,
+		set_mc_ttl,  set_mc_loop,  set_mc_all,   set_unicast_if, set_pmtudisc,
+		set_segment, set_no_csum6, leave_if_on};
+
+	for (unsigned i = 0; i < sl_array_len(set); i++)
+		if (o->set == set[i])
+			return true;
+	return o->want;
+}
+
+bool sl_dgram_opts_again(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+	bool ours = true;
+
+	sl_sock_read_options(sk);
+	for (unsigned i = 0; i < sl_array_len(opts); i++) {
+		const struct opt *o = &opts[i];
+		socklen_t len = sizeof(int);
+		int v = 0;
+
+		if (may_be_read(o) && sl_sys_getsockopt(sk->fd, o->level, o->name, &v, &len) == 0)
+			ours &= sl_dgram_opt_track(sk, o->level, o->name, &v, sizeof(v));
+	}
+	if (sl_sock_lock(sk, &lane)) {
+		sl_sock_path_changed(sk);
+		sl_lane_unlock(lane);
+	}
+	return ours;
+}
+
 /* The thread that reads handles what comes. A connected socket knows its processor from its first
  * packet on (udp_queue_rcv_skb()). */
 int sl_dgram_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen_t *len)
