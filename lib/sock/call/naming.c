@@ -69,11 +69,14 @@ static int bind_to(int fd, const struct sockaddr *addr, socklen_t len)
 static int bind_any(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
+	struct sl_addr a;
+	uint32_t scope;
+	uint16_t port;
 	int err;
 
 	if (sl_sock_is_tcp(sk) && sl_tcp_sock_is_named(sk) && !sl_guard_touch(addr, len))
 		return bind_named(sk, addr, len);
-	if (sk && sl_unlikely(sk->named)) {
+	if (sk && sl_unlikely(sk->named || sk->port_over)) {
 		sl_lock(&sk->slow);
 		sl_swap_unname(sk);
 		sl_unlock(&sk->slow);
@@ -81,6 +84,7 @@ static int bind_any(int fd, const struct sockaddr *addr, socklen_t len)
 	err = sk ? bind_to(fd, addr, len) : sl_sys_bind(fd, addr, len);
 
 	if (err == 0 && sk) {
+		sk->any_port = sl_addr_from_sockaddr(addr, len, &a, &port, &scope) == 0 && !port;
 		sl_sock_decide(sk);
 		sl_sock_wait_links(sk, 0);
 	}

@@ -220,10 +220,10 @@ void sl_swap_unname(struct sl_sock *sk)
 {
 	int fd = -1;
 
-	if (sk->named && !sl_tcp_sock_is_named(sk) && is_closed(sk->fd))
+	if ((sk->named || sk->port_over) && !sl_tcp_sock_is_named(sk) && is_closed(sk->fd))
 		fd = unnamed(sk);
 	if (fd >= 0 && sl_swap_file(sk, fd) == 0) {
-		sk->named = false;
+		sk->named = sk->any_port = sk->port_over = false;
 		sl_shadow_watch(sk, sk->fd);
 		(void)sl_sock_read_names(sk);
 	}

@@ -19,10 +19,10 @@ int sl_swap_file(struct sl_sock *sk, int file);
 
 /* True: the kernel's TCP socket has had no connection since it was made or disconnected. */
 bool sl_swap_is_fresh(int fd);
-/* Before bind(2) and connect(2), slow held: a TCP socket with a port that connect(2) chose, and
- * without a connection, gets a shadow without a name. In the kernel such a port ends with its
- * connection (tcp_set_state()), but the shadow was bound to it for good (SOCK_BINDPORT_LOCK). On an
- * error the shadow stays. */
+/* Before bind(2) and connect(2), slow held: a TCP socket with a port that connect(2) chose, or
+ * the kernel for bind(2) before a connection, and without one now, gets a shadow without a name. In
+ * the kernel such a port ends with its connection (tcp_set_state()), but the shadow was bound to it
+ * for good (SOCK_BINDPORT_LOCK). On an error the shadow stays. */
 void sl_swap_unname(struct sl_sock *sk);
 
 #endif

@@ -87,6 +87,7 @@ int sl_tcp_port_reserve(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif
 
 	*ts_off = 0;
 	if (key->lport) {
+		sk->port_over = sk->any_port;
 		*ts_off = sl_tcp_stamps_offset(sk, key, oif, true);
 		return 0;
 	}
