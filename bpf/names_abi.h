@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What names.bpf.c is asked, and answers. Addresses and ports are in wire order. */
+/* The question to names.bpf.c, and its answer. Addresses and ports are in wire order. */
 #ifndef SL_NAMES_ABI_H
 #define SL_NAMES_ABI_H
 

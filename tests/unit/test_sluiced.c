@@ -371,7 +371,7 @@ static void look_at(int one, int two)
 	assert_int_equal(sl_facts_begin(&s, fd, 2, &why), 0);
 }
 
-/* What the kernel says with the lock, and what is read without. */
+/* The names that are read without the lock are those that the kernel says with it. */
 static void compare_names(int fd)
 {
 	static const struct sl_session s = {.cred.uid = 1};

@@ -48,7 +48,7 @@ static bool is_to_go(const struct sl_sock *sk)
 	return is_stream(sk) && (sl_sock_is_apart(sk) || sk->passed);
 }
 
-/* The same for a datagram socket, which is to be lent. */
+/* Does the same for a datagram socket, which is to be lent. */
 static bool is_to_lend(const struct sl_sock *sk)
 {
 	return sk->proto == IPPROTO_UDP && sl_load(&sk->nfds) &&

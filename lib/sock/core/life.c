@@ -153,8 +153,8 @@ static void leave(struct sl_sock *sk, uint32_t event, bool keep_queue)
 	sl_lane_unlock(lane);
 }
 
-/* What reaches the kernel while the claims go is before the packets that are still on the ring
- * then: so they go when none has come for this time, if that is soon. */
+/* A packet that reaches the kernel while the claims go is read before those that are still on the
+ * ring then. So the claims go when no packet has come for this time, if that is soon. */
 #define QUIET_NS 300000
 #define STORM_NS 20000000
 #define PAUSE_NS 20000

@@ -62,7 +62,7 @@ uint64_t sl_sock_awaited_due_ns(uint64_t now_ns, bool quiet);
 /* Moves what is queued to the kernel's queue, for another reader of that. No lane held. True:
  * something was. */
 bool sl_sock_move_queue(struct sl_sock *sk);
-/* The same before the claims go: waits a moment if packets are coming. */
+/* Does the same before the claims go: waits a moment if packets are coming. */
 void sl_sock_move_early(struct sl_sock *sk);
 void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason); /* hand back; idempotent */
 /* sl_sock_kernel() for a caller that found sk by its connection or listener (`what`): the object

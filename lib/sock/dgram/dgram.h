@@ -7,7 +7,7 @@
 
 /* Moves our queue into the kernel's, for other processes that have the socket. Lane held. */
 void sl_sock_requeue(struct sl_sock *sk, struct sl_lane *lane);
-/* The same, at most n of those that no callback has seen. */
+/* Does the same with at most n of those that no callback has seen. */
 void sl_sock_requeue_some(struct sl_sock *sk, struct sl_lane *lane, uint32_t n);
 /* decide.c */
 /* Looks at what the socket is bound and connected to, applies the rules, and claims its packets or

@@ -157,7 +157,7 @@ static void lend_again(struct sl_sock *sk)
 	sl_store(&us->lent_ns, now_ns);
 	if (sl_load(&next_ns) > now_ns + AGAIN_NS)
 		look_in(AGAIN_NS);
-	/* (What calls take just now is theirs.) */
+	/* (Calls that take datagrams just now go on with it.) */
 	if (!us->lent_keeps && !sl_sock_is_ruled(sk) && !sl_load(&us->lent_called))
 		(void)move(sk);
 }

@@ -300,7 +300,7 @@ static SL_APART void drain(struct sl_sock *sk)
 	sl_lane_unlock(lane);
 }
 
-/* As from_queue(). -ESTALE: some have moved to the kernel since lent_moves was that. */
+/* Does as from_queue() does. -ESTALE: some have moved to the kernel since lent_moves was that. */
 static ssize_t from_unmoved(struct sl_sock *sk, const struct sl_rx_req *r, uint32_t moves)
 {
 	struct sl_udp_sock *us = sl_udp_sk(sk);
