@@ -70,14 +70,14 @@ PRELOAD_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard preload/*.c)))
 TOOL_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tools/*.c)))
 DEATH_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tools/death/*.c)))
 DAEMON_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tools/sluiced/*.c))) $(DEATH_OBJ)
-SKEL := $(patsubst %,$(BUILD)/%.skel.h,steer steer_bound steer_skb guard guard_nf guard_nft holders names)
+SKEL := $(patsubst %,$(BUILD)/%.skel.h,steer steer_bound steer_skb steer_skb_plain guard guard_nf guard_nft holders names)
 
 .PHONY: all
 all: $(BUILD)/libsluice.so $(BUILD)/libsluice-preload.so $(BUILD)/sluice $(BUILD)/sluiced
 
 # The BPF programs and their skeletons -------------------------------------------------------------
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -Wall -Werror -Ibpf -I/usr/include/$(shell uname -m)-linux-gnu
-$(BUILD)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) bpf/steer.bpf.c
+$(BUILD)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) bpf/steer.bpf.c bpf/steer_skb.bpf.c
 	$(call say,BPF)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -ffile-prefix-map=$(CURDIR)=. -c $< -o $@

@@ -36,7 +36,11 @@ struct {
 
 /* 0: no VXLAN device may be opened, and the verifier need not look at what follows. Set before the
  * program is loaded. */
+#ifdef SL_NO_VXLAN
+#define has_vxlan 0
+#else
 const volatile __u8 has_vxlan = 1;
+#endif
 
 static __always_inline struct sl_vxlan_key vxlan_key(const struct sl_vxlan_outer *o)
 {

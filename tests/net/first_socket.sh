@@ -23,7 +23,7 @@ for kind in udp tcp; do
 	ok "$kind: libbpf is loaded for its device" loads_libbpf
 	# (Other threads make the calls that wait for the kernel's grace periods, while this one loads the steering program.)
 	same "$kind: programs of private devices and packet rings by the program's thread" 0 "$(grep -cE "$WAITS" "$TMP/trace")"
-	ok "$kind: $((ours - kernel)) system calls of the program's thread, its end included" test $((ours - kernel)) -le 1300
+	ok "$kind: $((ours - kernel)) system calls of the program's thread, its end included" test $((ours - kernel)) -le 1320
 	sb strace -f -e trace=unshare -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null
 	same "$kind: network namespaces that it makes" 1 "$(grep -c 'unshare(CLONE_NEWNET) *= 0' "$TMP/trace")"
 	sb strace -f -e trace=bpf,setsockopt,socket -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null

@@ -11,20 +11,32 @@
 #include "ctl/kern/libbpf.h"
 #include "ctl/steer/load.h"
 #include "steer_skb.skel.h"
+#include "steer_skb_plain.skel.h"
+
+static int prepare(struct bpf_object *obj, bool vxlan)
+{
+	struct steer_skb__rodata constants = {.has_vxlan = true};
+	struct steer_skb_plain__rodata plain = {0};
+
+	if (!vxlan) {
+		sl_steer_make_key(plain.hash_key, sizeof(plain.hash_key));
+		return sl_steer_prepare(obj, &plain, sizeof(plain));
+	}
+	sl_steer_make_key(constants.hash_key, sizeof(constants.hash_key));
+	return sl_steer_prepare(obj, &constants, sizeof(constants));
+}
 
 static struct bpf_object *load(bool vxlan)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "steer_skb");
 	size_t size;
-	const void *elf = steer_skb__elf_bytes(&size);
+	const void *elf = vxlan ? steer_skb__elf_bytes(&size) : steer_skb_plain__elf_bytes(&size);
 	struct bpf_object *obj = bpf_object__open_mem(elf, size, &opts);
-	struct steer_skb__rodata constants = {.has_vxlan = vxlan};
 	int err;
 
 	if (!obj)
 		return NULL;
-	sl_steer_make_key(constants.hash_key, sizeof(constants.hash_key));
-	err = sl_steer_prepare(obj, &constants, sizeof(constants));
+	err = prepare(obj, vxlan);
 	if (!err)
 		err = bpf_object__load(obj);
 	if (!err)
