@@ -133,6 +133,16 @@ bool sl_sock_set_timeout(struct sl_sock *sk, int name, const void *val, socklen_
 	return false;
 }
 
+uint64_t sl_opt_timeout_ns(int fd, int name)
+{
+	struct timeval tv = {0};
+	socklen_t len = sizeof(tv);
+
+	if (sl_sys_getsockopt(fd, SOL_SOCKET, name, &tv, &len) < 0)
+		return 0;
+	return (uint64_t)tv.tv_sec * 1000000000ull + (uint64_t)tv.tv_usec * 1000;
+}
+
 int sl_opt_cpu(void)
 {
 	unsigned cpu = 0;

@@ -8,6 +8,7 @@
 #include "base/sys.h"
 #include "sock/core/block.h"
 #include "sock/core/life.h"
+#include "sock/core/option.h"
 #include "sock/listen/box.h"
 #include "sock/listen/listen.h"
 #include "sock/stream/stream.h"
@@ -193,17 +194,6 @@ static void end_kernel_call(void *sk)
 	sl_sock_out_of_kernel(sk);
 }
 
-/* SO_RCVTIMEO as the kernel has it: another process may have set it. 0: none. */
-static uint64_t kernels_timeo_ns(int fd)
-{
-	struct timeval tv = {0, 0};
-	socklen_t len = sizeof(tv);
-
-	if (sl_sys_getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, &len) < 0)
-		return 0;
-	return (uint64_t)tv.tv_sec * 1000000000 + (uint64_t)tv.tv_usec * 1000;
-}
-
 /* The time until the deadline. NULL: there is none. */
 static struct timespec *time_left(uint64_t deadline, struct timespec *ts)
 {
@@ -224,7 +214,8 @@ static int from_box(struct acc *a)
 
 	if (ep < 0 || sl_sys_fcntl(a->fd, F_GETFL, 0) & O_NONBLOCK)
 		return r;
-	s = sl_call_begin(a->sk, a->fd, sl_sock_deadline(kernels_timeo_ns(a->fd)));
+	/* (Another process may have set the time-out.) */
+	s = sl_call_begin(a->sk, a->fd, sl_sock_deadline(sl_opt_timeout_ns(a->fd, SO_RCVTIMEO)));
 	while (r == -EAGAIN && ep >= 0 && ev.data.u32 == SL_EITHER_BOX) {
 		struct pollfd p = {.fd = ep, .events = POLLIN};
 

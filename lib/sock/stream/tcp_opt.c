@@ -270,12 +270,8 @@ static void read_linger(struct sl_sock *sk)
 /* The kernel does not tell NO_WAIT from 0: keep it if we saw it being set (core/option.c). */
 static uint64_t read_timeout(const struct sl_sock *sk, int name, uint64_t known_ns)
 {
-	struct timeval tv = {0};
-	socklen_t len = sizeof(tv);
-	uint64_t ns;
+	uint64_t ns = sl_opt_timeout_ns(sk->fd, name);
 
-	sl_sys_getsockopt(sk->fd, SOL_SOCKET, name, &tv, &len);
-	ns = (uint64_t)tv.tv_sec * 1000000000ull + (uint64_t)tv.tv_usec * 1000;
 	return !ns && known_ns == SL_TIMEO_NO_WAIT ? known_ns : ns;
 }
 
