@@ -71,7 +71,7 @@ static __always_inline int redirect(struct sl_ctx *ctx, const struct sl_view *p,
 				    const struct target *t, struct sl_counters *c,
 				    const struct sl_port_config *cfg);
 
-/* redirect() for a packet in VXLAN, of which vxlan_open() has returned `opened`. */
+/* Does the same for a packet in VXLAN; opened: the result of vxlan_open4() or vxlan_open6(). */
 static __always_inline int redirect_inner(struct sl_ctx *ctx, const struct sl_view *p,
 					  const struct target *t, struct sl_counters *c,
 					  const struct sl_port_config *cfg, __u64 opened);

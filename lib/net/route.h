@@ -109,7 +109,8 @@ struct sl_vxlan_out {
 #define SL_VXLAN_OUT_SUM6   (1u << 3) /* and over IPv6 */
 #define SL_VXLAN_OUT_RSC    (1u << 4) /* the kernel changes inner frames to routers */
 #define SL_VXLAN_OUT_REMSUM (1u << 5) /* remote checksum offload */
-#define SL_VXLAN_OUT_LEARNS (1u << 6) /* the fdb follows senders, whom its fixed entries bind */
+#define SL_VXLAN_OUT_LEARNS                                                                        \
+	(1u << 6) /* the fdb learns: a fixed entry binds its station to a host */
 
 /* A device as the kernel describes it. */
 struct sl_link {

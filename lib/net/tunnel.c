@@ -5,12 +5,12 @@
  * the queue of the device below. The headers are made once for a station of the inner network: the
  * mirror of the fdb (net/vxlan.h) says which host is behind it, the lane's destinations (net/out.c)
  * by which route and neighbour that is reached. All of these are followed by their generations.
- * What the kernel must decide leaves by a packet socket on the VXLAN device, as the kernel wraps
- * it: frames to groups, to stations that several hosts or none has, to hosts that another device or
- * no neighbour leads to, packets longer than the path, and the first ones, while an answer is
- * awaited. Several segments of TCP's in a row (stack/train.c) leave by the VXLAN device, too, where
- * the device below has them by a packet socket: no packet socket takes a packet whose headers a
- * tunnel's are in front of, and the kernel wraps all of them at once. */
+ * Other frames leave by a packet socket on the VXLAN device, and the kernel wraps them: frames to
+ * groups, to stations that several hosts or none has, to hosts that another device or no neighbour
+ * leads to, packets longer than the path, and the first ones, while an answer is awaited. Several
+ * segments of TCP's in a row (stack/train.c) leave by the VXLAN device, too, where the device below
+ * has them by a packet socket: no packet socket takes a packet whose headers a tunnel's are in
+ * front of, and the kernel wraps all of them at once. */
 #include "net/tunnel.h"
 
 #include <errno.h>

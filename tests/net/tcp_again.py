@@ -80,7 +80,7 @@ for i in range(3):
     f, _ = listener.accept()
     say("any port", works(s, f), ends(s, f), disconnect(s), raw_connect(s, peer, 7000))
 s.close()
-# One that the kernel chose for bind() ends with its connection, too, and one that the program chose does not.
+# A port that the kernel chose for bind() ends with its connection, too; a port that the program chose stays.
 for port in (0, 7110):
     for host in (own, "::" if six else "0.0.0.0"):
         s = tcp(host, port)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What leaves by a VXLAN device is wrapped as by the kernel's device, whatever its parameters, and follows their changes and
+# A frame that leaves by a VXLAN device is wrapped as by the kernel's device, whatever its parameters, and follows their changes and
 # those of the fdb; the kernel's device sends what only it can.
 . "$(dirname "$0")/lib.sh"
 need python3 bridge ethtool
