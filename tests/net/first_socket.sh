@@ -17,13 +17,13 @@ loads_libbpf() { grep -q 'openat(.*/libbpf\.so' "$TMP/trace"; }
 for kind in udp tcp; do
 	kernel=$(b "$BIN/first_socket" $kind "$B4")
 	ours=$(sb "$BIN/first_socket" $kind "$B4")
-	ok "$kind: $((ours - kernel)) KB more than the kernel's $kernel" test $((ours - kernel)) -le 12640
+	ok "$kind: $((ours - kernel)) KB more than the kernel's $kernel" test $((ours - kernel)) -le 12288
 	kernel=$(b strace -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null && wc -l <"$TMP/trace")
 	ours=$(sb strace -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null && wc -l <"$TMP/trace")
 	ok "$kind: libbpf is loaded for its device" loads_libbpf
 	# (Other threads make the calls that wait for the kernel's grace periods, while this one loads the steering program.)
 	same "$kind: programs of private devices and packet rings by the program's thread" 0 "$(grep -cE "$WAITS" "$TMP/trace")"
-	ok "$kind: $((ours - kernel)) system calls of the program's thread, its end included" test $((ours - kernel)) -le 1320
+	ok "$kind: $((ours - kernel)) system calls of the program's thread, its end included" test $((ours - kernel)) -le 1300
 	sb strace -f -e trace=unshare -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null
 	same "$kind: network namespaces that it makes" 1 "$(grep -c 'unshare(CLONE_NEWNET) *= 0' "$TMP/trace")"
 	sb strace -f -e trace=bpf,setsockopt,socket -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null
@@ -49,7 +49,7 @@ daemon_up b
 LEASED=1
 kernel=$(b "$BIN/first_socket" udp "$B4")
 ours=$(sb "$BIN/first_socket" udp "$B4")
-ok "by the daemon: $((ours - kernel)) KB more than the kernel's $kernel" test $((ours - kernel)) -le 12640
+ok "by the daemon: $((ours - kernel)) KB more than the kernel's $kernel" test $((ours - kernel)) -le 12288
 : >"$TMP/trace"
 chmod 666 "$TMP/trace" # (the program's user writes it)
 sb strace -f -o "$TMP/trace" "$BIN/first_socket" udp "$B4" >/dev/null

@@ -63,7 +63,7 @@ struct sl_umem_info {
 
 /* Where packets come by packet sockets, an XSK only sends: so much of the memory of a process alone
  * is registered with it (io/far.h), and made at the start. Whole huge pages. */
-#define SL_UMEM_NEAR_BYTES (4u << 20)
+#define SL_UMEM_NEAR_BYTES (2u << 20)
 /* The daemon registers so much of a group's memory where XSKs only send. The lowest frames are
  * bounce frames (base/share/share_bounce.h). */
 #define SL_UMEM_LENT_NEAR_BYTES (8u << 20)
