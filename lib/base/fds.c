@@ -82,13 +82,22 @@ void sl_fd_protect(int fd)
 	mark(fd);
 }
 
+/* The limit is not looked at each time: where it has become narrow the kernel refuses the number. */
+static int dup_as_before(int fd)
+{
+	int high = sl_load(&generous) ? dup_from(fd, SELECT_END) : -EDEADLK;
+
+	return high == -EINVAL || high == -EMFILE ? -EDEADLK : high;
+}
+
 int sl_fd_keep(int fd)
 {
-	int high = -EDEADLK;
+	int high;
 
 	if (fd < 0)
 		return fd;
-	if (sl_lock(&limit_lock)) {
+	high = dup_as_before(fd);
+	if (high == -EDEADLK && sl_lock(&limit_lock)) {
 		high = dup_past_limit(fd);
 		sl_unlock(&limit_lock);
 	}
@@ -102,11 +111,9 @@ int sl_fd_keep(int fd)
 	return fd;
 }
 
-/* Does not look at the limit each time: where it has become narrow the kernel refuses the number.
- */
 int sl_fd_dup(int fd)
 {
-	int high = sl_load(&generous) ? dup_from(fd, SELECT_END) : -EINVAL;
+	int high = dup_as_before(fd);
 
 	if (high < 0)
 		return sl_fd_keep(dup_from(fd, 0));
