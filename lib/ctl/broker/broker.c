@@ -52,7 +52,7 @@ static int port_attach(struct sl_device *p, const char **why)
 			     p->info.flags & SL_PORT_PACKET, why);
 	(void)sl_memcheck(SL_MEMCHECK_QUIET, (uintptr_t)-1, 0);
 	if (err)
-		sl_reaper_stop(p);
+		sl_reaper_stop(p, false);
 	if (p->attach.kind != SL_ATTACH_TCX)
 		p->info.flags &= ~SL_PORT_PACKET;
 	return err;
@@ -110,7 +110,7 @@ static int start_attached(struct sl_device *p, uint32_t umem, const char **why)
 	err = part_open(&p->part[0], umem, why);
 	if (err) {
 		sl_attach_close(&p->attach, p->info.ifindex);
-		sl_reaper_stop(p);
+		sl_reaper_stop(p, false);
 	}
 	return err;
 }
@@ -188,7 +188,7 @@ static int port_start(struct sl_device *p, uint32_t ifindex, uint32_t umem, uint
 detach:
 	sl_spare_close(p);
 	sl_attach_close(&p->attach, ifindex);
-	sl_reaper_stop(p);
+	sl_reaper_stop(p, false);
 	sl_queues_close(&p->part[0], true);
 undivide:
 	sl_parts_end(p);
@@ -210,7 +210,7 @@ static void port_stop(struct sl_device *p, bool exiting)
 	if (!exiting)
 		sl_maps_close(p);
 	sl_pin_remove(p->info.ifindex);
-	sl_reaper_stop(p);
+	sl_reaper_stop(p, exiting);
 	sl_info("port", "%s: released", p->info.ifname);
 }
 

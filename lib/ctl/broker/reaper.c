@@ -9,6 +9,9 @@
  * a death even when children still hold the socket; the socket, closed on exec, tells that the
  * process has become another program.
  *
+ * An owner that exits leaves descriptors to its reaper that take long to close: whoever waits for the
+ * owner's end does not wait for that, but the next owner of the device does.
+ *
  * The kernel does not know the TCP connections that were ours, either: it resets one whose peer
  * sends something, but a peer that waits would wait for ever. So the reaper tells the peers
  * (tools/death). */
@@ -17,10 +20,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 
+#include "base/fds.h"
 #include "base/sys.h"
 #include "ctl/broker/helper.h"
 #include "ctl/device/link.h"
@@ -31,6 +38,14 @@
 #include "ctl/steer/pin.h"
 
 _Static_assert((int)SL_REAPER_FDS == SL_HELPER_FDS, "a reaper is a helper");
+
+#define SLOW_MOST 64 /* descriptors that the last message bears */
+
+/* The last message, with descriptors of the owner's or without. */
+union last_words {
+	struct cmsghdr align;
+	char room[CMSG_SPACE(SLOW_MOST * sizeof(int))];
+};
 
 /* The owner's side -------------------------------------------------------------------------------
  */
@@ -86,24 +101,106 @@ int sl_reaper_start(struct sl_device *port)
 	return err;
 }
 
-void sl_reaper_stop(struct sl_device *port)
+/* The library's descriptors that a close waits for: the kernel ends packet sockets and XSKs after a
+ * grace period of RCU each (about 10 ms). */
+static unsigned slow_ones(int fd[SLOW_MOST])
 {
+	unsigned n = 0;
+
+	for (uint32_t i = 0; n < SLOW_MOST && (i = sl_fd_next_kept(i)) != UINT32_MAX; i++) {
+		int domain = 0;
+		socklen_t len = sizeof(domain);
+
+		if (!sl_sys_getsockopt((int)i, SOL_SOCKET, SO_DOMAIN, &domain, &len) &&
+		    (domain == AF_PACKET || domain == AF_XDP))
+			fd[n++] = (int)i;
+	}
+	return n;
+}
+
+static int say_bye(const struct sl_device *port, const int *fd, unsigned n)
+{
+	union last_words words = {0};
+	struct iovec iov = {SL_REAPER_BYE, 1};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (n) {
+		m.msg_control = &words;
+		m.msg_controllen = CMSG_SPACE(n * sizeof(int));
+		words.align = (struct cmsghdr){.cmsg_len = CMSG_LEN(n * sizeof(int)),
+					       .cmsg_level = SOL_SOCKET,
+					       .cmsg_type = SCM_RIGHTS};
+		memcpy(CMSG_DATA(&words.align), fd, n * sizeof(int));
+	}
+	return (int)sl_sys_sendmsg(port->reaper_fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void sl_reaper_stop(struct sl_device *port, bool exiting)
+{
+	int fd[SLOW_MOST], err;
 	struct sl_link_now now;
-	int err;
+	unsigned n;
 
 	if (port->reaper_fd < 0)
 		return;
 	/* Without descriptors libxdp cannot detach: then the reaper must. */
 	err = sl_link_look(port->info.ifindex, &now);
-	if (err == -ENODEV || (!err && !now.xdp_id))
-		sl_sys(SYS_sendto, port->reaper_fd, SL_REAPER_BYE, 1, MSG_NOSIGNAL | MSG_DONTWAIT,
-		       NULL, 0);
+	if (err == -ENODEV || (!err && !now.xdp_id)) {
+		n = exiting ? slow_ones(fd) : 0;
+		if (say_bye(port, fd, n) < 0 && n)
+			(void)say_bye(port, fd, 0);
+	}
 	sl_sys_close(port->reaper_fd);
 	port->reaper_fd = -1;
 }
 
 /* The reaper's own side --------------------------------------------------------------------------
  */
+
+static void *close_one(void *fd)
+{
+	sl_sys_close((int)(intptr_t)fd);
+	return NULL;
+}
+
+/* Closes what the owner has left to its reaper, one descriptor a thread: the kernel's waits run side
+ * by side. */
+static void close_left(const struct cmsghdr *c)
+{
+	unsigned n = (unsigned)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int)), started = 0;
+	pthread_t thread[SLOW_MOST];
+	int fd;
+
+	for (unsigned i = 0; i < n; i++) {
+		memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+		if (!pthread_create(&thread[started], NULL, close_one, (void *)(intptr_t)fd))
+			started++;
+		else
+			sl_sys_close(fd);
+	}
+	while (started)
+		pthread_join(thread[--started], NULL);
+}
+
+/* Returns true if the owner has said that it has cleaned up. */
+static bool hear_bye(void)
+{
+	union last_words words;
+	char c;
+	struct iovec iov = {&c, 1};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = &words,
+			   .msg_controllen = sizeof(words)};
+	const struct cmsghdr *left;
+
+	if (sl_sys_recvmsg(3 + SL_REAPER_LIFE, &m, MSG_CMSG_CLOEXEC) != 1)
+		return false;
+	left = CMSG_FIRSTHDR(&m);
+	if (left && left->cmsg_level == SOL_SOCKET && left->cmsg_type == SCM_RIGHTS)
+		close_left(left);
+	return true;
+}
 
 /* True when the owner has gone without cleaning up. */
 static bool wait_for_end(void)
@@ -112,11 +209,10 @@ static bool wait_for_end(void)
 		{.fd = 3 + SL_REAPER_LIFE, .events = POLLIN},
 		{.fd = 3 + SL_REAPER_PIDFD, .events = POLLIN},
 	};
-	char c;
 
 	while (sl_sys(SYS_ppoll, fds, 2, NULL, NULL, 8) < 0)
 		;
-	return sl_sys_read(3 + SL_REAPER_LIFE, &c, 1) != 1;
+	return !hear_bye();
 }
 
 bool sl_reaper_wait(struct sl_conns_layout *layout)

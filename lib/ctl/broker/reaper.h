@@ -19,7 +19,7 @@ enum {
 };
 
 /* Messages on SL_REAPER_LIFE: first the layout of the connections (struct sl_conns_layout), and
- * SL_REAPER_BYE at the end. */
+ * SL_REAPER_BYE at the end, perhaps with sockets to close. */
 #define SL_REAPER_BYE "q" /* the owner has cleaned up itself */
 
 /* A process has a reaper for each device. The first reaper to set this byte, behind the entries of
@@ -31,8 +31,9 @@ enum {
 
 /* Starts the process that cleans up if we die. -ENOENT: no tool. */
 int sl_reaper_start(struct sl_device *port);
-/* Ends the reaper; it cleans up what is still on the device. */
-void sl_reaper_stop(struct sl_device *port);
+/* Ends the reaper; it cleans up what is still on the device. exiting: it also gets the library's
+ * sockets, so that the process's end does not wait for the kernel to close them. */
+void sl_reaper_stop(struct sl_device *port, bool exiting);
 /* sl_broker_conns() by the broker in this process. */
 int sl_embedded_conns(int memfd, const struct sl_conns_layout *layout);
 
