@@ -82,7 +82,8 @@ void sl_fd_protect(int fd)
 	mark(fd);
 }
 
-/* The limit is not looked at each time: where it has become narrow the kernel refuses the number. */
+/* The limit is not looked at each time: where it has become narrow the kernel refuses the number.
+ */
 static int dup_as_before(int fd)
 {
 	int high = sl_load(&generous) ? dup_from(fd, SELECT_END) : -EDEADLK;

@@ -9,8 +9,8 @@
  * a death even when children still hold the socket; the socket, closed on exec, tells that the
  * process has become another program.
  *
- * An owner that exits leaves descriptors to its reaper that take long to close: whoever waits for the
- * owner's end does not wait for that, but the next owner of the device does.
+ * An owner that exits leaves descriptors to its reaper that take long to close: whoever waits for
+ * the owner's end does not wait for that, but the next owner of the device does.
  *
  * The kernel does not know the TCP connections that were ours, either: it resets one whose peer
  * sends something, but a peer that waits would wait for ever. So the reaper tells the peers
@@ -163,8 +163,8 @@ static void *close_one(void *fd)
 	return NULL;
 }
 
-/* Closes what the owner has left to its reaper, one descriptor a thread: the kernel's waits run side
- * by side. */
+/* Closes what the owner has left to its reaper, one descriptor a thread: the kernel's waits run
+ * side by side. */
 static void close_left(const struct cmsghdr *c)
 {
 	unsigned n = (unsigned)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int)), started = 0;
