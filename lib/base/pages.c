@@ -7,6 +7,7 @@
 #include "base/pages.h"
 
 #include <errno.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 
 #include "base/apart.h"
@@ -18,7 +19,7 @@
 
 static void *map_shared(int fd, size_t bytes, int flags)
 {
-	const size_t room = sl_pages_whole(bytes) + SL_HUGE_PAGE;
+	const size_t room = sl_pages_whole(bytes) + SL_HUGE_PAGE, page = getauxval(AT_PAGESZ);
 	char *all = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	char *at, *end;
 	int err;
@@ -34,7 +35,7 @@ static void *map_shared(int fd, size_t bytes, int flags)
 		return NULL;
 	}
 	sl_apart(at, bytes);
-	end = at + sl_pages_whole(bytes);
+	end = at + ((bytes + page - 1) & ~(page - 1));
 	if (at > all)
 		munmap(all, (size_t)(at - all));
 	munmap(end, (size_t)(all + room - end));

@@ -45,6 +45,35 @@ static unsigned long huge_kb(const void *mem)
 	return kb;
 }
 
+static unsigned mappings(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	unsigned n = 0;
+
+	assert_non_null(f);
+	for (int c; (c = getc(f)) != EOF;)
+		n += c == '\n';
+	fclose(f);
+	return n;
+}
+
+/* The daemon maps and unmaps packet memory as often as its clients like. */
+static void test_unmapped_whole(void **state)
+{
+	const size_t bytes = HUGE / 16 + 1;
+	int fd = memory(bytes);
+	unsigned before = mappings();
+
+	for (int i = 0; i < 100; i++) {
+		char *mem = sl_pages_map(fd, bytes);
+
+		assert_non_null(mem);
+		assert_int_equal(0, munmap(mem, bytes));
+	}
+	assert_in_range(mappings(), 0, before + 10);
+	close(fd);
+}
+
 static void test_collapsed(void **state)
 {
 	const size_t bytes = 3 * HUGE;
@@ -109,6 +138,7 @@ static void test_beyond_the_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_unmapped_whole),
 		cmocka_unit_test(test_collapsed),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_beyond_the_end),
