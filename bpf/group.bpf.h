@@ -14,7 +14,6 @@ struct {
 } groups SEC(".maps");
 
 /* Random; set before the program is loaded. */
-#define SL_HASH_KEYS 10
 const volatile __u64 hash_key[SL_HASH_KEYS] = {
 	0x9e3779b97f4a7c15, 0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53, 0xbf58476d1ce4e5b9,
 	0x94d049bb133111eb, 0xd6e8feb86659fd93, 0xa0761d6478bd642f, 0xe7037ed1a0b428db,

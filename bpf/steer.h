@@ -18,6 +18,7 @@
 #define SL_MAX_GROUPS     1024
 #define SL_PICKED_FLOWS   "picked_flows"
 #define SL_GROUP_TARGETS  64
+#define SL_HASH_KEYS      10 /* words of the key that spreads a group's flows */
 #define SL_GROUP_NARROWED 16
 #define SL_MAX_PICKED     65536  /* entries of `picked` at the most flows */
 #define SL_MAX_XSKS       4096   /* lanes * RX queues */

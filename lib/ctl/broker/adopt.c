@@ -106,7 +106,8 @@ int sl_umem_adopt(struct sl_vault_msg *m)
 struct device_kept {
 	struct sl_port_info info; /* without its pointers */
 	uint32_t kind, mode, prog_id, hints, main_id;
-	uint8_t beside, guard_tried, lent_once;
+	uint8_t beside, guard_tried, lent_once, frags, vxlan;
+	uint64_t hash_key[SL_HASH_KEYS];
 	uint64_t vlans_left;
 	struct sl_device_vlan vlan[SL_MAX_VLANS];
 	struct sl_ring_sizes rings;
@@ -155,12 +156,15 @@ void sl_device_keep(const struct sl_device *d, struct sl_vault_msg *m)
 		.beside = d->attach.beside,
 		.guard_tried = d->attach.guard_tried,
 		.lent_once = d->lent_once,
+		.frags = d->attach.frags,
+		.vxlan = d->attach.vxlan,
 		.vlans_left = d->vlans_left,
 		.rings = d->rings,
 		.nparts = d->nparts,
 		.nic = d->nic,
 	};
 	memcpy(k->vlan, d->vlan, sizeof(k->vlan));
+	memcpy(k->hash_key, d->attach.hash_key, sizeof(k->hash_key));
 	for (uint32_t i = 0; i < d->nparts; i++) {
 		const struct sl_part *p = &d->part[i];
 
@@ -255,6 +259,9 @@ static struct sl_device *device_of(struct sl_vault_msg *m)
 	d->attach.main_id = k->main_id;
 	d->attach.beside = k->beside;
 	d->attach.guard_tried = k->guard_tried;
+	d->attach.frags = k->frags;
+	d->attach.vxlan = k->vxlan;
+	memcpy(d->attach.hash_key, k->hash_key, sizeof(k->hash_key));
 	d->lent_once = k->lent_once;
 	d->vlans_left = k->vlans_left;
 	memcpy(d->vlan, k->vlan, sizeof(d->vlan));

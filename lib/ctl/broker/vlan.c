@@ -16,6 +16,7 @@
 #include "ctl/kern/say.h"
 #include "ctl/kern/vxlan.h"
 #include "ctl/steer/maps.h"
+#include "ctl/steer/renew.h"
 
 #define MOST_BOUND 256 /* stations of a VXLAN device's in `stations` */
 
@@ -150,10 +151,12 @@ static int add_vxlan(struct sl_device *d, struct sl_device_vlan *v, const char *
 	struct sl_vxlan entry = {.tag = v->tag, .flags = source_flags(d->info.ifname)};
 	struct sl_vxlan_dev dev;
 	struct sl_vxlan_key key;
-	int err = d->attach.vxlan ? sl_vxlan_read(v->ifindex, &dev, why) : -EOPNOTSUPP;
+	int err = sl_vxlan_read(v->ifindex, &dev, why);
 
 	if (!err && (dev.vni != SL_VXLAN_TAG_VNI(v->tag) || dev.lower != d->info.ifindex))
 		err = -ENODEV;
+	if (!err)
+		err = sl_attach_add_vxlan(&d->attach, &d->info, why);
 	if (!err)
 		err = sl_maps_use_port(d, dev.port);
 	if (err)
@@ -184,6 +187,7 @@ int sl_embedded_vlan_get(uint32_t ifindex, uint32_t vlan, uint32_t tag, const ch
 	struct sl_broker_guard g;
 	struct sl_device *d;
 	uint32_t nr = 0;
+	bool is_new;
 	int err = 0;
 
 	sl_broker_enter(&g);
@@ -191,6 +195,7 @@ int sl_embedded_vlan_get(uint32_t ifindex, uint32_t vlan, uint32_t tag, const ch
 	if (d)
 		nr = find_number(d, tag);
 	if (nr) {
+		is_new = !d->vlan[nr].tag;
 		d->vlan[nr].tag = tag;
 		d->vlan[nr].ifindex = vlan;
 		set_left(d, nr, false);
@@ -198,6 +203,8 @@ int sl_embedded_vlan_get(uint32_t ifindex, uint32_t vlan, uint32_t tag, const ch
 			err = add_vxlan(d, &d->vlan[nr], why);
 		if (err)
 			remove_vxlan(d, &d->vlan[nr]);
+		if (err && is_new)
+			d->vlan[nr] = (struct sl_device_vlan){0};
 	}
 	sl_broker_leave(&g);
 	if (!d || err)

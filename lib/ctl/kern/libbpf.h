@@ -18,6 +18,7 @@
 	X(bpf_btf_get_fd_by_id)                                                                    \
 	X(bpf_iter_create)                                                                         \
 	X(bpf_link_create)                                                                         \
+	X(bpf_link_update)                                                                         \
 	X(bpf_map__fd)                                                                             \
 	X(bpf_map__reuse_fd)                                                                       \
 	X(bpf_map__set_initial_value)                                                              \
@@ -104,6 +105,7 @@ const struct sl_libbpf *sl_libbpf(void);
 #define bpf_btf_get_fd_by_id                  sl_libbpf()->bpf_btf_get_fd_by_id_
 #define bpf_iter_create                       sl_libbpf()->bpf_iter_create_
 #define bpf_link_create                       sl_libbpf()->bpf_link_create_
+#define bpf_link_update                       sl_libbpf()->bpf_link_update_
 #define bpf_map__fd                           sl_libbpf()->bpf_map__fd_
 #define bpf_map__reuse_fd                     sl_libbpf()->bpf_map__reuse_fd_
 #define bpf_map__set_initial_value            sl_libbpf()->bpf_map__set_initial_value_

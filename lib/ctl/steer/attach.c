@@ -28,7 +28,6 @@
 #include "ctl/kern/libbpf.h"
 #include "ctl/kern/netns.h"
 #include "ctl/kern/say.h"
-#include "ctl/kern/vxlan.h"
 #include "ctl/steer/attach_skb.h"
 #include "ctl/steer/guard.h"
 #include "ctl/steer/load.h"
@@ -334,25 +333,28 @@ static int why_failed(int err, const char *ifname, const char **why)
 	return err;
 }
 
+void sl_attach_take_off(uint32_t ifindex, uint32_t prog_id)
+{
+	struct xdp_program *p = find_ours(ifindex, prog_id);
+
+	if (p) {
+		detach_prog(p, ifindex);
+		xdp_program__close(p);
+	}
+	clean_orphans(ifindex);
+}
+
 static void detach(struct sl_attach *a, uint32_t ifindex)
 {
-	struct xdp_program *p;
-
-	if (a->kind == SL_ATTACH_LIBXDP) {
-		p = find_ours(ifindex, a->prog_id);
-		if (p) {
-			detach_prog(p, ifindex);
-			xdp_program__close(p);
-		}
-		clean_orphans(ifindex);
-	}
+	if (a->kind == SL_ATTACH_LIBXDP)
+		sl_attach_take_off(ifindex, a->prog_id);
 	if (a->link_fd >= 0)
 		sl_sys_close(a->link_fd);
 	a->link_fd = -1;
 	a->kind = SL_ATTACH_NONE;
 }
 
-static void unload(struct sl_attach *a)
+void sl_attach_unload(struct sl_attach *a)
 {
 	if (a->prog)
 		xdp_program__close(a->prog);
@@ -361,8 +363,7 @@ static void unload(struct sl_attach *a)
 	a->obj = NULL;
 }
 
-/* After an attach: notes the program that the device runs now, and whether others have room. */
-static void note_main(struct sl_attach *a, uint32_t ifindex)
+void sl_attach_note_main(struct sl_attach *a, uint32_t ifindex)
 {
 	struct xdp_multiprog *mp = multiprog(ifindex);
 
@@ -374,7 +375,7 @@ static void note_main(struct sl_attach *a, uint32_t ifindex)
 	xdp_multiprog__close(mp);
 }
 
-static uint32_t mode_flag(enum xdp_attach_mode mode)
+uint32_t sl_attach_mode_flag(enum xdp_attach_mode mode)
 {
 	return mode == XDP_MODE_SKB ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE;
 }
@@ -386,18 +387,19 @@ static int attach_netlink(struct sl_attach *a, uint32_t ifindex, enum xdp_attach
 
 	if (fd < 0)
 		return fd;
-	err = bpf_xdp_attach((int)ifindex, fd, mode_flag(mode) | XDP_FLAGS_UPDATE_IF_NOEXIST, NULL);
+	err = bpf_xdp_attach((int)ifindex, fd,
+			     sl_attach_mode_flag(mode) | XDP_FLAGS_UPDATE_IF_NOEXIST, NULL);
 	if (err)
-		unload(a);
+		sl_attach_unload(a);
 	return err;
 }
 
-static int attach_dispatcher(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode)
+int sl_attach_beside(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode)
 {
 	int err;
 
 	a->hints = 0; /* an attempt without one may have had some */
-	a->obj = sl_steer_open(a->frags, a->vxlan);
+	a->obj = sl_steer_open(a);
 	if (!a->obj)
 		return -errno;
 	a->prog = xdp_program__from_bpf_obj(a->obj, "xdp");
@@ -407,11 +409,11 @@ static int attach_dispatcher(struct sl_attach *a, uint32_t ifindex, enum xdp_att
 	else
 		err = xdp_program__attach(a->prog, (int)ifindex, mode, 0);
 	if (err)
-		unload(a);
+		sl_attach_unload(a);
 	else
 		a->prog_id = xdp_program__id(a->prog);
 	if (!err)
-		note_main(a, ifindex);
+		sl_attach_note_main(a, ifindex);
 	return err;
 }
 
@@ -428,15 +430,16 @@ static void bind_alone(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mo
 	a->obj = NULL;
 	fd = sl_steer_load(a, ifindex, true);
 	err = fd < 0 ? fd
-		     : bpf_xdp_attach((int)ifindex, fd, mode_flag(mode) | XDP_FLAGS_REPLACE, &opts);
+		     : bpf_xdp_attach((int)ifindex, fd,
+				      sl_attach_mode_flag(mode) | XDP_FLAGS_REPLACE, &opts);
 	if (err) {
 		sl_debug("port", "device %u: the program stays as libxdp attached it: %s", ifindex,
 			 sl_strerror(err));
-		unload(a);
+		sl_attach_unload(a);
 		*a = plain;
 		return;
 	}
-	unload(&plain);
+	sl_attach_unload(&plain);
 	sl_libs_close_leaks(plain.prog_id);
 }
 
@@ -464,7 +467,7 @@ static int attach_shared(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_
 	int err = -ENOENT;
 
 	if (may_dispatch() && may_extend())
-		err = attach_dispatcher(a, ifindex, mode);
+		err = sl_attach_beside(a, ifindex, mode);
 	if (!err && !a->beside && mode == XDP_MODE_NATIVE)
 		bind_alone(a, ifindex, mode);
 	if (err == -EINVAL || err == -E2BIG || err == -ENOENT)
@@ -473,13 +476,13 @@ static int attach_shared(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_
 		return err;
 	a->kind = SL_ATTACH_LIBXDP;
 	a->mode = mode;
-	note_main(a, ifindex);
+	sl_attach_note_main(a, ifindex);
 	return 0;
 }
 
 static int attach_link(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode)
 {
-	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = mode_flag(mode));
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = sl_attach_mode_flag(mode));
 	int fd = sl_steer_load(a, ifindex, mode == XDP_MODE_NATIVE);
 
 	if (fd < 0)
@@ -489,7 +492,7 @@ static int attach_link(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mo
 		int err = a->link_fd;
 
 		a->link_fd = -1;
-		unload(a);
+		sl_attach_unload(a);
 		return err;
 	}
 	a->kind = SL_ATTACH_LINK;
@@ -563,16 +566,6 @@ static int attach_xdp(struct sl_attach *a, const struct sl_port_info *info, bool
 	return err;
 }
 
-static bool vxlan_refused; /* by this kernel's verifier */
-
-/* The form that receives VXLAN is the larger one, so a verifier may refuse it alone. */
-static void refuse_vxlan(struct sl_attach *a, const char *why)
-{
-	if (!__atomic_exchange_n(&vxlan_refused, true, __ATOMIC_RELAXED))
-		sl_info("port", "%s; VXLAN is not received natively", why);
-	a->vxlan = false;
-}
-
 static int attach_packet(struct sl_attach *a, const struct sl_port_info *info)
 {
 	int err = sl_attach_skb(a, info->ifindex);
@@ -583,7 +576,7 @@ static int attach_packet(struct sl_attach *a, const struct sl_port_info *info)
 		a->vxlan = false;
 		err = sl_attach_skb(a, info->ifindex);
 		if (!err)
-			refuse_vxlan(a, why);
+			sl_steer_refuse_vxlan(a, why);
 	}
 	if (err)
 		sl_info("port", "%s: no packet sockets (%s): by XDP", info->ifname,
@@ -593,21 +586,16 @@ static int attach_packet(struct sl_attach *a, const struct sl_port_info *info)
 	return err ? -EOPNOTSUPP : 0;
 }
 
-static bool wants_vxlan(void)
-{
-	return !sl_broker_opts()->serve && !sl_load(&vxlan_refused) && sl_vxlan_any();
-}
-
 static int attach_best(struct sl_attach *a, const struct sl_port_info *info, bool reaper)
 {
 	const char *why = NULL;
 	int err;
 
-	a->vxlan = wants_vxlan();
+	a->vxlan = sl_steer_wants_vxlan();
 	err = attach_xdp(a, info, reaper);
 	if (!err || !a->vxlan || !sl_steer_refused(err, info->ifname, true, &why))
 		return err;
-	refuse_vxlan(a, why);
+	sl_steer_refuse_vxlan(a, why);
 	return attach_xdp(a, info, reaper);
 }
 
@@ -616,7 +604,8 @@ int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool re
 {
 	int err = -EOPNOTSUPP;
 
-	a->vxlan = packet && wants_vxlan();
+	a->vxlan = packet && sl_steer_wants_vxlan();
+	sl_steer_make_key(a);
 	sl_libs_quiet();
 	if (packet)
 		err = attach_packet(a, info);
@@ -632,7 +621,7 @@ int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool re
 		sl_attach_close(a, info->ifindex);
 		return err;
 	}
-	unload(a);
+	sl_attach_unload(a);
 	sl_libs_close_leaks(a->prog_id);
 	return 0;
 }
@@ -641,7 +630,7 @@ void sl_attach_close(struct sl_attach *a, uint32_t ifindex)
 {
 	sl_libs_quiet();
 	detach(a, ifindex);
-	unload(a);
+	sl_attach_unload(a);
 	sl_libs_close_leaks(a->prog_id);
 	sl_libs_restore();
 	sl_attach_child(a);

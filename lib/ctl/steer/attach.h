@@ -4,6 +4,7 @@
 #define SL_CTL_ATTACH_H
 
 #include "ctl/device/device.h"
+#include "ctl/kern/libbpf.h"
 
 /* -EBUSY: another owner's program has the device exclusively. Call it before building anything,
  * since a refused caller asks again. */
@@ -17,6 +18,15 @@ void sl_attach_close(struct sl_attach *a, uint32_t ifindex);
 /* xdp_id: program that the device runs now. */
 bool sl_attach_alive(struct sl_attach *a, uint32_t ifindex, uint32_t xdp_id);
 bool sl_attach_is_generic(const struct sl_attach *a);
+/* Takes the program of that number off the device. The next four calls are made between
+ * sl_libs_quiet() and sl_libs_restore(). */
+void sl_attach_take_off(uint32_t ifindex, uint32_t prog_id);
+/* Attaches the form that a says by libxdp's dispatcher. Sets obj, prog and prog_id. 0 or -errno. */
+int sl_attach_beside(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode);
+/* After an attach: notes the program that the device runs now, and whether others have room. */
+void sl_attach_note_main(struct sl_attach *a, uint32_t ifindex);
+void sl_attach_unload(struct sl_attach *a); /* closes obj and prog; the device keeps the program */
+uint32_t sl_attach_mode_flag(enum xdp_attach_mode mode); /* XDP_FLAGS_* */
 /* Removes every steering program from this namespace's device: for the device's owner only. */
 void sl_attach_clean(uint32_t ifindex);
 /* In a forked child. Async-signal-safe. */

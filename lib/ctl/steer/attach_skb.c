@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <linux/pkt_cls.h>
+#include <string.h>
 
 #include "base/compat.h"
 #include "base/sys.h"
@@ -13,30 +14,31 @@
 #include "steer_skb.skel.h"
 #include "steer_skb_plain.skel.h"
 
-static int prepare(struct bpf_object *obj, bool vxlan)
+static int prepare(const struct sl_attach *a, struct bpf_object *obj)
 {
 	struct steer_skb__rodata constants = {.has_vxlan = true};
 	struct steer_skb_plain__rodata plain = {0};
 
-	if (!vxlan) {
-		sl_steer_make_key(plain.hash_key, sizeof(plain.hash_key));
-		return sl_steer_prepare(obj, &plain, sizeof(plain));
+	if (!a->vxlan) {
+		memcpy(plain.hash_key, a->hash_key, sizeof(plain.hash_key));
+		return sl_steer_prepare(a, obj, &plain, sizeof(plain));
 	}
-	sl_steer_make_key(constants.hash_key, sizeof(constants.hash_key));
-	return sl_steer_prepare(obj, &constants, sizeof(constants));
+	memcpy(constants.hash_key, a->hash_key, sizeof(constants.hash_key));
+	return sl_steer_prepare(a, obj, &constants, sizeof(constants));
 }
 
-static struct bpf_object *load(bool vxlan)
+static struct bpf_object *load(const struct sl_attach *a)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "steer_skb");
 	size_t size;
-	const void *elf = vxlan ? steer_skb__elf_bytes(&size) : steer_skb_plain__elf_bytes(&size);
+	const void *elf =
+		a->vxlan ? steer_skb__elf_bytes(&size) : steer_skb_plain__elf_bytes(&size);
 	struct bpf_object *obj = bpf_object__open_mem(elf, size, &opts);
 	int err;
 
 	if (!obj)
 		return NULL;
-	err = prepare(obj, vxlan);
+	err = prepare(a, obj);
 	if (!err)
 		err = bpf_object__load(obj);
 	if (!err)
@@ -51,15 +53,25 @@ static int prog_fd(const struct bpf_object *obj, const char *name)
 	return bpf_program__fd(bpf_object__find_program_by_name(obj, name));
 }
 
-static int link_to(struct sl_attach *a, uint32_t ifindex)
+/* Notes the program's number; its descriptor or -errno. */
+static int loaded(struct sl_attach *a)
 {
-	int fd = prog_fd(a->obj, SL_STEER_SKB_PROG), err;
+	int fd = prog_fd(a->obj, SL_STEER_SKB_PROG);
 	struct bpf_prog_info info = {0};
 	uint32_t len = sizeof(info);
 
 	if (bpf_obj_get_info_by_fd(fd, &info, &len))
 		return -errno;
 	a->prog_id = info.id;
+	return fd;
+}
+
+static int link_to(struct sl_attach *a, uint32_t ifindex)
+{
+	int fd = loaded(a), err;
+
+	if (fd < 0)
+		return fd;
 	/* (Before 6.6 that type of attachment is not known.) */
 	err = sl_fd_keep(
 		bpf_link_create(fd, (int)ifindex, (enum bpf_attach_type)TCX_INGRESS, NULL));
@@ -88,7 +100,7 @@ int sl_attach_skb(struct sl_attach *a, uint32_t ifindex)
 	int err;
 
 	a->hints = 0;
-	a->obj = load(a->vxlan);
+	a->obj = load(a);
 	if (!a->obj)
 		return -errno;
 	err = link_to(a, ifindex);
@@ -99,6 +111,17 @@ int sl_attach_skb(struct sl_attach *a, uint32_t ifindex)
 	bpf_object__close(a->obj);
 	a->obj = NULL;
 	return err;
+}
+
+int sl_attach_skb_renew(struct sl_attach *a)
+{
+	int fd;
+
+	a->obj = load(a);
+	if (!a->obj)
+		return -errno;
+	fd = loaded(a);
+	return fd < 0 || !bpf_link_update(a->link_fd, fd, NULL) ? sl_min(fd, 0) : -errno;
 }
 
 bool sl_attach_skb_is_on(const struct sl_attach *a)

@@ -12,6 +12,9 @@ int sl_attach_drop(struct sl_attach *a);
  * prog_id, link_fd and kind of the attachment; the kernel ends the link with the process.
  * 0 or -errno; -EOPNOTSUPP: no tcx here. Call between sl_libs_quiet() and sl_libs_restore(). */
 int sl_attach_skb(struct sl_attach *a, uint32_t ifindex);
+/* Loads the form that the attachment is to have now, and puts it in the place of the linked one in
+ * one step. 0 or -errno; obj and prog_id may be set in any case. */
+int sl_attach_skb_renew(struct sl_attach *a);
 /* True: the link is still on its device. A system call. */
 bool sl_attach_skb_is_on(const struct sl_attach *a);
 

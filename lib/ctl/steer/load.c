@@ -39,19 +39,22 @@
 #include "ctl/kern/libbpf.h"
 #include "ctl/kern/netdev.h"
 #include "ctl/kern/say.h"
+#include "ctl/kern/vxlan.h"
+#include "ctl/steer/maps.h"
 #include "steer.skel.h"
 #include "steer_bound.skel.h"
 
 #define DEV_BOUND_ONLY (1u << 6) /* BPF_F_XDP_DEV_BOUND_ONLY, which older headers do not have */
 #define HAS_FRAGS      (1u << 5) /* BPF_F_XDP_HAS_FRAGS, 5.18 */
 
-void sl_steer_make_key(void *key, size_t bytes)
+void sl_steer_make_key(struct sl_attach *a)
 {
 	struct sl_hash_key part;
 
-	for (size_t at = 0; at < bytes; at += sizeof(part)) {
+	for (size_t at = 0; at < sizeof(a->hash_key); at += sizeof(part)) {
 		sl_hash_key_make(&part);
-		memcpy((char *)key + at, &part, sl_min(bytes - at, sizeof(part)));
+		memcpy((char *)a->hash_key + at, &part,
+		       sl_min(sizeof(a->hash_key) - at, sizeof(part)));
 	}
 }
 
@@ -100,7 +103,20 @@ static int size_tables(struct bpf_object *obj)
 	return err;
 }
 
-int sl_steer_prepare(struct bpf_object *obj, const void *constants, size_t bytes)
+/* The maps that the attachment has already. */
+static int reuse_maps(const struct sl_attach *a, struct bpf_object *obj)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < SL_MAP_COUNT && !err; i++)
+		if (a->map_fd[i] >= 0)
+			err = bpf_map__reuse_fd(bpf_object__find_map_by_name(obj, sl_map_names[i]),
+						a->map_fd[i]);
+	return err;
+}
+
+int sl_steer_prepare(const struct sl_attach *a, struct bpf_object *obj, const void *constants,
+		     size_t bytes)
 {
 	struct bpf_map *map = bpf_object__find_map_by_name(obj, ".rodata");
 	int err;
@@ -108,18 +124,20 @@ int sl_steer_prepare(struct bpf_object *obj, const void *constants, size_t bytes
 	/* The structure may have padding at its end that the section does not have. */
 	bytes = sl_min(bytes, (size_t)bpf_map__value_size(map));
 	err = bpf_map__set_initial_value(map, constants, bytes);
-	return err ? err : size_tables(obj);
+	if (!err)
+		err = size_tables(obj);
+	return err ? err : reuse_maps(a, obj);
 }
 
 /* The object as it is loaded, or NULL and errno, closed. */
-static struct bpf_object *finish_open(struct bpf_object *obj, uint32_t flags, const void *constants,
-				      size_t bytes)
+static struct bpf_object *finish_open(const struct sl_attach *a, struct bpf_object *obj,
+				      uint32_t flags, const void *constants, size_t bytes)
 {
 	int err;
 
 	if (!obj)
 		return NULL;
-	err = sl_steer_prepare(obj, constants, bytes);
+	err = sl_steer_prepare(a, obj, constants, bytes);
 	if (!err)
 		err = bpf_program__set_flags(bpf_object__find_program_by_name(obj, SL_STEER_PROG),
 					     flags);
@@ -135,16 +153,16 @@ static uint32_t frags_flag(bool frags)
 	return frags ? HAS_FRAGS : 0;
 }
 
-struct bpf_object *sl_steer_open(bool frags, bool vxlan)
+struct bpf_object *sl_steer_open(const struct sl_attach *a)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "steer");
-	struct steer__rodata constants = {.has_frags = frags, .has_vxlan = vxlan};
+	struct steer__rodata constants = {.has_frags = a->frags, .has_vxlan = a->vxlan};
 	size_t size;
 	const void *elf = steer__elf_bytes(&size);
 
-	sl_steer_make_key(constants.hash_key, sizeof(constants.hash_key));
-	return finish_open(bpf_object__open_mem(elf, size, &opts), frags_flag(frags), &constants,
-			   sizeof(constants));
+	memcpy(constants.hash_key, a->hash_key, sizeof(constants.hash_key));
+	return finish_open(a, bpf_object__open_mem(elf, size, &opts), frags_flag(a->frags),
+			   &constants, sizeof(constants));
 }
 
 /* Puts the kernel's functions in place of the placeholders, in programs and in the functions that
@@ -185,17 +203,18 @@ static struct bpf_object *open_filled(bool tags)
 	return obj;
 }
 
-static struct bpf_object *open_bound(uint32_t ifindex, bool tags, bool frags, bool vxlan)
+static struct bpf_object *open_bound(const struct sl_attach *a, uint32_t ifindex, bool tags)
 {
 	struct steer_bound__rodata constants = {
-		.has_vlan_tag = tags, .has_frags = frags, .has_vxlan = vxlan};
+		.has_vlan_tag = tags, .has_frags = a->frags, .has_vxlan = a->vxlan};
 	struct bpf_object *obj = open_filled(tags);
 
-	sl_steer_make_key(constants.hash_key, sizeof(constants.hash_key));
+	memcpy(constants.hash_key, a->hash_key, sizeof(constants.hash_key));
 	if (obj)
 		bpf_program__set_ifindex(bpf_object__find_program_by_name(obj, SL_STEER_PROG),
 					 ifindex);
-	return finish_open(obj, DEV_BOUND_ONLY | frags_flag(frags), &constants, sizeof(constants));
+	return finish_open(a, obj, DEV_BOUND_ONLY | frags_flag(a->frags), &constants,
+			   sizeof(constants));
 }
 
 /* More than the header of a program in any kernel (struct bpf_prog in front of its instructions).
@@ -289,16 +308,15 @@ int sl_steer_load(struct sl_attach *a, uint32_t ifindex, bool native)
 	int fd = -EOPNOTSUPP;
 
 	if (bound && tells_tags(ifindex))
-		fd = load(a, open_bound(ifindex, true, a->frags, a->vxlan),
-			  SL_HINT_STAMP | SL_HINT_TAG);
+		fd = load(a, open_bound(a, ifindex, true), SL_HINT_STAMP | SL_HINT_TAG);
 	if (bound && fd < 0 && fd != -EPERM && fd != -E2BIG)
-		fd = load(a, open_bound(ifindex, false, a->frags, a->vxlan), SL_HINT_STAMP);
+		fd = load(a, open_bound(a, ifindex, false), SL_HINT_STAMP);
 	if (fd >= 0 || fd == -EPERM)
 		return fd;
 	if (native)
 		sl_debug("port", "device %u: the steering program is not bound to it: %s", ifindex,
 			 sl_strerror(fd));
-	return load(a, sl_steer_open(a->frags, a->vxlan), 0);
+	return load(a, sl_steer_open(a), 0);
 }
 
 /* Refusals ---------------------------------------------------------------------------------------
@@ -326,11 +344,14 @@ const char *sl_verifier_reason(char *log)
 
 static bool verifier_refuses(bool vxlan, char *reason, size_t size)
 {
-	struct bpf_object *obj = sl_steer_open(false, vxlan);
+	struct sl_attach as = {.vxlan = vxlan};
+	struct bpf_object *obj;
 	struct bpf_program *prog;
 	char log[4096] = "";
 	bool refused;
 
+	memset(as.map_fd, 0xff, sizeof(as.map_fd));
+	obj = sl_steer_open(&as);
 	if (!obj)
 		return false;
 	prog = bpf_object__find_program_by_name(obj, SL_STEER_PROG);
@@ -358,4 +379,24 @@ bool sl_steer_refused(int err, const char *ifname, bool vxlan, const char **why)
 		sl_why(why, "%s: this kernel's verifier refuses the steering program: %s", ifname,
 		       reason);
 	return refused;
+}
+
+static bool vxlan_refused; /* by this kernel's verifier */
+
+bool sl_steer_may_vxlan(void)
+{
+	return !sl_load(&vxlan_refused);
+}
+
+bool sl_steer_wants_vxlan(void)
+{
+	return sl_steer_may_vxlan() && sl_vxlan_any();
+}
+
+/* The form that receives VXLAN is the larger one, so a verifier may refuse it alone. */
+void sl_steer_refuse_vxlan(struct sl_attach *a, const char *why)
+{
+	if (!__atomic_exchange_n(&vxlan_refused, true, __ATOMIC_RELAXED))
+		sl_info("port", "%s; VXLAN is not received natively", why);
+	a->vxlan = false;
 }

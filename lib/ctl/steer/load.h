@@ -8,14 +8,16 @@
 #define SL_HINT_STAMP (1u << 0) /* hardware time stamps */
 #define SL_HINT_TAG   (1u << 1) /* VLAN tags outside the frame, which the driver reports */
 
-/* Opens the plain form of the program without loading it; frags: for packets in several buffers.
- * NULL: errno. */
-struct bpf_object *sl_steer_open(bool frags, bool vxlan);
+/* Opens the form of the program that is not bound to a device, without loading it: for packets in
+ * several buffers, and for VXLAN, as a says, with its key and maps. NULL: errno. */
+struct bpf_object *sl_steer_open(const struct sl_attach *a);
 /* Makes the key of the hash that spreads a group's flows: a peer that knew it could choose the
  * process that gets its connections. */
-void sl_steer_make_key(void *key, size_t bytes);
-/* Sets the constants of an open object, and the entries of its tables. 0 or -errno. */
-int sl_steer_prepare(struct bpf_object *obj, const void *constants, size_t bytes);
+void sl_steer_make_key(struct sl_attach *a);
+/* Sets the constants of an open object, and the entries of its tables, or has it use the maps that
+ * a has. 0 or -errno. */
+int sl_steer_prepare(const struct sl_attach *a, struct bpf_object *obj, const void *constants,
+		     size_t bytes);
 /* True: a program that was loaded with `insns` instructions, and has xlated_bytes bytes now, still
  * fits in the pages that it was given. */
 bool sl_steer_fits(size_t insns, size_t xlated_bytes, size_t page);
@@ -24,6 +26,12 @@ int sl_steer_load(struct sl_attach *a, uint32_t ifindex, bool native);
 /* After a failed attempt: true when this kernel's verifier refuses the program, in the form that
  * receives VXLAN or that without; why then says its reason. */
 bool sl_steer_refused(int err, const char *ifname, bool vxlan, const char **why);
+/* True: a device opened now is to take packets out of VXLAN, since there is a VXLAN device and this
+ * kernel's verifier has not refused that form. */
+bool sl_steer_wants_vxlan(void);
+bool sl_steer_may_vxlan(void); /* it has not refused it */
+/* It has: no other attachment of this process tries that form. */
+void sl_steer_refuse_vxlan(struct sl_attach *a, const char *why);
 /* Returns the last line of a verifier's log that is not about the verifier's own work; cuts the log
  * into lines. */
 const char *sl_verifier_reason(char *log);
