@@ -24,7 +24,9 @@
 #define HELD 64u /* frames that were sent, until they are released */
 
 struct sl_far {
-	int fd; /* -1: it bounces */
+	int fd; /* -1: it bounces, or calls send() */
+	sl_far_fn *send;
+	void *arg;
 	uint32_t n;
 	struct sl_frames *frames;
 	uint32_t held[HELD];
@@ -57,7 +59,7 @@ struct sl_far *sl_far_open(uint32_t ifindex, struct sl_frames *frames)
 	return f;
 }
 
-struct sl_far *sl_far_open_bounce(struct sl_frames *frames)
+struct sl_far *sl_far_open_by(sl_far_fn *send, void *arg, struct sl_frames *frames)
 {
 	struct sl_far *f = sl_calloc(1, sizeof(*f));
 
@@ -66,13 +68,20 @@ struct sl_far *sl_far_open_bounce(struct sl_frames *frames)
 		return NULL;
 	}
 	f->fd = -1;
+	f->send = send;
+	f->arg = arg;
 	f->frames = frames;
 	return f;
 }
 
+struct sl_far *sl_far_open_bounce(struct sl_frames *frames)
+{
+	return sl_far_open_by(NULL, NULL, frames);
+}
+
 bool sl_far_bounces(const struct sl_far *f)
 {
-	return f->fd < 0;
+	return f->fd < 0 && !f->send;
 }
 
 struct sl_frames *sl_far_frames(const struct sl_far *f)
@@ -120,6 +129,11 @@ bool sl_far_send(struct sl_far *f, const struct sl_tx_desc *descs, unsigned n)
 
 	if (f->n + n > HELD)
 		sl_far_release(f);
+	if (f->send) {
+		f->send(f->arg, sl_frame_ptr(descs->frame) + descs->off, descs->len);
+		hold(f, descs, n);
+		return true;
+	}
 	for (unsigned i = 0; i < n; i++) {
 		const struct sl_tx_desc *d = &descs[i];
 

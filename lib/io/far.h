@@ -12,6 +12,9 @@ struct sl_far;
 struct sl_far *sl_far_open(uint32_t ifindex, struct sl_frames *frames);
 /* Makes one without a packet socket, which needs privileges: sl_far_bounce() copies. */
 struct sl_far *sl_far_open_bounce(struct sl_frames *frames);
+/* Makes one that gives each packet of one frame to that call, which copies it. */
+typedef void sl_far_fn(void *arg, const void *packet, size_t bytes);
+struct sl_far *sl_far_open_by(sl_far_fn *send, void *arg, struct sl_frames *frames);
 bool sl_far_bounces(const struct sl_far *f);
 struct sl_frames *sl_far_frames(const struct sl_far *f);
 /* Copies the n frames of a packet into bounce frames (base/share/share_bounce.h), and describes

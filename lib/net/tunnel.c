@@ -5,7 +5,8 @@
  * the queue of the device below. The headers are made once for a station of the inner network: the
  * mirror of the fdb (net/vxlan.h) says which host is behind it, the lane's destinations (net/out.c)
  * by which route and neighbour that is reached. All of these are followed by their generations.
- * Other frames leave by a packet socket on the VXLAN device, and the kernel wraps them: frames to
+ * Other frames leave by a packet socket on the VXLAN device, the daemon's where one serves, and the
+ * kernel wraps them: frames to
  * groups, to stations that several hosts or none has, to hosts that another device or no neighbour
  * leads to, packets longer than the path, and the first ones, while an answer is awaited. Several
  * segments of TCP's in a row (stack/train.c) leave by the VXLAN device, too, where the device below
@@ -156,6 +157,13 @@ static struct sl_dst *find_dst(struct sl_tunnel *t, uint64_t key, const struct s
 	return t->low.dst(t->low.leg, &r, now);
 }
 
+static struct sl_far *open_far(const struct sl_tunnel_low *low, uint32_t ifindex)
+{
+	struct sl_far *far = sl_far_open(ifindex, low->frames);
+
+	return far || errno != EPERM ? far : sl_far_open_by(low->send, low->port, low->frames);
+}
+
 /* The device was deleted and made anew: the packet socket is on the old one. */
 static void follow_device(struct sl_tunnel *t)
 {
@@ -164,7 +172,7 @@ static void follow_device(struct sl_tunnel *t)
 
 	if (ifindex == t->ifindex || !ifindex)
 		return;
-	far = sl_far_open(ifindex, t->low.frames);
+	far = open_far(&t->low, ifindex);
 	if (!far)
 		return;
 	sl_far_close(t->far);
@@ -370,7 +378,7 @@ struct sl_tunnel *sl_tunnel_open(const struct sl_tunnel_low *low)
 		return NULL;
 	}
 	t->ifindex = sl_load(low->ifindex);
-	t->far = sl_far_open(t->ifindex, low->frames);
+	t->far = open_far(low, t->ifindex);
 	if (!t->far) {
 		sl_free(t);
 		return NULL;

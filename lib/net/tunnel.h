@@ -20,6 +20,9 @@ struct sl_tunnel_low {
 	int (*kick)(void *leg); /* as sl_tx_ops's, and changes the queue if that is dead */
 	/* Calls sl_dst_get() for the lane. */
 	struct sl_dst *(*dst)(void *leg, const struct sl_route_key *key, uint64_t now_ns);
+	/* Has the kernel's device send the frame, for a process that may have no packet socket. */
+	void (*send)(void *port, const void *frame, size_t bytes);
+	void *port; /* of the VXLAN device */
 };
 
 /* Makes the way out of the VXLAN device. NULL with errno set: it cannot be made. */

@@ -124,7 +124,14 @@ static struct sl_dst *low_dst(void *arg, const struct sl_route_key *key, uint64_
 	return sl_lane_dst(low->lane, key, now_ns);
 }
 
-static struct sl_tunnel *open_tunnel(const struct sl_port *port, struct sl_leg *below)
+static void send_by_daemon(void *arg, const void *frame, size_t bytes)
+{
+	const struct sl_port *port = arg;
+
+	(void)sl_broker_vxlan_send(port->lower, port->vlan_nr, frame, bytes);
+}
+
+static struct sl_tunnel *open_tunnel(struct sl_port *port, struct sl_leg *below)
 {
 	struct sl_tunnel_low low = {
 		.ifindex = &port->info.ifindex,
@@ -137,6 +144,8 @@ static struct sl_tunnel *open_tunnel(const struct sl_port *port, struct sl_leg *
 		.is_closed = is_low_closed,
 		.kick = kick_low,
 		.dst = low_dst,
+		.send = send_by_daemon,
+		.port = port,
 	};
 
 	return sl_tunnel_open(&low);

@@ -232,9 +232,7 @@ static const char *vxlan_obstacle(const struct sl_link *link, const struct sl_po
 		return "the device below it is not offloaded";
 	if (base->base)
 		return "the device below it is a VLAN device";
-	if (!base->tags)
-		return hidden_tags(base);
-	return sl_broker_is_leased() ? "the daemon has the device below it" : NULL;
+	return base->tags ? NULL : hidden_tags(base);
 }
 
 static const char *obstacle(const struct sl_link *link, const struct sl_port *base)

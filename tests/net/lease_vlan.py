@@ -2,49 +2,16 @@
 # A client of sluiced that makes up VLAN devices, tags and numbers.
 # Usage: lease_vlan.py SOCKET OWN-ADDRESS IFINDEX VLAN-5 VLAN-6 FORBIDDEN-VLAN-7   (ifindexes; other processes use the first two)
 # Exit status 0 when the daemon refused what it must refuse, and gave what it may.
-import array, os, socket, struct, sys
+import socket, struct, sys
 
-from leaselib import MAGIC, OPS, VERSION
+import leaselib
+from leaselib import OPS, Session, check, given, refused
 
-HELLO, UMEM, PORT_OPEN, LANE_OPEN, CLAIM, UPDATE, UNCLAIM, NEIGH, VLAN_GET, VLAN_PUT, VLAN_LEAVE = map(OPS.get, (
-    "HELLO", "UMEM", "PORT_OPEN", "LANE_OPEN", "CLAIM", "CLAIM_UPDATE", "UNCLAIM", "NEIGH", "VLAN_GET", "VLAN_PUT", "VLAN_LEAVE"))
+UMEM, PORT_OPEN, LANE_OPEN, CLAIM, UPDATE, UNCLAIM, NEIGH, VLAN_PUT, VLAN_LEAVE = map(OPS.get, (
+    "UMEM", "PORT_OPEN", "LANE_OPEN", "CLAIM", "CLAIM_UPDATE", "UNCLAIM", "NEIGH", "VLAN_PUT", "VLAN_LEAVE"))
 PASS = 4
 path, own = sys.argv[1:3]
 low, five, six, seven = map(int, sys.argv[3:7])
-failed = 0
-
-
-class Session:
-    def __init__(self):
-        self.s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.s.connect(path)
-        self.s.settimeout(10)
-        ns = os.open("/proc/self/ns/net", os.O_RDONLY)
-        self.must(HELLO, bytes(48), [ns])
-        os.close(ns)
-
-    def ask(self, op, body=b"", fds=()):
-        """The daemon's error, or the body of a good answer."""
-        anc = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
-        self.s.sendmsg([struct.pack("=IHHIi", MAGIC, VERSION, op, 7, 0) + body], anc)
-        data, anc, _, _ = self.s.recvmsg(65536, 65536)
-        for _, _, got in anc:
-            for fd in array.array("i", got[: len(got) // 4 * 4]):
-                os.close(fd)
-        err = struct.unpack_from("=IHHIi", data)[4]
-        return err if err else data[16:]
-
-    def must(self, *args):
-        ret = self.ask(*args)
-        if isinstance(ret, int):
-            sys.exit(f"request {args[0]}: {os.strerror(-ret)}")
-        return ret
-
-    def get(self, lower, vlan, tag):
-        return self.ask(VLAN_GET, struct.pack("=III", lower, vlan, tag))
-
-    def vlan(self, op, lower, nr, leave=0):
-        return self.ask(op, struct.pack("=III", lower, nr, leave))
 
 
 def claim(port, tag, nr, flags=0, addr=own):
@@ -53,22 +20,7 @@ def claim(port, tag, nr, flags=0, addr=own):
     return struct.pack("=II", low, 0) + key + struct.pack("=IIIII", lane, 1, 1, flags | nr << 26, 0) + bytes(8)
 
 
-def check(what, good, ret):
-    global failed
-    failed += not good
-    print("ok:" if good else "FAILED:", what, os.strerror(-ret) if isinstance(ret, int) else ret)
-
-
-def refused(what, ret):
-    check(what, isinstance(ret, int) and ret < 0, ret)
-
-
-def given(what, ret):
-    check(what, isinstance(ret, bytes), ret)
-    return struct.unpack_from("=I", ret)[0] if isinstance(ret, bytes) and ret else 0
-
-
-s = Session()
+s = Session(path)
 refused("a number before the device", s.get(low, five, 5))
 s.must(UMEM)
 s.must(PORT_OPEN, struct.pack("=II", low, 0))
@@ -127,5 +79,5 @@ given("to give the claim up", s.ask(UNCLAIM, claim(port, 5, nr)))
 given("to free the number", s.vlan(VLAN_PUT, low, nr))
 refused("to free it twice", s.vlan(VLAN_PUT, low, nr))
 refused("to claim by it then", s.ask(CLAIM, claim(port, 5, nr), fds))
-print("ok: the end" if not failed else f"{failed} failed")
-sys.exit(failed != 0)
+print("ok: the end" if not leaselib.failed else f"{leaselib.failed} failed")
+sys.exit(leaselib.failed != 0)

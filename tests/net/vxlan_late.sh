@@ -9,7 +9,7 @@ VX_A=192.168.77.1 VX_B=192.168.77.2
 ip link add "late$$" type vxlan id 9 dstport 4789 2>"$TMP/err" && ip link del "late$$" || skip "no VXLAN devices"
 logged() { cat "$TMP"/sluice.*.log 2>/dev/null | grep -q -e "$1"; }
 opened() { logged "$1: taken out of VXLAN on $DEV_B"; }
-grows() { [ "$(wc -l <"$1")" -ge "$2" ]; }
+has_lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
 programs() { # numbers of the steering programs on the device: one
 	bpftool -j prog show | python3 -c '
 import json, sys
@@ -33,11 +33,11 @@ for MODE in $MODES; do
 	offload_begin
 	bg a python3 "$TESTS/net/vxlan_late.py" "$B4" 7000 >"$TMP/numbered"
 	numbered=$BG
-	wait_until 10 grows "$TMP/numbered" 3
+	wait_until 10 has_lines "$TMP/numbered" 3
 	vxlan a vx 42 "$A4" "$B4" "$DEV_A" $VX_A && vxlan b vx 42 "$B4" "$A4" "$DEV_B" $VX_B
 	ok "the device below opens its packets" wait_until 10 opened vx
 	n=$(wc -l <"$TMP/numbered")
-	wait_until 10 grows "$TMP/numbered" $((n + 3))
+	wait_until 10 has_lines "$TMP/numbered" $((n + 3))
 	kill -INT "$numbered"
 	wait "$numbered"
 	same "of the datagrams meanwhile" "none is lost" "$(tail -n 1 "$TMP/numbered")"

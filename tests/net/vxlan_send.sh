@@ -150,8 +150,8 @@ for MODE in $MODES; do
 	b ethtool -K vx tx on >"$TMP/ethtool"
 	subject 6
 	tell "tcp $VA 7000 200704"
-	[ "$MODE" = kernel ] || ok "a stream: segments in a row at once" test "${SAID##* }" -lt 70
-	[ "$MODE" = kernel ] || ok "by the kernel's device" test "${SAID##* }" -ge 5
+	[ "$MODE" = kernel ] || [ -n "${LEASED:-}" ] || ok "a stream: segments in a row at once" test "${SAID##* }" -lt 70
+	[ "$MODE" = kernel ] || [ -n "${LEASED:-}" ] || ok "by the kernel's device" test "${SAID##* }" -ge 5
 	same "that stream" "sent 200704 back whole" "${SAID% kernel*}"
 	tell "send $VA 7000 10 0 200"
 	[ "$MODE" = kernel ] || ok "datagrams: natively" test "${SAID##* }" -lt 3

@@ -169,6 +169,8 @@ static void link_changed(const struct sl_link *link, bool gone)
 
 	if (old)
 		sl_keep_device(old);
+	if (link->vni_after)
+		sl_vlans_changed();
 	if (sl_device_find(link->ifindex))
 		sl_debug("sluiced", "%s %s", link->name,
 			 gone                   ? "is gone"
@@ -436,6 +438,8 @@ static void loop(void)
 		sl_views_sync();
 		sl_stopped_look();
 		sl_watch_tick(sl_claim_take_back);
+		if (sl_vlans_are_due())
+			sl_vlans_check();
 		sl_keep_tick();
 		if (sl_now_ns() - checked_ns > CHECK_MS * 1000000ull) {
 			check_ports();

@@ -19,8 +19,11 @@ bool sl_vlan_is_of(const struct sl_session *s, uint32_t ifindex);
 /* Takes the session's numbers on that device back, 0: on all. A number that a claim of the session
  * carries is left. */
 void sl_vlans_drop(struct sl_session *s, uint32_t ifindex);
-/* Gives VLAN devices that changed to the kernel, whatever their processes do. */
+/* Gives VLAN devices that changed to the kernel, whatever their processes do, and has the steering
+ * program follow VXLAN devices if sl_vlans_changed() was called, or rp_filter may have changed. */
 void sl_vlans_check(void);
+void sl_vlans_changed(void); /* a VXLAN device or its fdb has changed: sl_vlans_check() is due */
+bool sl_vlans_are_due(void);
 /* After the adoption of sessions: frees numbers that no session has. */
 void sl_vlans_adopted(void);
 

@@ -83,6 +83,10 @@ bool sl_broker_port_has_tags(uint32_t ifindex);
 int sl_broker_vlan_get(uint32_t ifindex, uint32_t vlan, uint32_t tag, const char **why);
 /* Frees the number when no claim of this process carries it any more. */
 void sl_broker_vlan_put(uint32_t ifindex, uint32_t nr);
+/* By the daemon: has the kernel's VXLAN device with that number send a frame, with the device's own
+ * source address. 0 or -errno; the frame may be lost. -EOPNOTSUPP: there is no daemon, and the
+ * process has a packet socket for that. A lane may be held, as for sl_broker_inject(). */
+int sl_broker_vxlan_send(uint32_t ifindex, uint32_t nr, const void *frame, size_t bytes);
 /* leave: packets of the VLAN device with that number (SL_CLAIM_VLAN) on the device pass to the
  * kernel, whatever is claimed; else they come to us again. */
 void sl_broker_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave);

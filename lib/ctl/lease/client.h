@@ -44,6 +44,7 @@ bool sl_lease_port_has_tags(uint32_t ifindex);
 int sl_lease_vlan_get(uint32_t ifindex, uint32_t vlan, uint32_t tag, const char **why);
 void sl_lease_vlan_put(uint32_t ifindex, uint32_t nr);
 void sl_lease_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave);
+int sl_lease_vxlan_send(uint32_t ifindex, uint32_t nr, const void *frame, size_t bytes);
 void sl_lease_port_unguard(uint32_t ifindex);
 unsigned sl_lease_port_strays(uint32_t ifindex, unsigned skip, struct sl_stray_told *out,
 			      unsigned max);

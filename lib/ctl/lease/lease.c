@@ -158,6 +158,20 @@ void sl_lease_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave)
 	(void)sl_lease_request(&m, SL_LEASE_VLAN_LEAVE, NULL);
 }
 
+/* (A daemon that is late sends the frame, too.) */
+int sl_lease_vxlan_send(uint32_t ifindex, uint32_t nr, const void *frame, size_t bytes)
+{
+	struct sl_lease_msg m = {0};
+
+	if (bytes > sizeof(m.body.frame.frame))
+		return -EMSGSIZE;
+	m.body.frame.ifindex = ifindex;
+	m.body.frame.nr = nr;
+	m.body.frame.bytes = (uint32_t)bytes;
+	memcpy(m.body.frame.frame, frame, bytes);
+	return sl_lease_request_soon(&m, SL_LEASE_VXLAN_SEND);
+}
+
 void sl_lease_port_unguard(uint32_t ifindex)
 {
 	struct sl_lease_msg m;

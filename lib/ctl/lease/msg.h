@@ -23,6 +23,7 @@ union sl_lease_body {
 	struct sl_lease_vlan vlan;
 	struct sl_lease_vlan_get vlan_get;
 	struct sl_lease_vlan_ok vlan_ok;
+	struct sl_lease_frame frame;
 	struct sl_lease_lane_ok lane_ok;
 	struct sl_lease_claim claim;
 	struct sl_lease_restore restore;

@@ -18,7 +18,7 @@
 #include "steer.h"
 
 #define SL_LEASE_MAGIC   0x4c534c53 /* "SLSL" */
-#define SL_LEASE_VERSION 16
+#define SL_LEASE_VERSION 17
 #define SL_LEASE_PATH    "/run/sluice/sluiced.sock"
 
 /* The view of a device's policy that PORT_OPEN gives: copies of the maps `rules` and `paces`. */
@@ -91,6 +91,10 @@ struct sl_lease_vlan_get {
 };
 struct sl_lease_vlan_ok {
 	uint32_t nr;
+};
+struct sl_lease_frame { /* VXLAN_SEND; ifindex: of the device below, nr: of the VXLAN device */
+	uint32_t ifindex, nr, bytes;
+	uint8_t frame[SL_INJECT_MAX];
 };
 struct sl_lease_alive_ok {
 	uint32_t alive;
