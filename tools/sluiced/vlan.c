@@ -313,8 +313,8 @@ static int open_sender(void)
 	return fd;
 }
 
-/* (Who has a lane on the device below may send any frame there. But other users' VXLAN devices are
- * not in its reach: the frame leaves with the headers of this one.) */
+/* (A process with a lane on the device below may send any frame there. This check keeps it from
+ * sending by VXLAN devices that the policy does not give it.) */
 int sl_on_vxlan_send(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 {
 	const struct sl_lease_frame *f = &m->body.frame;
@@ -342,7 +342,7 @@ int sl_on_vxlan_send(struct sl_session *s, struct sl_lease_msg *m, const char **
 	return (int)sl_min(n, 0l);
 }
 
-/* What the steering program has of the VXLAN device with that number is what the kernel has now. */
+/* Tells the steering program how the VXLAN device with that number is now. */
 static void follow_vxlan(struct sl_device *d, uint32_t nr)
 {
 	const char *why = NULL;

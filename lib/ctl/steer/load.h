@@ -30,7 +30,7 @@ bool sl_steer_refused(int err, const char *ifname, bool vxlan, const char **why)
  * kernel's verifier has not refused that form. */
 bool sl_steer_wants_vxlan(void);
 bool sl_steer_may_vxlan(void); /* it has not refused it */
-/* It has: no other attachment of this process tries that form. */
+/* Notes that the verifier has refused it: no other attachment of this process tries it. */
 void sl_steer_refuse_vxlan(struct sl_attach *a, const char *why);
 /* Returns the last line of a verifier's log that is not about the verifier's own work; cuts the log
  * into lines. */

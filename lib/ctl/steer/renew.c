@@ -5,8 +5,8 @@
  * and needs more memory, so a device gets it with the first VXLAN device that is to be opened by
  * it. The new program has the maps and the key of the old one: claims stay, and so does the choice
  * among the sockets of a group. A link and a program that is alone are replaced in one step. In a
- * dispatcher the new program comes beside the old one, before that goes: what the first of them
- * passes the second one sees, and it finds the same. */
+ * dispatcher the new program comes beside the old one, before that goes: the second one sees
+ * each packet that the first one passes, and has the same claims. */
 #include "ctl/steer/renew.h"
 
 #include <errno.h>
