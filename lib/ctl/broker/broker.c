@@ -12,6 +12,7 @@
 #include "ctl/broker/reaper.h"
 #include "ctl/claim/bury.h"
 #include "ctl/claim/spare.h"
+#include "ctl/device/aim.h"
 #include "ctl/device/dev.h"
 #include "ctl/device/device.h"
 #include "ctl/device/link.h"
@@ -207,6 +208,7 @@ static void port_stop(struct sl_device *p, bool exiting)
 	for (uint32_t i = 0; i < p->nparts; i++)
 		sl_queues_close(&p->part[i], !exiting);
 	sl_parts_end(p);
+	sl_aims_close(p);
 	if (!exiting)
 		sl_maps_close(p);
 	sl_pin_remove(p->info.ifindex);
@@ -509,6 +511,7 @@ void sl_embedded_child(void)
 			sl_sys_close(p->owner_fd);
 	}
 	sl_devices_forget();
+	sl_aims_child();
 	(void)sl_embedded_conns(0, &(struct sl_conns_layout){0});
 	sl_link_look_child();
 	sl_umem_child();

@@ -28,8 +28,10 @@
 #include <sys/socket.h>
 
 #include "base/fds.h"
+#include "base/settings.h"
 #include "base/sys.h"
 #include "ctl/broker/helper.h"
+#include "ctl/device/aim.h"
 #include "ctl/device/link.h"
 #include "ctl/device/opts.h"
 #include "ctl/device/part.h"
@@ -84,6 +86,10 @@ int sl_reaper_start(struct sl_device *port)
 	fd[SL_REAPER_LIFE] = life[0];
 	fd[SL_REAPER_OWNER] = port->owner_fd;
 	fd[SL_REAPER_CONNS] = conns.fd ? conns.fd : life[0];
+	fd[SL_REAPER_RULES] =
+		sl_settings.nic_steering && !sl_broker_opts()->serve ? sl_aims_fd() : -1;
+	if (fd[SL_REAPER_RULES] < 0)
+		fd[SL_REAPER_RULES] = life[0];
 	err = fd[SL_REAPER_PIDFD] = owner_death();
 	if (err >= 0) {
 		err = sl_min(sl_helper_start("reaper", arg, fd), 0);
@@ -238,4 +244,5 @@ void sl_reaper_clean(uint32_t ifindex, const char *parts)
 		sl_left_without(ifindex);
 	sl_pin_remove(ifindex);
 	sl_parts_clean(ifindex, parts);
+	sl_aims_clean(ifindex, 3 + SL_REAPER_RULES);
 }

@@ -15,6 +15,7 @@ enum {
 	SL_REAPER_PIDFD, /* the owner */
 	SL_REAPER_OWNER, /* the name of the device */
 	SL_REAPER_CONNS, /* the owner's TCP connections, or no file */
+	SL_REAPER_RULES, /* notes of the owner's rules in NICs, or no file */
 	SL_REAPER_FDS
 };
 

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/settings.h"
 #include "ctl/claim/group.h"
+#include "ctl/device/aim.h"
 #include "ctl/device/device.h"
 #include "ctl/device/lock.h"
 #include "ctl/device/opts.h"
@@ -313,6 +315,27 @@ static int check(const struct sl_claim_req *req)
 		       : 0;
 }
 
+/* True: the NIC is to bring the claim's packets to a queue of its lane. (The daemon's groups have
+ * queues of their own instead: tools/sluiced/divide.c.) */
+static bool is_aimed(const struct sl_device *d, const struct sl_claim_req *req)
+{
+	return sl_settings.nic_steering && !sl_broker_opts()->serve && d->info.nqueues > 1 &&
+	       d->attach.kind != SL_ATTACH_TCX && !(req->claim.flags & SL_CLAIM_PASS);
+}
+
+/* Several sockets of an end have lanes of their own. */
+static void aim(struct sl_device *d, const struct sl_claim_req *req)
+{
+	uint32_t n = d->info.nqueues;
+
+	if (!is_aimed(d, req))
+		return;
+	if (req->spread || sl_is_narrow(&req->narrow))
+		sl_aim_end(d, &req->key);
+	else
+		sl_aim(d, &req->key, req->claim.lane / n % n);
+}
+
 static int claim(const struct sl_claim_req *asked)
 {
 	struct sl_claim_req req = *asked;
@@ -328,7 +351,11 @@ static int claim(const struct sl_claim_req *asked)
 	 * connections would wait meanwhile.) */
 	if (!err && req.key.proto == IPPROTO_TCP)
 		sl_guard_open(&e.port->attach, req.ifindex);
-	return err ? err : claim_put(&e, &req);
+	if (!err)
+		err = claim_put(&e, &req);
+	if (!err)
+		aim(e.port, &req);
+	return err;
 }
 
 /* Removes the claim of that slot from the entry. */
@@ -357,6 +384,8 @@ static int unclaim(const struct sl_claim_req *req)
 
 	if (err)
 		return err;
+	if (is_aimed(e.port, req))
+		sl_aim_end(e.port, &req->key);
 	if (e.bit == SL_L4_PORT_FLOW && !e.port->replaced) {
 		entry_del(&e);
 		return 0;
