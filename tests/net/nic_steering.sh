@@ -14,10 +14,12 @@ on_nic() { b "$BIN/steering_nic" "$STATE" "$DEV_B" "/var/run/netns/${NS}a" "$DEV
 queue() { nic | sed -n "s/^[0-9]* $1 \([0-9]*\)$/\1/p"; } # "udp 7000 0"
 came() { b ethtool -S "$DEV_B" | sed -n "s/^ *rx_queue_${1}_xdp_packets: //p"; }
 starts() { # setting: PID is the program's
+	local pre
+	mapfile -t pre < <(preload_env b)
 	mkfifo "$TMP/do.$1"
 	exec 9<>"$TMP/do.$1"
 	: >"$TMP/said"
-	bg b "$BIN/steering_nic" "$STATE" "$DEV_B" "/var/run/netns/${NS}a" "$DEV_A" env "$(preload_env b)" SLUICE_RX_BACKEND=xdp \
+	bg b "$BIN/steering_nic" "$STATE" "$DEV_B" "/var/run/netns/${NS}a" "$DEV_A" env "${pre[@]}" SLUICE_RX_BACKEND=xdp \
 		SLUICE_RING=socket "SLUICE_NIC_STEERING=$1" "SLUICE_LOG_FILE=$TMP/sluice.%d.log" "SLUICE_STATS_SHMEM_DIR=$TMP/stats" \
 		SLUICE_DAEMON=off python3 "$TESTS/net/nic_steering.py" "$B4" "$A4" 7100 <"$TMP/do.$1" >"$TMP/said"
 	wait_line "$TMP/said" '^[0-9]'
