@@ -52,6 +52,11 @@ static void scribble(const uint8_t *data, size_t size)
 	}
 }
 
+static bool is_stopped(void *arg, uint8_t member)
+{
+	return member & 1;
+}
+
 static void work(const uint8_t *data, size_t size)
 {
 	struct sl_umem *u = sl_umem_find(UMEM);
@@ -71,7 +76,7 @@ static void work(const uint8_t *data, size_t size)
 	sl_umem_untake(u, frames, sl_umem_take(u, frames, FRAMES));
 	(void)sl_share_reclaim(&u->info.share, 0);
 	(void)sl_share_posted(&u->info.share, 1, SL_FLIGHT_QP);
-	(void)sl_share_look(&u->info.share, u->watch, 30, NULL, NULL, &f);
+	(void)sl_share_look(&u->info.share, u->watch, 30, is_stopped, NULL, &f);
 }
 
 /* The record's numbers are those by which members find frames. */

@@ -302,6 +302,7 @@ static void look_is(struct world *w, struct sl_share_watch *watch, uint8_t stopp
 		return;
 	assert_int_equal(f.queue, queue);
 	assert_int_equal(f.impossible, impossible);
+	assert_int_equal(f.stopped, stopped != 0);
 }
 
 static void test_locks_that_are_not_let_go(void **state)
@@ -331,16 +332,24 @@ static void test_locks_that_are_not_let_go(void **state)
 		w.g.queue[1].lock.word = nobodys[i]; /* of no queue */
 		look_is(&w, watch, 0, false, 0, false);
 	}
-	/* A member may hold it; in every look the same thread, if it runs, may not. */
+	/* A member may hold it; that it was stopped at one look changes nothing. */
 	w.g.queue[0].lock.word = holder;
-	for (int i = 0; i < 3; i++)
-		look_is(&w, watch, 0, false, 0, false);
 	look_is(&w, watch, LIVE, false, 0, false);
-	for (int i = 0; i < 2; i++) {
-		w.g.queue[0].lock.word |= SL_RLOCK_SLEEPERS;
-		look_is(&w, watch, 0, false, 0, false);
+	look_is(&w, watch, LIVE, false, 0, false);
+	look_is(&w, watch, 0, false, 0, false);
+	/* The same thread, stopped at two looks in a row. */
+	w.g.queue[0].lock.word = holder + 2;
+	look_is(&w, watch, LIVE, false, 0, false);
+	look_is(&w, watch, LIVE, false, 0, false);
+	w.g.queue[0].lock.word |= SL_RLOCK_SLEEPERS;
+	look_is(&w, watch, LIVE, true, 0, false);
+	/* A stopped member that takes the lock anew between looks lets go of it. */
+	for (int i = 0; i < 8; i++) {
+		w.g.queue[0].lock.word = holder + (i & 1);
+		look_is(&w, watch, LIVE, false, 0, false);
 	}
-	w.g.queue[0].lock.word = holder + 1;
+	/* In every look the same thread, which runs. */
+	w.g.queue[0].lock.word = holder + 3;
 	for (int i = 0; i < 3; i++)
 		look_is(&w, watch, 0, false, 0, false);
 	look_is(&w, watch, 0, true, 0, false);

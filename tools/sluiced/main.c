@@ -379,7 +379,6 @@ static void check_ports(void)
 	sl_devices_check();
 	sl_vlans_check();
 	if (sluiced.memory_users) {
-		sl_broken_look();
 		(void)sl_broker_reap();
 	}
 }
@@ -437,6 +436,7 @@ static void loop(void)
 		sl_linger_tick();
 		sl_views_sync();
 		sl_stopped_look();
+		sl_broken_look();
 		sl_watch_tick(sl_claim_take_back);
 		if (sl_vlans_are_due())
 			sl_vlans_check();

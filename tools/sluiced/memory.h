@@ -54,8 +54,8 @@ void sl_divide_put(uint32_t rule);
 void sl_divide_begin(struct sl_device *d);
 void sl_divide_end(void);
 
-/* broken.c: checks the locks of the groups' memories, each second. A group whose lock is broken
- * ends: its programs go on by the kernel. */
+/* broken.c: checks the locks of the groups' memories, four times a second. A group whose lock is
+ * broken ends: its programs go on by the kernel. */
 void sl_broken_look(void);
 /* Refuses further grants to a session whose group is broken: 0, or -ESHUTDOWN and *why. */
 int sl_broken_check(const struct sl_memory *m, const char **why);

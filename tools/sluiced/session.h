@@ -42,6 +42,7 @@ struct sl_session {
 	bool said;                /* a refusal was logged */
 	bool outside;             /* a device was another group's when the session asked */
 	bool stopped;             /* by SIGSTOP */
+	uint64_t halted_ns;       /* when broken.c found it stopped last */
 	bool leaving;             /* hung up; being taken back */
 	bool unread;              /* its request must stay in the queue (foreign.c) */
 	uint64_t asked_ns;        /* not greeted: time of its connection or last request */
@@ -123,6 +124,8 @@ int sl_sender_check(struct sl_session *s, const struct sl_lease_msg *m, const ch
 /* stopped.c: new connections go to processes that are not stopped. */
 bool sl_process_is_stopped(pid_t pid); /* by SIGSTOP */
 bool sl_session_is_stopped(const struct sl_session *s);
+/* By SIGSTOP or by a debugger. */
+bool sl_session_is_halted(const struct sl_session *s);
 void sl_stopped_look(void);
 
 /* grace.c: begins to wait for a grace period of the kernel; returns its number. */

@@ -16,22 +16,39 @@
 #include "sluiced.h"
 
 /* proc_pid_stat(5): the state is behind the last parenthesis. */
-bool sl_process_is_stopped(pid_t pid)
+static char state_of(pid_t pid)
 {
 	char path[32], text[128];
 	const char *p;
 
 	if (pid <= 0) /* of another pid namespace */
-		return false;
+		return 0;
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	p = sl_read_text(path, text, sizeof(text)) > 0 ? strrchr(text, ')') : NULL;
-	return p && p[1] == ' ' && p[2] == 'T';
+	return (char)(p && p[1] == ' ' ? p[2] : 0);
+}
+
+bool sl_process_is_stopped(pid_t pid)
+{
+	return state_of(pid) == 'T';
+}
+
+/* While its pidfd says that it lives the number is its own. */
+static bool is_its_number(const struct sl_session *s)
+{
+	return s->pidfd >= 0 && !sl_is_dead(s->pidfd);
 }
 
 bool sl_session_is_stopped(const struct sl_session *s)
 {
-	/* (While its pidfd says that it lives the number is its own.) */
-	return sl_process_is_stopped(s->cred.pid) && s->pidfd >= 0 && !sl_is_dead(s->pidfd);
+	return sl_process_is_stopped(s->cred.pid) && is_its_number(s);
+}
+
+bool sl_session_is_halted(const struct sl_session *s)
+{
+	char state = state_of(s->cred.pid);
+
+	return (state == 'T' || state == 't') && is_its_number(s);
 }
 
 static void set_away(struct sl_session *s)

@@ -58,7 +58,8 @@
  * burial itself may be broken off anywhere and begun again.
  *
  * A member that is stopped inside a queue's lock (a window of a microsecond) keeps all members from
- * refilling and reaping that queue; the others live on the frames in its rings, half of their size.
+ * refilling and reaping that queue; the others live on the frames in its rings, half of their size,
+ * until the owner sees the stop (share_watch.c) and the group ends.
  *
  * Fill rings can always be filled: at its quota a member gets no frame from the pool, and its
  * sockets queue no further packet (sl_share_left_to()), so a slow or stopped member keeps at most

@@ -5,7 +5,8 @@
  * so a word that names no member, or the owner itself while the owner holds nothing, was
  * written to do harm, or by a fault. A word that names a member is believed for a time: holders
  * keep a lock for a microsecond, so the same thread in every one of many looks has not let go, and
- * if its process is not stopped, it will not. */
+ * will not. If its process is stopped two looks are enough: the others of the group can neither
+ * refill nor reap until somebody lets that process go on, which may be never. */
 #include "base/share/share_watch.h"
 
 /* True: the word of a lock that is taken names no member of the group. */
@@ -35,6 +36,13 @@ static bool look(const struct sl_share *g, const struct sl_rlock *l, struct sl_s
 	return f->impossible || w->looks >= looks;
 }
 
+/* True: the same thread had the lock at the look before, too, and its process is stopped. */
+static bool is_kept_stopped(const struct sl_share_watch *w, const struct sl_share_fault *f,
+			    sl_share_stopped_fn *stopped, void *arg)
+{
+	return w->looks && stopped(arg, (uint8_t)sl_rlock_named(f->word));
+}
+
 bool sl_share_look(const struct sl_share *g, struct sl_share_watch *w, uint32_t looks,
 		   sl_share_stopped_fn *stopped, void *arg, struct sl_share_fault *f)
 {
@@ -42,12 +50,15 @@ bool sl_share_look(const struct sl_share *g, struct sl_share_watch *w, uint32_t 
 		const struct sl_rlock *l = i ? &g->queue[i - 1].lock : &g->head->lock;
 
 		f->queue = (int)i - 1;
-		if ((i && sl_load(&g->told_queue[i - 1].state) == SL_QUEUE_FREE) ||
-		    !look(g, l, &w[i], looks, f))
+		f->stopped = false;
+		if (i && sl_load(&g->told_queue[i - 1].state) == SL_QUEUE_FREE)
 			continue;
-		if (f->impossible || !stopped(arg, (uint8_t)sl_rlock_named(f->word)))
+		if (look(g, l, &w[i], looks, f))
 			return true;
-		w[i].looks = 0;
+		w[i].stopped = is_kept_stopped(&w[i], f, stopped, arg) ? w[i].stopped + 1 : 0;
+		f->stopped = w[i].stopped >= SL_SHARE_STOPPED_LOOKS;
+		if (f->stopped)
+			return true;
 	}
 	return false;
 }
