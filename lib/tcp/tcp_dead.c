@@ -59,21 +59,29 @@ uint32_t sl_tcp_repair_form(void)
 
 /* Unread bytes --------------------------------------------------------------------------------- */
 
-/* The bytes of the piece that the frame's note describes at seq, or NULL. Others may write to the
- * frame. */
-static const uint8_t *piece_at(const struct sl_tcp_frames *m, uint32_t frame, uint32_t seq,
-			       struct sl_rx_note *n)
+static bool read_at(const struct sl_tcp_frames *m, uint64_t at, void *to, uint32_t n)
 {
-	const uint8_t *p = m->base + ((size_t)frame << m->shift);
+	if (m->read)
+		return m->read(m->arg, at, to, n);
+	memcpy(to, m->base + at, n);
+	return true;
+}
 
-	if (frame >= m->nframes || m->word[frame].owner != m->owner)
-		return NULL;
-	memcpy(n, p, sizeof(*n));
+/* Where the bytes are of the piece that the frame's note describes at seq; 0: nowhere. Others may
+ * write to the frame. */
+static uint64_t piece_at(const struct sl_tcp_frames *m, uint32_t frame, uint32_t seq,
+			 struct sl_rx_note *n)
+{
+	uint64_t at = (uint64_t)frame << m->shift;
+
+	if (frame >= m->nframes || m->word[frame].owner != m->owner ||
+	    !read_at(m, at, n, sizeof(*n)))
+		return 0;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST); /* from here on the copy is read, not the frame */
 	if (n->seq != seq || !n->len || n->off < sizeof(*n) ||
 	    (uint32_t)n->off + n->len > 1u << m->shift)
-		return NULL;
-	return p + n->off;
+		return 0;
+	return at + n->off;
 }
 
 /* False: these are more pieces than there are frames, so connections name the same ones. */
@@ -109,7 +117,7 @@ struct sl_tcp_unread sl_tcp_unread_of(const struct sl_tcp_dead *d, const struct 
 uint32_t sl_tcp_unread_copy(struct sl_tcp_unread *u, void *buf, uint32_t n)
 {
 	struct sl_rx_note note;
-	const uint8_t *p;
+	uint64_t p;
 	uint32_t done = 0;
 
 	while (done < n && (p = piece_at(u->m, u->frame, u->begin, &note))) {
@@ -125,7 +133,8 @@ uint32_t sl_tcp_unread_copy(struct sl_tcp_unread *u, void *buf, uint32_t n)
 		len = sl_min(note.len - at, n - done);
 		if (u->skips && sl_seq_lt(u->seq, u->skip))
 			len = sl_min(len, u->skip - u->seq);
-		memcpy((uint8_t *)buf + done, p + at, len);
+		if (!read_at(u->m, p + at, (uint8_t *)buf + done, len))
+			break;
 		done += len;
 		u->seq += len;
 	}

@@ -14,6 +14,11 @@ uint32_t sl_tcp_repair_form(void);
 /* Packet memory, and the owner whose frames are accepted. */
 struct sl_tcp_frames {
 	const uint8_t *base;
+	/* Reads n bytes at an offset of the packet memory of arg. False: they are not there.
+	 * Members can take pages of that memory away, so a daemon does not touch its mapping. NULL:
+	 * from base. */
+	bool (*read)(const void *arg, uint64_t at, void *to, uint32_t n);
+	const void *arg;
 	const union sl_frame_word *word;
 	uint32_t nframes, shift;
 	uint8_t owner;

@@ -15,6 +15,8 @@
  *   flood     members die as in race, nothing changes, and connections that wait to be accepted,
  *             thousands, have one and the same bytes in as many frames as there are
  *   many      members die with tens of thousands of such connections, without bytes
+ *   holes     as flood, but the frames with these bytes have no pages any more, and where they were
+ *             huge pages this process has all that the system has left
  *
  * Lines: "told WHAT" (could what the daemon tells be written?), "rules WHAT" (could the device's
  * rules?), "writes", then each second "asked N
@@ -56,7 +58,7 @@
 static struct sl_lease_msg m;
 static struct sl_share g;
 static struct sl_share_geometry geometry;
-static int conn, xsk;
+static int conn, xsk, packets_fd;
 static uint32_t seq, ifindex, member;
 static char *packets; /* the group's packet memory */
 static struct sl_lease_lane_ok lane;
@@ -132,8 +134,9 @@ static void take_memory(void)
 	if (sl_share_open(&g, &geometry, m.fd[1], m.fd[2], false))
 		errx(1, "the memory cannot be mapped");
 	say_read_only("told", m.fd[2]);
+	packets_fd = m.fd[0];
 	packets = mmap(NULL, (size_t)geometry.nframes << geometry.frame_shift,
-		       PROT_READ | PROT_WRITE, MAP_SHARED, m.fd[0], 0);
+		       PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, packets_fd, 0);
 	if (packets == MAP_FAILED)
 		err(1, "packet memory");
 }
@@ -407,6 +410,21 @@ static void write_notes(void)
 	}
 }
 
+/* Takes the pages of the frames that connections name away, and all huge pages that are left. */
+static void make_holes(void)
+{
+	const size_t huge = 2 << 20;
+	off_t from = (off_t)FIRST << geometry.frame_shift;
+	off_t end = (off_t)geometry.nframes << geometry.frame_shift;
+
+	from = (from + (off_t)huge - 1) & -(off_t)huge;
+	if (fallocate(packets_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, end - from))
+		err(1, "holes");
+	while (mmap(NULL, huge, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_POPULATE, -1, 0) != MAP_FAILED)
+		;
+}
+
 /* Members that die -------------------------------------------------------------------------------
  */
 
@@ -498,6 +516,8 @@ static void race(const char *ifname, const char *mode)
 	words[1] = member << SL_RLOCK_SHIFT | (uint32_t)getpid();
 	words[3] = words[1] | SL_RLOCK_SLEEPERS;
 	write_notes();
+	if (!strcmp(mode, "holes"))
+		make_holes();
 	if (strcmp(mode, "race"))
 		return;
 	racer_add_values(&g.head->lock.word, 4, words, 4);
@@ -545,7 +565,8 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[3], "victim"))
 		die_as_member(argv[2]);
 	longest = 0; /* (opening the device takes long) */
-	races = !strcmp(argv[3], "race") || !strcmp(argv[3], "flood") || !strcmp(argv[3], "many");
+	races = !strcmp(argv[3], "race") || !strcmp(argv[3], "flood") || !strcmp(argv[3], "many") ||
+		!strcmp(argv[3], "holes");
 	if (races)
 		race(argv[2], argv[3]);
 	else

@@ -138,6 +138,11 @@ bool sl_conns_read(struct sl_session *s)
 	return sl_gone_read(&s->conns.gone, was_claimed, &s->conns);
 }
 
+static bool read_frames(const void *arg, uint64_t at, void *to, uint32_t n)
+{
+	return sl_umem_read(arg, at, to, n);
+}
+
 bool sl_conns_rescue(struct sl_session *s, bool dead)
 {
 	const struct sl_umem *u = s->share && s->memory ? sl_umem_find(s->memory->umem) : NULL;
@@ -145,7 +150,8 @@ bool sl_conns_rescue(struct sl_session *s, bool dead)
 
 	if (!u || !dead || !s->limits.repair || !s->boxes.n)
 		return false;
-	m.base = u->info.base;
+	m.read = read_frames;
+	m.arg = &u->info;
 	m.word = u->info.share.word;
 	m.nframes = u->info.nframes;
 	m.shift = u->info.share.shift;

@@ -180,6 +180,8 @@ static int bury(struct sl_umem *u, uint8_t member, const struct sl_broker_lane *
 	return err;
 }
 
+#define FRAME_BYTES_MAX 4096
+
 struct late {
 	const struct sl_umem_info *umem;
 	uint32_t ifindex;
@@ -189,12 +191,13 @@ struct late {
 
 static void show_late(void *arg, uint64_t addr, uint32_t bytes)
 {
+	static _Alignas(8) uint8_t frame[FRAME_BYTES_MAX]; /* (the broker's lock is held) */
 	const struct late *l = arg;
 	uint64_t off = addr & (l->umem->frame_size - 1);
 
-	if (bytes <= l->umem->frame_size - off)
-		l->fn(l->arg, l->ifindex, (uint8_t *)l->umem->base + addr - off, (uint32_t)off,
-		      bytes);
+	if (l->umem->frame_size <= sizeof(frame) && bytes <= l->umem->frame_size - off &&
+	    sl_umem_read(l->umem, addr - off, frame, (uint32_t)off + bytes))
+		l->fn(l->arg, l->ifindex, frame, (uint32_t)off, bytes);
 }
 
 static void show_packet(void *arg, const uint8_t *packet, uint32_t bytes)

@@ -24,9 +24,8 @@ struct sl_broker_lane {
  * more. */
 void sl_broker_mute(const struct sl_broker_lane *lanes, unsigned n);
 /* Shows `late` the packets in the receive rings of a muted lane and takes them out; call it after
- * sl_broker_mute() and again before sl_broker_bury(). off: start of the packet in the frame, which
- * other members can still write to (a copy, if the lane receives by a packet socket). The callback
- * must not call the broker. */
+ * sl_broker_mute() and again before sl_broker_bury(). off: start of the packet in a copy of its
+ * frame. The callback must not call the broker. */
 typedef void sl_broker_late_fn(void *arg, uint32_t ifindex, const uint8_t *frame, uint32_t off,
 			       uint32_t bytes);
 void sl_broker_late(uint32_t umem, uint8_t member, const struct sl_broker_lane *lane,

@@ -248,6 +248,11 @@ static bool may_be_near(void)
 	return (o->rx == SL_BROKER_RX_PACKET || o->xdp == SL_BROKER_XDP_AUTO) && sl_pair_may();
 }
 
+bool sl_umem_read(const struct sl_umem_info *u, uint64_t at, void *to, uint32_t n)
+{
+	return sl_sys(SYS_pread64, u->memfd, to, n, at) == (long)n;
+}
+
 bool sl_umem_is_near(const struct sl_umem_info *u)
 {
 	return sl_load(&u->share.told->bounce);

@@ -33,6 +33,10 @@ void sl_umem_part_all(void);
 void sl_umem_drop(uint32_t id);
 /* Takes existing memory into use: info has everything but the mappings. */
 int sl_umem_map_again(const struct sl_umem_info *info);
+/* Reads packet memory by its file, for a daemon: a member can make holes in the file, and a touch
+ * of the mapping would take a page, or end the process (SIGBUS) where no huge page is left. A hole
+ * reads as zeros. False: those bytes are not there. */
+bool sl_umem_read(const struct sl_umem_info *u, uint64_t at, void *to, uint32_t n);
 /* True: devices of this daemon's groups may receive by packet sockets. There the group's first
  * frames suffice (SL_UMEM_LENT_NEAR_BYTES), and it has bounce frames. */
 bool sl_umem_is_near(const struct sl_umem_info *u);
