@@ -71,6 +71,7 @@ VLAN_DIR := $(BUILD)/tests/vlan
 VLAN_STAND_IN := $(VLAN_DIR)/device $(VLAN_DIR)/tags.bpf.o $(VLAN_DIR)/libsluice.so $(VLAN_DIR)/libsluice-preload.so $(VLAN_DIR)/sluice $(VLAN_DIR)/sluiced
 LDLIBS_device := -lbpf
 LDLIBS_steering_nic := -lbpf
+LDLIBS_own_libbpf := -rdynamic
 LDLIBS_steercost := -lbpf
 $(VLAN_DIR)/tags.bpf.o: tests/vlan/tags.bpf.c tests/vlan/tags.h
 	@mkdir -p $(@D)

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <string.h>
 
 #include "base/lock.h"
 #include "base/roomy.h"
@@ -11,14 +12,63 @@
 
 static struct sl_libbpf lib;
 static bool loaded; /* lib is whole */
+static bool clash;  /* the program has functions of the same names, and libbpf would call these */
+
+/* True: the program's scope has that name, in another file than one whose name begins so. */
+static bool is_from_elsewhere(const char *name, const char *file)
+{
+	const char *path, *end;
+	void *theirs = dlsym(RTLD_DEFAULT, name);
+	Dl_info at;
+
+	if (!theirs)
+		return false;
+	path = dladdr(theirs, &at) && at.dli_fname ? at.dli_fname : "";
+	end = strrchr(path, '/');
+	return strncmp(end ? end + 1 : path, file, strlen(file)) != 0;
+}
+
+/* A program may have functions of such names (dnsdist has a bpf_prog_load(), others are linked with
+ * libbpf statically and export it). The libraries' own calls would reach the program's functions.
+ */
+static bool names_are_taken(void)
+{
+	bool taken = false;
+
+#define X(name) taken = taken || is_from_elsewhere(#name, file);
+	const char *file = "libbpf.so.";
+	SL_LIBBPF_CALLS(X)
+	file = "libxdp.so.";
+	SL_LIBXDP_CALLS(X)
+#undef X
+	(void)dlerror(); /* of names that are not there */
+	return taken;
+}
+
+/* The mode of dlopen(3). With RTLD_DEEPBIND the libraries prefer their own names and the C
+ * library's, malloc(3) among them; yet they free what the skeletons have allocated here. A library
+ * that is loaded already stays bound as it is. 0: neither mode will do. */
+static int mode_of_load(void)
+{
+	const int usual = RTLD_NOW | RTLD_LOCAL;
+
+	if (!names_are_taken())
+		return usual;
+	if (is_from_elsewhere("malloc", "libc.so.") || dlopen("libbpf.so.1", usual | RTLD_NOLOAD) ||
+	    dlopen("libxdp.so.1", usual | RTLD_NOLOAD))
+		return 0;
+	return usual | RTLD_DEEPBIND;
+}
 
 /* The handles stay open: the functions are used until the process ends. */
 static bool look_up(struct sl_libbpf *to)
 {
-	void *bpf = dlopen("libbpf.so.1", RTLD_NOW | RTLD_LOCAL);
-	void *xdp = dlopen("libxdp.so.1", RTLD_NOW | RTLD_LOCAL);
+	int mode = mode_of_load();
+	void *bpf = mode ? dlopen("libbpf.so.1", mode) : NULL;
+	void *xdp = mode ? dlopen("libxdp.so.1", mode) : NULL;
 	void *from = bpf;
 
+	sl_store(&clash, !mode);
 	if (!bpf || !xdp)
 		return false;
 #define X(name)                                                                                    \
@@ -42,8 +92,12 @@ int sl_libbpf_load(const char **why)
 	if (!SL_ROOMY(look_up, &found)) {
 		const char *text = dlerror();
 
-		sl_why(why, "%s; remedy: install libbpf (libbpf1) and libxdp (libxdp1)",
-		       text ? text : "libbpf or libxdp is too old");
+		if (sl_load(&clash))
+			sl_why(why, "the program has functions of libbpf's names; remedy: start "
+				    "sluiced(8)");
+		else
+			sl_why(why, "%s; remedy: install libbpf (libbpf1) and libxdp (libxdp1)",
+			       text ? text : "libbpf or libxdp is too old");
 		return -ELIBACC;
 	}
 	/* (Two threads may come at once: neither waits for the other in dlopen(3).) */

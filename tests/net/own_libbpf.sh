@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# A program that has a function of a name of libbpf's: it is offloaded, and the function is not called. With a
+# malloc() of its own, too, it stays with the kernel.
+. "$(dirname "$0")/lib.sh"
+case $BUILD in *san*) echo "skipped: a sanitizer has a malloc() of its own"; exit 77 ;; esac
+net_up
+peer='import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(10)
+s.connect((sys.argv[1], 7000))
+for i in range(10):
+	s.send(b"x" * (i * 100))
+	assert s.recv(2048) == b"x" * (i * 100)'
+answers() { # environment...
+	bg sb env "$@" "$BIN/own_libbpf" "$B4" >"$TMP/said" 2>&1
+	wait_udp b 7000
+	a python3 -c "$peer" "$B4"
+	wait_end "$BG" 20
+	same "$1: it ends" 0 $?
+	same "$1: what it says" "answered ten, called 0 times" "$(cat "$TMP/said")"
+}
+MODE=one
+offload_begin
+answers A=1
+offload_end 10
+malloc=$(compgen -G "/usr/lib/*/libjemalloc.so.2" || compgen -G "/usr/lib/*/libtcmalloc_minimal.so.4") || malloc=
+if [ -n "$malloc" ]; then
+	rm -f "$TMP"/sluice.*.log
+	answers "LD_PRELOAD=${malloc%%$'\n'*}:$PRELOAD"
+	ok "its log names the remedy" grep -q "functions of libbpf's names; remedy: start sluiced" "$TMP"/sluice.*.log
+fi
+done_testing
