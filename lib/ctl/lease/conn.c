@@ -49,6 +49,11 @@ static int no_daemon(const char **why)
 static int judge(struct sl_lease_msg *m, enum sl_lease_op op, int err, const char **why)
 {
 	late = false;
+	if (err == -ETOOMANYREFS) { /* the kernel sent nothing: the next request may pass */
+		sl_why(why, "more descriptors of this user wait in sockets than RLIMIT_NOFILE "
+			    "allows");
+		return err;
+	}
 	if (err <= 0 || m->hdr.op != op || m->hdr.seq != seq) {
 		hang_up(err == 0                              ? "has gone"
 			: err == -EAGAIN                      ? "does not answer"
