@@ -87,4 +87,11 @@ for port in (0, 7110):
         say("bound twice", attempt(s.bind, (own, 7111)), raw_connect(s, peer, 7052), attempt(s.bind, (own, 7111)),
             s.getsockname()[1] == (port or 7111), raw_connect(s, peer, 7052))
         s.close()
+# A port that the program chose is free as soon as a socket is closed whose connection was refused.
+answers = []
+for i in range(20):
+    with socket.socket(socket.AF_INET6 if six else socket.AF_INET) as s:
+        s.settimeout(30)
+        answers.append((attempt(s.bind, ("", 7120)), attempt(s.connect, (peer, 7052))))
+say("free again", answers)
 say("done")

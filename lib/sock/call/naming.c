@@ -57,6 +57,11 @@ static int bind_to(int fd, const struct sockaddr *addr, socklen_t len)
 	const struct timespec pause = {.tv_nsec = 1000000};
 	int err = sl_sys_bind(fd, addr, len);
 
+	/* A connection that was refused or reset keeps its port until its claim goes. */
+	if (sl_unlikely(err == -EADDRINUSE)) {
+		(void)sl_tconn_reap();
+		err = sl_sys_bind(fd, addr, len);
+	}
 	if (sl_likely(err != -EADDRINUSE) || !is_free_soon(addr, len))
 		return err;
 	for (int i = 0; i < AGAIN_MS && err == -EADDRINUSE; i++) {
