@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/compat.h"
+#include "base/memcheck.h"
 #include "base/sys.h"
 #include "ctl/device/libs.h"
 #include "ctl/kern/libbpf.h"
@@ -87,9 +88,12 @@ int sl_attach_drop(struct sl_attach *a)
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = TC_ACT_SHOT},
 		{.code = BPF_JMP | BPF_EXIT},
 	};
-	int fd = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "drop", "Dual BSD/GPL", drop,
-			       sl_array_len(drop), NULL);
+	int fd;
 
+	(void)sl_memcheck(SL_MEMCHECK_QUIET, 1, 0);
+	fd = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "drop", "Dual BSD/GPL", drop,
+			   sl_array_len(drop), NULL);
+	(void)sl_memcheck(SL_MEMCHECK_QUIET, (uintptr_t)-1, 0);
 	if (fd >= 0)
 		a->drop_fd = fd = sl_fd_keep(fd);
 	return sl_min(fd, 0);
