@@ -52,6 +52,7 @@ os.kill(os.getpid(), signal.SIGKILL)" "$TMP/fork"
 wait_line "$TMP/fork" .
 ok "nor while a child lives" none "2 foreign"
 kill -9 "$(cat "$TMP/fork")"
+wait_until 5 gone "$(cat "$TMP/fork")" # (the device is the child's until then)
 server "while not os.path.exists('$TMP/go'): time.sleep(.1)
 os.execvp('sleep', ['sleep', '60'])"
 ok "one more" wait_until 5 has "2 foreign $V4 $V6"
