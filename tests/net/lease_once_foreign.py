@@ -2,7 +2,7 @@
 # Before Linux 6.4 a client of sluiced gets AF_XDP sockets that are not bound yet, and binding needs no privilege: it
 # must not have them on a device that it has no right to.
 # Usage: lease_once_foreign.py SOCKET IFINDEX
-import array, ctypes, os, socket, struct, sys
+import array, ctypes, errno, os, socket, struct, sys, time
 
 from leaselib import MAGIC, VERSION
 
@@ -14,12 +14,15 @@ s.connect(path)
 s.settimeout(10)
 
 
-def ask(op, body=b"", fds=()):
-    """The answer's body and descriptors."""
+def ask(op, body=b"", fds=(), tries=100):
+    """The answer's body and descriptors. Asks again while a queue is in use."""
     anc = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
     s.sendmsg([struct.pack("=IHHIi", MAGIC, VERSION, op, 7, 0) + body], anc)
     data, anc, _, _ = s.recvmsg(65536, 65536)
     err = struct.unpack_from("=IHHIi", data)[4]
+    if err == -errno.EAGAIN and tries:  # the kernel lets go of a closed AF_XDP socket later
+        time.sleep(0.05)
+        return ask(op, body, fds, tries - 1)
     if err:
         sys.exit(f"request {op}: {os.strerror(-err)}: {data[16:].rstrip(bytes(1)).decode()}")
     return data[16:], [fd for _, _, d in anc for fd in array.array("i", d)]
