@@ -5,8 +5,8 @@
 . "$(dirname "$0")/lib.sh"
 need python3
 net_up
+peer_is_kernels
 for MODE in $MODES; do
-	[ "$MODE" != both ] || continue
 	for fam in ${FAMILIES:-4}; do
 		own=B$fam peer=A$fam
 		bg a python3 "$TESTS/net/udp_lent.py" serve "${!peer}" 7000
