@@ -415,6 +415,9 @@ CASES = {
     "a child keeps the connection of a process that ends by _exit": (4, (
         ("M", "socket", 1, "fam", 1), ("M", "connect", 1, "peer", 0), ("M", "fork", "P1"), ("M", "exit"), ("peer", "send", 0, 10),
         ("P1", "recv", 1, 50, 0), ("P1", "send", 1, 10, 0))),
+    "a program in another root uses a listener that it was given": (6, (
+        ("M", "socket", 1, "fam", 1), ("M", "bind", 1, "own", 5), ("M", "listen", 1), ("peer", "connect", 5), ("M", "nonblock", 1, 1),
+        ("M", "fork", "P1"), ("P1", "exec", True), ("P1", "chroot"), ("P1", "poll"), ("P1", "accept", 1, 2))),
     "a socket that comes back by pidfd_getfd is the same one": (4, (
         ("M", "socket", 1, "fam", 2), ("M", "bind", 1, "own", 4), ("M", "fork", "P1"), ("peer", "sendto", 4, 100),
         ("M", "steal", "P1", 1, 3), ("M", "recv", 3, 50, 2))),

@@ -63,16 +63,27 @@ static int ask(int fd)
 	return n == sizeof(count) && count > 0 ? (int)sl_min(count, (int64_t)INT32_MAX) : -EBADF;
 }
 
+static int load_quietly(void)
+{
+	int err;
+
+	sl_libs_quiet();
+	err = load();
+	sl_libs_restore();
+	return err;
+}
+
+/* (A process in another root directory may find no libbpf.) */
 int sl_embedded_holders(int fd)
 {
 	struct sl_broker_guard g;
-	int ret;
+	int lacks = 0, ret;
 
+	if (sl_load(&link_fd) < 0 && !sl_load(&failed))
+		lacks = sl_libbpf_load(NULL);
 	sl_broker_enter(&g);
 	if (link_fd < 0 && !failed) {
-		sl_libs_quiet();
-		failed = load();
-		sl_libs_restore();
+		failed = lacks ? lacks : load_quietly();
 		if (failed)
 			sl_debug("broker", "nobody knows who has which files: %s",
 				 sl_strerror(failed));

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/un.h>
 
 #include "base/fds.h"
@@ -19,7 +20,9 @@
 #include "sock/listen/box.h"
 #include "sock/listen/listen.h"
 
-#define NAME "sluice-box/"
+#define NAME        "sluice-box/"
+#define NUMBERS_MAX 65536 /* that are looked at one by one: some milliseconds */
+#define BEYOND      1024  /* and so many past the limit, where the library keeps its own */
 
 /* Writes n in hexadecimal digits, at most 16; returns behind them. */
 static char *put_hex(char *to, uint64_t n)
@@ -109,12 +112,24 @@ static void look_at_fd(int fd, void *arg)
 		s->in = fd;
 }
 
+static void look_at_numbers(struct search *s)
+{
+	struct rlimit64 files = {.rlim_cur = 0};
+	int end;
+
+	(void)sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &files);
+	end = (int)sl_min(files.rlim_cur, (uint64_t)NUMBERS_MAX) + BEYOND;
+	for (int fd = 0; fd < end; fd++)
+		look_at_fd(fd, s);
+}
+
 void sl_tlisten_after_exec(const struct sl_sock *sk)
 {
 	struct search s = {.in = -1, .out = -1};
 
 	s.len = prefix_of(sk->inode, s.path);
-	(void)sl_fd_each(look_at_fd, &s);
+	if (sl_fd_each(look_at_fd, &s)) /* no /proc in this root */
+		look_at_numbers(&s);
 	if (s.in >= 0 && s.out >= 0)
 		sl_tbox_adopt(sk, s.in, s.out);
 }
