@@ -418,6 +418,12 @@ CASES = {
     "a program in another root uses a listener that it was given": (6, (
         ("M", "socket", 1, "fam", 1), ("M", "bind", 1, "own", 5), ("M", "listen", 1), ("peer", "connect", 5), ("M", "nonblock", 1, 1),
         ("M", "fork", "P1"), ("P1", "exec", True), ("P1", "chroot"), ("P1", "poll"), ("P1", "accept", 1, 2))),
+    "a child accepts what was reset while it waited": (4, (
+        ("M", "socket", 1, "fam", 1), ("M", "bind", 1, "own", 4), ("M", "listen", 1), ("peer", "connect", 4), ("peer", "send", 0, 10),
+        ("peer", "reset", 0), ("M", "fork", "P1"), ("P1", "accept", 1, 2, 524288), ("P1", "recv", 2, 50, 0), ("P1", "send", 2, 10, 0))),
+    "another program accepts what was reset while it waited": (6, (
+        ("M", "socket", 1, "fam", 1), ("M", "bind", 1, "own", 4), ("M", "listen", 1), ("peer", "connect", 4), ("peer", "shut", 0),
+        ("peer", "reset", 0), ("M", "spawn", "P1", "posix", [1], False), ("P1", "accept", 1, 2), ("P1", "recv", 2, 50, 0))),
     "a socket that comes back by pidfd_getfd is the same one": (4, (
         ("M", "socket", 1, "fam", 2), ("M", "bind", 1, "own", 4), ("M", "fork", "P1"), ("peer", "sendto", 4, 100),
         ("M", "steal", "P1", 1, 3), ("M", "recv", 3, 50, 2))),

@@ -120,6 +120,20 @@ static void test_not_connected(void **state)
 	close(fd);
 }
 
+/* accept(2) returns what was reset while it waited. */
+static void test_reset_meanwhile(void **state)
+{
+	const struct linger now = {.l_onoff = 1};
+	int from = socket(AF_INET, SOCK_STREAM, 0), fd;
+
+	assert_int_equal(connect(from, (void *)&own, sizeof(own)), 0);
+	fd = accept(lsn->fd, NULL, NULL);
+	assert_true(fd >= 0);
+	setsockopt(from, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	close(from);
+	assert_true(sl_tbox_is_connection(lsn, fd));
+}
+
 static void test_another_port(void **state)
 {
 	assert_false(sl_tbox_is_connection(lsn, accepted(bound(0, "127.0.0.2", 0))));
@@ -148,8 +162,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_its_own),         cmocka_unit_test(test_another_protocol),
 		cmocka_unit_test(test_another_network), cmocka_unit_test(test_not_connected),
-		cmocka_unit_test(test_another_port),    cmocka_unit_test(test_another_address),
-		cmocka_unit_test(test_known_already),
+		cmocka_unit_test(test_reset_meanwhile), cmocka_unit_test(test_another_port),
+		cmocka_unit_test(test_another_address), cmocka_unit_test(test_known_already),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);

@@ -32,11 +32,7 @@ struct acc {
 /* Takes a connection that another process had in its queue. */
 static int take_given(struct acc *a)
 {
-	int fd = sl_tlisten_take_given(a->sk, a->flags);
-
-	if (fd >= 0 && a->addr)
-		sl_sys_getpeername(fd, a->addr, a->len);
-	return fd;
+	return sl_tlisten_take_given(a->sk, a->addr, a->len, a->flags);
 }
 
 /* The kernel's connection, without waiting. One thread at a time: between the look and the call
@@ -178,9 +174,16 @@ static int finish(struct acc *a, int fd)
 	return fd;
 }
 
-int sl_tcp_sock_accept_ours(struct sl_sock *sk)
+int sl_tcp_sock_accept_ours(struct sl_sock *sk, struct sockaddr_storage *peer, socklen_t *len)
 {
-	struct acc a = {.sk = sk, .fd = sk->fd, .flags = SOCK_CLOEXEC, .new_fd = -1};
+	struct acc a = {
+		.sk = sk,
+		.fd = sk->fd,
+		.flags = SOCK_CLOEXEC,
+		.new_fd = -1,
+		.addr = (struct sockaddr *)peer,
+		.len = len,
+	};
 	int err = from_us(&a);
 
 	if (err == 0)

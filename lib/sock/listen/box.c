@@ -289,15 +289,25 @@ static void set_linger(int fd, int ms)
 	sl_sys_setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
 }
 
+/* A connection in a box. The daemon sends the first byte alone. */
+struct given {
+	struct sockaddr_storage peer;
+	char kind;
+};
+
 /* If no process takes the connection, its peer is reset, as by the last close of a listener. */
-bool sl_tbox_put(const struct sl_sock *sk, int fd)
+bool sl_tbox_put(const struct sl_sock *sk, int fd, const struct sockaddr_storage *peer,
+		 socklen_t len)
 {
 	const struct box *b = box_of(sk);
+	char packet[1 + sizeof(*peer)] = {SL_BOX_READY[0]};
+	size_t bytes = 1 + sl_min(len, (socklen_t)sizeof(*peer));
 
 	if (!b)
 		return false;
+	memcpy(packet + 1, peer, bytes - 1);
 	set_linger(fd, 0);
-	return sl_rights_send(b->out, SL_BOX_READY, 1, &fd, 1, MSG_DONTWAIT) == 1;
+	return sl_rights_send(b->out, packet, bytes, &fd, 1, MSG_DONTWAIT) == (long)bytes;
 }
 
 /* Tells the keepers of all processes that have the listener. The way against the connections' is
@@ -331,21 +341,24 @@ static bool is_shut_down(int in)
 }
 
 /* Takes the next packet: its descriptor, or -EAGAIN: there is none, -EPIPE: take no more here,
- * -EBADMSG: not a connection of the listener. *bare: the caller must set the listener's options. */
-static int take_one(const struct sl_sock *sk, int in, bool *bare)
+ * -EBADMSG: not a connection of the listener. g->kind is that of SL_BOX_BARE: the caller must set
+ * the listener's options. */
+static int take_one(const struct sl_sock *sk, int in, struct given *g)
 {
+	char packet[1 + sizeof(g->peer)] = {0};
 	int fd[SL_RIGHTS_ANY];
 	bool good, room = true;
 	uint32_t nfds;
-	char c = 0;
-	long n = sl_rights_recv_any(in, &c, 1, fd, &nfds);
+	long n = sl_rights_recv_any(in, packet, sizeof(packet), fd, &nfds);
 
 	if (n < 0)
 		return -EAGAIN;
 	if (n == 0 && !nfds)
 		return is_shut_down(in) ? -EPIPE : -EBADMSG;
-	*bare = c == SL_BOX_BARE[0];
-	good = n == 1 && nfds == 1 && (*bare || c == SL_BOX_READY[0]) &&
+	g->kind = packet[0];
+	memcpy(&g->peer, packet + 1, sizeof(g->peer));
+	good = n >= 1 && n <= (long)sizeof(packet) && nfds == 1 &&
+	       (g->kind == SL_BOX_BARE[0] || g->kind == SL_BOX_READY[0]) &&
 	       sl_tbox_is_connection(sk, fd[0]);
 	if (good)
 		return fd[0];
@@ -371,12 +384,12 @@ static void spoil(struct box *b)
 	sl_unlock(&box_lock);
 }
 
-static int take(struct sl_sock *sk, struct box *b, bool *bare)
+static int take(struct sl_sock *sk, struct box *b, struct given *g)
 {
 	int fd = -EBADMSG;
 
 	for (unsigned i = 0; fd == -EBADMSG && i < FOREIGN_MAX; i++)
-		fd = take_one(sk, b->in, bare);
+		fd = take_one(sk, b->in, g);
 	if (fd == -EBADMSG) /* the rest makes no new event */
 		__atomic_fetch_or(&sk->os, SL_OS_IN, __ATOMIC_RELEASE);
 	if (fd == -EPIPE)
@@ -384,16 +397,32 @@ static int take(struct sl_sock *sk, struct box *b, bool *bare)
 	return fd < 0 ? -EAGAIN : fd;
 }
 
-int sl_tlisten_take_given(struct sl_sock *sk, int flags)
+/* The kernel does not name the peer of a connection that is over. */
+static void name_peer(const struct sl_sock *sk, int fd, const struct given *g,
+		      struct sockaddr *addr, socklen_t *len)
+{
+	struct sl_addr peer;
+	uint32_t scope;
+	uint16_t port;
+
+	if (sl_sys_getpeername(fd, addr, len) == -ENOTCONN &&
+	    !sl_addr_from_sockaddr((const struct sockaddr *)&g->peer, sizeof(g->peer), &peer, &port,
+				   &scope))
+		(void)sl_addr_to_sockaddr(&peer, port, scope, sk->family, addr, len);
+}
+
+int sl_tlisten_take_given(struct sl_sock *sk, struct sockaddr *addr, socklen_t *len, int flags)
 {
 	struct box *b = box_of(sk);
-	bool bare = false;
-	int fd = is_in_use(b) ? take(sk, b, &bare) : -EAGAIN, fl;
+	struct given g;
+	int fd = is_in_use(b) ? take(sk, b, &g) : -EAGAIN, fl;
 
 	if (fd < 0)
 		return fd;
-	if (bare)
+	if (g.kind == SL_BOX_BARE[0])
 		sl_tcp_opt_give(sk, fd);
+	if (addr)
+		name_peer(sk, fd, &g, addr, len);
 	set_linger(fd, sk->linger_ms);
 	if (!(flags & SOCK_CLOEXEC))
 		sl_sys_fcntl(fd, F_SETFD, 0);

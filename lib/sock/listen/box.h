@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 struct sl_sock;
 
@@ -18,9 +19,13 @@ struct sl_crowd {
 
 /* NULL: the socket has no box, or there is no memory in common. */
 struct sl_crowd *sl_tbox_crowd(const struct sl_sock *sk);
-/* Puts a kernel connection into the box, for the process that takes it first. False: it failed. */
-bool sl_tbox_put(const struct sl_sock *sk, int fd);
-/* listen/taken.c. True: fd, out of the listener's box, is a new connection of this listener. */
+/* Puts a kernel connection into the box, for the process that takes it first. peer, of len bytes:
+ * its name, which the kernel no longer tells when the peer has reset the connection. False: it
+ * failed. */
+bool sl_tbox_put(const struct sl_sock *sk, int fd, const struct sockaddr_storage *peer,
+		 socklen_t len);
+/* listen/taken.c. True: fd, out of the listener's box, is a new connection of this listener, or one
+ * that its peer has reset before any process accepted it. */
 bool sl_tbox_is_connection(const struct sl_sock *listener, int fd);
 /* Both ends of the socket's box, to read and to write; false: it has none in use. */
 bool sl_tbox_ends(const struct sl_sock *sk, int end[2]);

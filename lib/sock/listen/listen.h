@@ -10,10 +10,10 @@
 void sl_tlisten_fork_begin(void);
 void sl_tlisten_share_child(void); /* after a fork, in the child */
 /* The box: a descriptor that is readable when other processes have given connections; -1: none.
- * sl_tlisten_take_given() takes the next one, or -EAGAIN; flags as accept4(2). */
+ * sl_tlisten_take_given() takes the next one, or -EAGAIN; the rest as accept4(2). */
 int sl_tlisten_box(const struct sl_sock *sk);
 void sl_tlisten_watch_box(const struct sl_sock *sk); /* the keeper looks at it, too */
-int sl_tlisten_take_given(struct sl_sock *sk, int flags);
+int sl_tlisten_take_given(struct sl_sock *sk, struct sockaddr *addr, socklen_t *len, int flags);
 /* An epoll set for a thread that blocks in accept() on the kernel's listener, so that connections
  * in the box wake it, too; -1: none can come by a box. */
 enum { SL_EITHER_BOX, SL_EITHER_LISTENER }; /* what its events say */
@@ -124,9 +124,10 @@ bool sl_tlisten_claim_older(struct sl_sock *sk);
 bool sl_tlisten_take_late(struct sl_sock *sk);
 /* Makes our listener for a kernel socket that listens. slow held. */
 enum sl_reason sl_tlisten_start(struct sl_sock *sk, int backlog);
-uint32_t sl_tlisten_count(void);                 /* listeners of ours; any thread */
-int sl_tcp_sock_accept_ours(struct sl_sock *sk); /* from our own queue: descriptor or -errno */
-void sl_tlisten_child(void);                     /* after fork, in the child */
+uint32_t sl_tlisten_count(void); /* listeners of ours; any thread */
+/* From our own queue: descriptor or -errno. peer gets the name of len bytes. */
+int sl_tcp_sock_accept_ours(struct sl_sock *sk, struct sockaddr_storage *peer, socklen_t *len);
+void sl_tlisten_child(void); /* after fork, in the child */
 /* The listener enters the state; one that does not follow its present state is a fault here, and is
  * told. l->sk->slow held. */
 void sl_tlisten_enter(struct sl_tlisten *l, enum sl_tlisten_state to);

@@ -5,7 +5,11 @@
  * takes the one that accept(2) returns for a new connection of its listener, so it must be one, by
  * what the kernel says of it: a TCP socket of the listener's network namespace (in one of its own a
  * process makes connections from any address), connected, with the listener's port and an address
- * of it, and no socket that this process has already. */
+ * of it, and no socket that this process has already. Or its peer has reset it meanwhile: accept(2)
+ * returns such a connection, too. The daemon may have made it on another port, since it gives no
+ * process the port of a listener that the process has left (sluiced/restore.c). (A process that
+ * puts a closed socket into the box gains nothing: it could close or reconnect a connection after
+ * this look, too.) */
 #include <netinet/tcp.h>
 #include <sys/stat.h>
 
@@ -37,16 +41,23 @@ static uint64_t netns_of(int fd)
 	return sl_sys_getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len) ? 0 : cookie;
 }
 
-/* A Fast Open child is used before its handshake is complete. */
-static bool is_connected(int fd)
+/* TCP_LISTEN: unknown. */
+static uint8_t state_of(int fd)
 {
 	struct tcp_info info;
 	socklen_t len = sizeof(info);
 
-	if (sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
-		return false;
-	return info.tcpi_state != TCP_CLOSE && info.tcpi_state != TCP_LISTEN &&
-	       info.tcpi_state != TCP_SYN_SENT;
+	return sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) ? TCP_LISTEN
+									 : info.tcpi_state;
+}
+
+/* True: the socket was a connection, or was shut down; a new one is neither. */
+static bool is_over(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLRDHUP};
+	const struct timespec zero = {0, 0};
+
+	return sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0 && p.revents & POLLRDHUP;
 }
 
 struct name {
@@ -64,11 +75,12 @@ static bool name_of_fd(int fd, struct name *n)
 	       !sl_addr_from_sockaddr((struct sockaddr *)&ss, len, &n->addr, &n->port, &scope);
 }
 
-static bool came_by(int fd, int listener)
+static bool came_by(int fd, int listener, bool over)
 {
 	struct name own, has;
 
-	return name_of_fd(listener, &own) && name_of_fd(fd, &has) && has.port == own.port &&
+	return name_of_fd(listener, &own) && name_of_fd(fd, &has) &&
+	       (over || has.port == own.port) &&
 	       (sl_addr_is_any(&own.addr) || sl_addr_eq(&own.addr, &has.addr));
 }
 
@@ -91,7 +103,13 @@ static bool inode_is_known(int fd)
 bool sl_tbox_is_connection(const struct sl_sock *listener, int fd)
 {
 	int own = sl_sock_shadow(listener);
+	uint8_t state;
 
-	return is_tcp(fd) && netns_of(fd) == netns_of(own) && is_connected(fd) &&
-	       came_by(fd, own) && !inode_is_known(fd);
+	if (!is_tcp(fd) || netns_of(fd) != netns_of(own))
+		return false;
+	/* (A Fast Open child is used before its handshake is complete.) */
+	state = state_of(fd);
+	return state != TCP_LISTEN && state != TCP_SYN_SENT &&
+	       (state != TCP_CLOSE || is_over(fd)) && came_by(fd, own, state == TCP_CLOSE) &&
+	       !inode_is_known(fd);
 }
