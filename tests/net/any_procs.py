@@ -424,6 +424,12 @@ CASES = {
     "another program accepts what was reset while it waited": (6, (
         ("M", "socket", 1, "fam", 1), ("M", "bind", 1, "own", 4), ("M", "listen", 1), ("peer", "connect", 4), ("peer", "shut", 0),
         ("peer", "reset", 0), ("M", "spawn", "P1", "posix", [1], False), ("P1", "accept", 1, 2), ("P1", "recv", 2, 50, 0))),
+    "another program shuts a listener down with what waits": (4, (
+        ("M", "socket", 1, "fam", 1), ("M", "bind", 1, "own", 4), ("M", "listen", 1), ("peer", "connect", 4), ("M", "fork", "P1"),
+        ("P1", "exec", True), ("P1", "shutdown", 1, 2), ("P1", "poll"), ("M", "poll"), ("M", "accept", 1, 2), ("peer", "connect", 4))),
+    "a poll wakes when its listener is shut down": (6, (
+        ("M", "socket", 1, "fam", 1), ("M", "listen", 1), ("M", "spawn", "P1", "posix", [1], False), ("P1", "thread", "T1", False),
+        ("T1", "poll_one", 1, 1, 5000), ("P1", "shutdown", 1, 0), ("P1", "poll"), ("M", "poll"))),
     "a socket that comes back by pidfd_getfd is the same one": (4, (
         ("M", "socket", 1, "fam", 2), ("M", "bind", 1, "own", 4), ("M", "fork", "P1"), ("peer", "sendto", 4, 100),
         ("M", "steal", "P1", 1, 3), ("M", "recv", 3, 50, 2))),

@@ -137,8 +137,12 @@ static int shut_down(int fd, int how)
 	struct sl_lane *lane;
 	int err;
 
-	if (sl_sock_is_tcp(sk))
-		return sl_tcp_sock_shutdown(sk, fd, how);
+	if (sl_sock_is_tcp(sk)) {
+		err = sl_tcp_sock_shutdown(sk, fd, how);
+		if (!err && how != SHUT_WR && sl_tlisten_is_shared(sk))
+			sl_tlisten_reset_given(sk);
+		return err;
+	}
 	sl_sock_change(sk);
 	/* (First ours: the keeper sees the kernel's socket become readable, and wakes threads that
 	 * look for all events then.) */

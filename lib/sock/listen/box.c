@@ -431,6 +431,18 @@ int sl_tlisten_take_given(struct sl_sock *sk, struct sockaddr *addr, socklen_t *
 	return fd;
 }
 
+void sl_tlisten_reset_given(struct sl_sock *sk)
+{
+	struct box *b = box_of(sk);
+	struct given g;
+	int fd;
+
+	while (is_in_use(b) && (fd = take(sk, b, &g)) >= 0) {
+		set_linger(fd, 0);
+		sl_sys_close(fd);
+	}
+}
+
 /* Each connection wakes one waiter (EPOLLEXCLUSIVE), as accept(2) does. */
 static void make_either(struct box *b, int listener)
 {
@@ -467,6 +479,14 @@ int sl_tlisten_either(const struct sl_sock *sk, int listener)
 	return is_in_use(b) && has_parts(b) ? either(b, sk, listener) : -1;
 }
 
+static bool listens(int fd)
+{
+	socklen_t len = sizeof(int);
+	int on = 0;
+
+	return !sl_sys_getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) && on;
+}
+
 int sl_tlisten_wait_fd(const struct sl_sock *sk, int fd)
 {
 	struct box *b = sk && sk->proto == IPPROTO_TCP ? box_of(sk) : NULL;
@@ -475,6 +495,8 @@ int sl_tlisten_wait_fd(const struct sl_sock *sk, int fd)
 	int both;
 
 	if (p.fd < 0 || (!has_parts(b) && sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) <= 0))
+		return fd;
+	if (!listens(fd)) /* it was shut down, and the kernel has more to say of it */
 		return fd;
 	both = either(b, sk, fd);
 	return both < 0 ? fd : both;

@@ -14,6 +14,8 @@ void sl_tlisten_share_child(void); /* after a fork, in the child */
 int sl_tlisten_box(const struct sl_sock *sk);
 void sl_tlisten_watch_box(const struct sl_sock *sk); /* the keeper looks at it, too */
 int sl_tlisten_take_given(struct sl_sock *sk, struct sockaddr *addr, socklen_t *len, int flags);
+/* The program has shut the listener down: resets what other processes have given. */
+void sl_tlisten_reset_given(struct sl_sock *sk);
 /* An epoll set for a thread that blocks in accept() on the kernel's listener, so that connections
  * in the box wake it, too; -1: none can come by a box. */
 enum { SL_EITHER_BOX, SL_EITHER_LISTENER }; /* what its events say */

@@ -110,14 +110,25 @@ static void look_at_kernel(struct call *c)
 		c->kernel[i].revents = 0;
 }
 
+/* True: it was polled together with its box, and a process has shut it down since: what the two of
+ * them have is not what poll(2) says of such a listener. */
+static bool has_ended(const struct entry *e)
+{
+	return e->kernel->fd != e->user->fd &&
+	       sl_tlisten_wait_fd(e->sk, e->user->fd) == e->user->fd;
+}
+
 /* True: the kernel reported a socket that was taken over meanwhile, or is being taken over: its
  * event (closed) is not one of the connection. */
 static bool is_stale(const struct call *c)
 {
-	for (nfds_t i = 0; i < c->nours; i++)
-		if (c->ours[i].state == SL_STATE_KERNEL && c->ours[i].kernel->revents &&
-		    (look(&c->ours[i]) < 0 || (!c->ours[i].own && sl_load(&c->ours[i].sk->taking))))
+	for (nfds_t i = 0; i < c->nours; i++) {
+		const struct entry *e = &c->ours[i];
+
+		if (e->state == SL_STATE_KERNEL && e->kernel->revents &&
+		    (look(&c->ours[i]) < 0 || (!e->own && sl_load(&e->sk->taking)) || has_ended(e)))
 			return true;
+	}
 	return false;
 }
 
