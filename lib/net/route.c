@@ -21,25 +21,58 @@
 #ifndef RTM_GETMULTICAST
 #define RTM_GETMULTICAST 58
 #endif
-#define TOS_ROUTED 0xfc /* without the ECN bits */
+#ifndef RTAX_FASTOPEN_NO_COOKIE
+#define RTAX_FASTOPEN_NO_COOKIE 17
+#endif
+#define TOS_ROUTED      0xfc     /* without the ECN bits */
+#define RTO_MIN_MOST_MS 120000u  /* tcp_rto_max */
+#define RTT_MOST        8000000u /* RTAX_RTT is in eighths of a millisecond */
 
 /* Parsing ---------------------------------------------------------------------------------- */
 
+static uint8_t segments(const struct nlattr *a)
+{
+	return (uint8_t)sl_min(sl_rtnl_u32(a, 0), 255u);
+}
+
+/* What a route says to TCP. A congestion window and a least time-out that are not locked are only
+ * memories of an earlier connection (dst_metric_locked()). */
+static void parse_tcp_metrics(const struct nlattr **tb, struct sl_route_tcp *out)
+{
+	uint32_t locks = sl_rtnl_u32(tb[RTAX_LOCK], 0);
+	const struct nlattr *cc = tb[RTAX_CC_ALGO];
+
+	out->window = sl_rtnl_u32(tb[RTAX_WINDOW], 0);
+	if (locks & 1u << RTAX_RTO_MIN)
+		out->rto_min_ms = sl_min(sl_rtnl_u32(tb[RTAX_RTO_MIN], 0), RTO_MIN_MOST_MS);
+	if (locks & 1u << RTAX_CWND)
+		out->cwnd_most = sl_rtnl_u32(tb[RTAX_CWND], 0);
+	out->ssthresh = sl_rtnl_u32(tb[RTAX_SSTHRESH], 0);
+	out->rtt_us = sl_min(sl_rtnl_u32(tb[RTAX_RTT], 0), RTT_MOST) * 125u;
+	out->reordering = sl_rtnl_u32(tb[RTAX_REORDERING], 0);
+	out->init_cwnd = segments(tb[RTAX_INITCWND]);
+	out->init_rwnd = segments(tb[RTAX_INITRWND]);
+	out->quickack = sl_rtnl_u32(tb[RTAX_QUICKACK], 0) != 0;
+	out->ecn = sl_rtnl_u32(tb[RTAX_FEATURES], 0) & RTAX_FEATURE_ECN;
+	out->tfo_no_cookie = sl_rtnl_u32(tb[RTAX_FASTOPEN_NO_COOKIE], 0) != 0;
+	if (cc) /* (the text may have no end) */
+		strncpy(out->congestion, mnl_attr_get_payload(cc),
+			sl_min((size_t)mnl_attr_get_payload_len(cc), sizeof(out->congestion) - 1));
+}
+
 static void parse_metrics(const struct nlattr *metrics, struct sl_route *out)
 {
-	const struct nlattr *tb[RTAX_MAX + 1], *cc;
+	const struct nlattr *tb[RTAX_MAX + 1];
 
 	if (!metrics)
 		return;
 	sl_rtnl_nested(metrics, tb, RTAX_MAX);
 	out->mtu = sl_rtnl_u32(tb[RTAX_MTU], 0);
+	out->mtu_locked = out->mtu && sl_rtnl_u32(tb[RTAX_LOCK], 0) & 1u << RTAX_MTU;
 	out->hoplimit = (uint8_t)sl_min(sl_rtnl_u32(tb[RTAX_HOPLIMIT], 0), 255u);
-	out->init_cwnd = (uint8_t)sl_min(sl_rtnl_u32(tb[RTAX_INITCWND], 0), 255u);
 	out->adv_mss = (uint16_t)sl_min(sl_rtnl_u32(tb[RTAX_ADVMSS], 0), 65535u);
-	cc = tb[RTAX_CC_ALGO];
-	if (cc) /* (the text may have no end) */
-		strncpy(out->congestion, mnl_attr_get_payload(cc),
-			sl_min((size_t)mnl_attr_get_payload_len(cc), sizeof(out->congestion) - 1));
+	parse_tcp_metrics(tb, &out->tcp);
+	out->has_tcp = memcmp(&out->tcp, &(struct sl_route_tcp){0}, sizeof(out->tcp)) != 0;
 }
 
 /* The next hop: a gateway of the same family, of another (RTA_VIA), or the destination. */

@@ -58,18 +58,34 @@ static inline void sl_route_key_ports(struct sl_route_key *key, uint8_t proto, u
 	key->dport = dport;
 }
 
+/* Metrics of a route that TCP alone reads (ip-route(8)); 0: the route sets none. */
+struct sl_route_tcp {
+	uint32_t window;     /* RTAX_WINDOW: the most to announce, bytes */
+	uint32_t rto_min_ms; /* RTAX_RTO_MIN, which counts only if it is locked */
+	uint32_t cwnd_most;  /* RTAX_CWND, likewise: the congestion window grows no further */
+	uint32_t ssthresh;   /* segments */
+	uint32_t rtt_us;
+	uint32_t reordering;
+	uint8_t init_cwnd, init_rwnd; /* segments */
+	bool quickack;                /* every ACK is sent at once */
+	bool ecn;                     /* RTAX_FEATURE_ECN: ECN is asked for and granted */
+	bool tfo_no_cookie;           /* Fast Open without cookies, both ways */
+	char congestion[16];          /* RTAX_CC_ALGO, "": the route names none */
+};
+
 struct sl_route {
 	uint32_t gen; /* value of sl_route_gen when the kernel was asked */
 	enum sl_route_kind kind;
 	int error; /* -errno for SL_ROUTE_UNREACHABLE */
 	uint32_t ifindex;
-	uint32_t mtu;        /* path MTU: of the route, an exception or the link */
-	uint8_t hoplimit;    /* the route's, else the machine's or device's */
-	uint8_t init_cwnd;   /* RTAX_INITCWND, 0: default */
-	uint16_t adv_mss;    /* RTAX_ADVMSS, 0: as the MTU allows */
-	bool is_own;         /* an exception for this destination alone: a redirect, a path MTU */
-	char congestion[16]; /* RTAX_CC_ALGO, "": the route names none */
-	struct sl_addr src;  /* source address the kernel would choose */
+	uint32_t mtu;     /* path MTU: of the route, an exception or the link */
+	uint8_t hoplimit; /* the route's, else the machine's or device's */
+	uint16_t adv_mss; /* RTAX_ADVMSS, 0: as the MTU allows */
+	bool is_own;      /* an exception for this destination alone: a redirect, a path MTU */
+	bool mtu_locked;  /* IPv4: no router's report changes the MTU, and routers may fragment */
+	bool has_tcp;     /* any field of tcp is set */
+	struct sl_route_tcp tcp;
+	struct sl_addr src;     /* source address the kernel would choose */
 	struct sl_addr nexthop; /* gateway, or the destination itself */
 };
 

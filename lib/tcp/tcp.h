@@ -85,12 +85,13 @@ struct sl_tcp_node {
 	(1u << 7) /* c is CLOSED and has left the host; the last event. If c->orphan is set, the   \
 		     owner calls sl_tcp_fini() now and frees c */
 
+struct sl_route_tcp; /* net/route.h */
 /* TCP's view of a route. */
 struct sl_tcp_route {
-	uint16_t mss;      /* largest to send: device MTU less IP and TCP header, without options */
-	uint16_t adv_mss;  /* MSS to announce */
-	uint8_t init_cwnd; /* segments, 0: the route sets none */
-	const char *congestion; /* its algorithm, valid until the next call; NULL: it sets none */
+	uint16_t mss;     /* largest to send: device MTU less IP and TCP header, without options */
+	uint16_t adv_mss; /* MSS to announce */
+	bool mtu_locked;  /* no router's report makes the path's MTU smaller */
+	const struct sl_route_tcp *tcp; /* valid until the next call; NULL: the route sets none */
 };
 
 #define SL_TFO_LOST  1u /* only a SYN without option and data was answered */

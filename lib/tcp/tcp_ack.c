@@ -19,8 +19,10 @@
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_host.h"
 #include "tcp/tcp_int.h"
+#include "tcp/tcp_opts.h"
 #include "tcp/tcp_out.h"
 #include "tcp/tcp_reass.h"
+#include "tcp/tcp_state.h"
 #include "tcp/tcp_timer.h"
 #include "tcp/tcp_trouble.h"
 #include "tcp/tcp_window.h"
@@ -46,6 +48,14 @@ static uint32_t ato_min_us(void)
 	return sl_tcp_params.delack_min_ms * 1000u;
 }
 
+/* The longest delay: an ACK must not come after the peer's least time-out (tcp_delack_max()). */
+static uint32_t delack_max_us(const struct sl_tcp *c)
+{
+	uint32_t most = sl_max(sl_tcp_rto_min_ms(c), 2u) - 1;
+
+	return sl_min(sl_tcp_params.delack_max_ms, most) * 1000u;
+}
+
 /* TCP_QUICKACK overrules the guess whether the program answers. */
 static bool is_pingpong(const struct sl_tcp *c)
 {
@@ -60,7 +70,8 @@ static bool is_quick(const struct sl_tcp *c, uint32_t len)
 
 	if (asked && sl_tcp_params.quickack_max && len > sl_tcp_params.quickack_max)
 		return false;
-	return sl_tcp_params.quickack || (c->quick && !is_pingpong(c));
+	return sl_tcp_params.quickack || (c->quick && !is_pingpong(c)) ||
+	       sl_tcp_opt(c, route_quickack);
 }
 
 /* Lets as many ACKs go at once as the peer may need to open its window by half. */
@@ -215,7 +226,7 @@ void sl_tcp_ack_synack(struct sl_tcp *c)
 	c->ack_pending = true;
 	c->ato_us = ato_min_us();
 	c->last_rcv_us = c->host->now_us;
-	c->delack_at = sl_tcp_at(c->host->now_us + sl_tcp_params.delack_max_ms * 1000ull);
+	c->delack_at = sl_tcp_at(c->host->now_us + delack_max_us(c));
 	sl_tcp_timer_rearm(c);
 }
 
@@ -228,12 +239,12 @@ void sl_tcp_timer_delack(struct sl_tcp *c)
 
 	if (ato > least) {
 		if (is_pingpong(c) || c->rcv_push)
-			most = sl_tcp_params.delack_max_ms * 1000u;
+			most = delack_max_us(c);
 		if (c->srtt_us)
 			most = sl_min(most, c->srtt_us > least ? c->srtt_us : least);
 		ato = sl_min(ato, most);
 	}
-	ato = sl_min(ato, sl_tcp_params.delack_max_ms * 1000u);
+	ato = sl_min(ato, delack_max_us(c));
 	at = now + ato;
 	if (c->delack_at) {
 		if (sl_tcp_at_us(c, c->delack_at) <= now + ato / 4) { /* about to expire */
@@ -412,7 +423,7 @@ static uint8_t ecn_flags(const struct sl_tcp *c)
 {
 	if (c->state == SL_TCP_SYN_RCVD)
 		return c->ecn_ok ? SL_TCP_ECE : 0;
-	return (sl_tcp_params.ecn_out || c->cc->ecn) && !c->retries ? SL_TCP_ECE | SL_TCP_CWR : 0;
+	return sl_tcp_asks_ecn(c) && !c->retries ? SL_TCP_ECE | SL_TCP_CWR : 0;
 }
 
 static void send_syn(struct sl_tcp *c, const struct sl_tcp_seg *cookie)

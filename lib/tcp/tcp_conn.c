@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "net/route.h"
 #include "tcp/listen/tcp_child.h"
 #include "tcp/listen/tcp_fastopen.h"
 #include "tcp/loss/cc.h"
@@ -194,9 +195,42 @@ uint32_t sl_tcp_first_window(uint32_t rcvbuf, uint32_t clamp, uint16_t mss)
 	return sl_min(w, (uint32_t)UINT16_MAX);
 }
 
+uint32_t sl_tcp_route_window(const struct sl_route_tcp *r, uint32_t window, uint16_t mss)
+{
+	return r && r->init_rwnd ? sl_min(window, (uint32_t)r->init_rwnd * mss) : window;
+}
+
 uint16_t sl_tcp_our_mss(uint16_t route_mss, uint16_t user_mss)
 {
 	return user_mss && user_mss < route_mss ? user_mss : route_mss;
+}
+
+/* Takes what the route says to TCP. Linux reads some of it at each use, so a change of the route
+ * counts at once; the rest is for connections that begin. */
+void sl_tcp_take_metrics(struct sl_tcp *c, const struct sl_route_tcp *r, bool begins)
+{
+	static const struct sl_route_tcp none;
+	struct sl_tcp_opts *o;
+
+	if (sl_likely(!r) && (begins || !c->opts))
+		return;
+	r = r ? r : &none;
+	o = sl_tcp_opts(c);
+	o->route_rto_min_ms = r->rto_min_ms;
+	o->route_quickack = r->quickack;
+	if (!begins)
+		return;
+	o->route_ecn = r->ecn;
+	o->init_cwnd = r->init_cwnd;
+	if (!c->window_clamp)
+		c->window_clamp = r->window;
+	if (r->congestion[0])
+		sl_tcp_set_congestion(c, r->congestion);
+}
+
+bool sl_tcp_asks_ecn(const struct sl_tcp *c)
+{
+	return sl_tcp_params.ecn_out || c->cc->ecn || sl_tcp_opt(c, route_ecn);
 }
 
 /* Sets the variables of a connection that knows nothing of its peer yet. */
@@ -211,12 +245,11 @@ void sl_tcp_start(struct sl_tcp *c, const struct sl_tcp_key *key, uint32_t iss)
 		c->ts_off = sl_tcp_ts_offset(c->host, key);
 	c->pmtu_mss = c->route_mss = route.mss;
 	c->adv_mss = sl_tcp_our_mss(route.adv_mss, sl_tcp_opt(c, user_mss));
-	if (sl_unlikely(route.init_cwnd))
-		sl_tcp_opts(c)->init_cwnd = route.init_cwnd;
-	if (sl_unlikely(route.congestion))
-		sl_tcp_set_congestion(c, route.congestion);
+	sl_tcp_take_metrics(c, route.tcp, true);
 	c->rcv_wscale = sl_tcp_rcv_wscale(c->rcvbuf, c->rcvbuf_locked, c->window_clamp);
 	c->rcv_wnd = sl_tcp_first_window(c->rcvbuf, c->window_clamp, c->adv_mss);
+	if (sl_unlikely(route.tcp))
+		c->rcv_wnd = sl_tcp_route_window(route.tcp, c->rcv_wnd, c->adv_mss);
 	c->mss_clamp = sl_addr_is_v4(&key->remote) ? 536 : 1220; /* RFC 9293 3.7.1 */
 	c->born_us = c->host->now_us;
 	c->retries = c->probes = c->backoff = 0;

@@ -23,10 +23,13 @@ static void set_path_mss(struct sl_tcp *c, uint16_t mss)
 void sl_tcp_route_changed(struct sl_tcp *c)
 {
 	uint16_t mss, was = c->route_mss;
+	struct sl_tcp_route route;
 
 	if (!sl_tcp_is_synchronised(c->state) || c->frozen)
 		return;
-	mss = c->host->ops->route(c->host, c, NULL, &c->node.key, 0).mss;
+	route = c->host->ops->route(c->host, c, NULL, &c->node.key, 0);
+	sl_tcp_take_metrics(c, route.tcp, false);
+	mss = route.mss;
 	if (mss == was)
 		return;
 	c->route_mss = mss;
@@ -44,7 +47,7 @@ static void take_mtu(struct sl_tcp *c, uint32_t mtu)
 	uint32_t least = sl_addr_is_v4(&c->node.key.remote) ? 512 : 1220;
 	uint32_t mss = mtu > 20 + least ? mtu - 20 : least;
 
-	if (mss >= c->pmtu_mss)
+	if (mss >= c->pmtu_mss || c->host->ops->route(c->host, c, NULL, &c->node.key, 0).mtu_locked)
 		return;
 	set_path_mss(c, (uint16_t)mss);
 	/* A SYN that follows asks for no more: the route's MTU is the way back's, too, as far as

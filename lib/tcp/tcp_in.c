@@ -415,7 +415,7 @@ static bool check_ack(struct sl_tcp *c, struct sl_tcp_arrival *a)
 void sl_tcp_established(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t seq)
 {
 	uint32_t rtt_us = (uint32_t)sl_min(c->host->now_us - c->born_us, UINT64_C(60000000));
-	uint32_t reordering;
+	uint32_t reordering, cwnd_most = 0;
 
 	c->snd_una = c->iss + 1; /* data of a Fast Open child are check_ack()'s */
 	sl_tcp_tfo_answer(c, seg);
@@ -429,9 +429,13 @@ void sl_tcp_established(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t
 		sl_tcp_rtt_sample(c, timestamp_rtt_us(c, seg));
 	else
 		sl_tcp_rtt_none(c);
-	reordering = sl_tcp_metrics_begin(c);
+	reordering = sl_tcp_metrics_begin(c, &cwnd_most);
 	if (reordering)
 		sl_tcp_trouble(c)->reordering = reordering;
+	if (sl_unlikely(cwnd_most)) {
+		sl_tcp_opts(c)->cwnd_most = cwnd_most;
+		sl_tcp_cap_cwnd(c);
+	}
 	if (c->retries > 1) /* RFC 5681 3.1: a lost SYN is a sign of congestion */
 		c->cwnd = 1;
 	c->retries = 0;
@@ -496,14 +500,13 @@ static void syn_sent(struct sl_tcp *c, struct sl_tcp_arrival *a)
 	sl_tcp_take_syn(c, seg);
 	if (!ack) { /* simultaneous open */
 		if ((seg->flags & (SL_TCP_ECE | SL_TCP_CWR)) == (SL_TCP_ECE | SL_TCP_CWR))
-			c->ecn_ok = sl_tcp_params.ecn_in || c->cc->ecn;
+			c->ecn_ok = sl_tcp_params.ecn_in || c->cc->ecn || sl_tcp_opt(c, route_ecn);
 		sl_tcp_set_state(c, SL_TCP_SYN_RCVD);
 		sl_tcp_send_syn(c);
 		return;
 	}
 	/* RFC 3168 6.1.1 */
-	c->ecn_ok = (sl_tcp_params.ecn_out || c->cc->ecn) && (seg->flags & SL_TCP_ECE) &&
-		    !(seg->flags & SL_TCP_CWR);
+	c->ecn_ok = sl_tcp_asks_ecn(c) && (seg->flags & SL_TCP_ECE) && !(seg->flags & SL_TCP_CWR);
 	sl_tcp_established(c, seg, seg->seq);
 	sl_tcp_ack_synack(c);
 	sl_tcp_want_out(c);

@@ -23,7 +23,11 @@ struct sl_tcp_opts {
 	/* Set by the owner if a NIC may pace: the core then asks ops->paced(). leaves_us: when the
 	 * segment given to the NIC last leaves it; 0: none was given. */
 	bool nic;
-	uint8_t init_cwnd; /* segments (sl_tcp_route), 0: params */
+	/* the route's (sl_route_tcp); 0: params, none */
+	uint8_t init_cwnd;
+	bool route_quickack, route_ecn;
+	uint32_t route_rto_min_ms;
+	uint32_t cwnd_most; /* of a route, for peers that are known (tcp_metrics.c); 0: none */
 	uint64_t leaves_us;
 	struct sl_tcp_rate *rate; /* of an algorithm that paces; NULL: it does not */
 	struct sl_tcp_mtup *mtup; /* the search for the path's MTU; NULL: there is none */
@@ -37,9 +41,26 @@ struct sl_tcp_opts *sl_tcp_opts(struct sl_tcp *c);
 
 static inline uint32_t sl_tcp_init_cwnd(const struct sl_tcp *c)
 {
-	uint32_t n = sl_tcp_opt(c, init_cwnd);
+	uint32_t n = sl_tcp_opt(c, init_cwnd), most = sl_tcp_opt(c, cwnd_most);
 
-	return n ? n : sl_tcp_params.init_cwnd;
+	n = n ? n : sl_tcp_params.init_cwnd;
+	return sl_likely(!most) ? n : sl_min(n, most);
+}
+
+/* Holds a window that has grown to what the route allows. */
+static inline void sl_tcp_cap_cwnd(struct sl_tcp *c)
+{
+	uint32_t most = sl_tcp_opt(c, cwnd_most);
+
+	if (sl_unlikely(most) && c->cwnd > most)
+		c->cwnd = most;
+}
+
+static inline uint32_t sl_tcp_rto_min_ms(const struct sl_tcp *c)
+{
+	uint32_t ms = sl_tcp_opt(c, route_rto_min_ms);
+
+	return ms ? ms : sl_tcp_params.rto_min_ms;
 }
 
 #endif

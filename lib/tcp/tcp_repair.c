@@ -246,6 +246,8 @@ static void set_sequences(struct sl_tcp *c, const struct sl_tcp_repair *r)
 
 static void set_options(struct sl_tcp *c, const struct sl_tcp_repair *r)
 {
+	struct sl_tcp_route route;
+
 	c->ts_ok = r->ts_ok;
 	c->sack_ok = r->sack_ok;
 	c->wscale_ok = r->wscale_ok;
@@ -253,7 +255,9 @@ static void set_options(struct sl_tcp *c, const struct sl_tcp_repair *r)
 	c->snd_wscale = r->wscale_ok ? sl_min(r->snd_wscale, 14) : 0;
 	c->rcv_wscale = r->wscale_ok ? sl_min(r->rcv_wscale, 14) : 0;
 	c->mss_clamp = r->mss_clamp;
-	c->adv_mss = c->host->ops->route(c->host, c, NULL, &r->key, 0).adv_mss;
+	route = c->host->ops->route(c->host, c, NULL, &r->key, 0);
+	c->adv_mss = route.adv_mss;
+	sl_tcp_take_metrics(c, route.tcp, false);
 	if (!r->ts_ok)
 		return;
 	c->ts_off = r->tsval - sl_tcp_now_ms(c->host);

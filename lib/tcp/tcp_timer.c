@@ -197,9 +197,9 @@ static uint64_t time_of_retries_from(uint64_t base, uint32_t n)
 	return us;
 }
 
-static uint64_t time_of_retries(uint32_t n)
+static uint64_t time_of_retries(const struct sl_tcp *c, uint32_t n)
 {
-	return time_of_retries_from(sl_tcp_params.rto_min_ms * 1000ull, n);
+	return time_of_retries_from(sl_tcp_rto_min_ms(c) * 1000ull, n);
 }
 
 static bool is_stuck_for(const struct sl_tcp *c, uint64_t us)
@@ -244,7 +244,7 @@ static uint64_t probe_timeout_us(const struct sl_tcp *c)
 	if (!c->srtt_us)
 		return 1000000;
 	return 2ull * c->srtt_us +
-	       (sl_tcp_pieces_out(c) == 1 ? sl_tcp_params.rto_min_ms * 1000ull : TLP_MARGIN_US);
+	       (sl_tcp_pieces_out(c) == 1 ? sl_tcp_rto_min_ms(c) * 1000ull : TLP_MARGIN_US);
 }
 
 /* RFC 8985 7.2: not in recovery, nor while data are SACKed: then RACK has its own timer. */
@@ -413,11 +413,11 @@ static bool is_hopeless(struct sl_tcp *c, bool *reset)
 			return true;
 		}
 		n = orphan_retries(c, alive);
-		*reset = alive || !is_stuck_for(c, time_of_retries(n));
+		*reset = alive || !is_stuck_for(c, time_of_retries(c, n));
 	}
 	if (sl_tcp_opt(c, user_timeout_ms))
 		return is_user_timeout(c);
-	return is_stuck_for(c, time_of_retries(n));
+	return is_stuck_for(c, time_of_retries(c, n));
 }
 
 /* Reduces the segment size when packets of this size seem to get lost without a report (RFC

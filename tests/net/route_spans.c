@@ -111,7 +111,7 @@ static void say(const struct sl_route_key *key, char *out, size_t bytes)
 	sl_addr_str(&r.nexthop, hop);
 	snprintf(out, bytes,
 		 "kind %d device %u mtu %u hops %u cwnd %u mss %u cc %s own %d src %s via %s",
-		 r.kind, r.ifindex, r.mtu, r.hoplimit, r.init_cwnd, r.adv_mss, r.congestion,
+		 r.kind, r.ifindex, r.mtu, r.hoplimit, r.tcp.init_cwnd, r.adv_mss, r.tcp.congestion,
 		 r.is_own, src, sl_addr_eq(&r.nexthop, &key->dst) ? "itself" : hop);
 }
 

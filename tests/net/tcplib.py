@@ -320,6 +320,21 @@ def close_reset(s):
     s.close()
 
 
+def sniff():
+    """A socket that gets every packet."""
+    return socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
+
+
+def has_df(sniffer, port):
+    """True: routers may not fragment the first TCP packet from that port. None: it is of IPv6."""
+    while True:
+        p, where = sniffer.recvfrom(65536)
+        v6 = p[0] >> 4 == 6
+        proto, l4 = (p[6], 40) if v6 else (p[9], (p[0] & 15) * 4)
+        if where[2] == socket.PACKET_HOST and proto == TCP and struct.unpack_from("!H", p, l4)[0] == port:
+            return None if v6 else bool(p[6] & 0x40)
+
+
 def fill(s):
     """Sends without waiting until there has been no room for a while; returns the number of bytes. The while is
     longer than the persist timer (200 ms and more), which sends some more bytes into a window that is open by a

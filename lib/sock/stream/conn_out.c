@@ -237,7 +237,7 @@ struct sl_tcp_route sl_conn_route(struct sl_tcp_host *h, const struct sl_tcp *t,
 	return (struct sl_tcp_route){
 		.mss = (uint16_t)mss,
 		.adv_mss = (uint16_t)(d->route.adv_mss ? sl_min(d->route.adv_mss, room) : mss),
-		.init_cwnd = d->route.init_cwnd,
-		.congestion = d->route.congestion[0] ? d->route.congestion : NULL,
+		.mtu_locked = d->route.mtu_locked,
+		.tcp = sl_unlikely(d->route.has_tcp) ? &d->route.tcp : NULL,
 	};
 }

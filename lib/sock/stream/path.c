@@ -91,10 +91,11 @@ void sl_tconn_make_path(struct sl_tconn *c)
 	p->serial = d->serial;
 	p->leg = c->coming ? NULL : sl_tconn_leg_of(d);
 	if (p->leg) {
-		sl_tconn_make_headers(
-			&p->hdr, d, k,
-			&(struct sl_tconn_look){
-				.prio = c->prio, .tos = c->tcp.tos, .ttl = c->ttl, .df = c->df});
+		sl_tconn_make_headers(&p->hdr, d, k,
+				      &(struct sl_tconn_look){.prio = c->prio,
+							      .tos = c->tcp.tos,
+							      .ttl = c->ttl,
+							      .df = c->df && !d->route.mtu_locked});
 		p->leg = sl_leg_by_prio(p->leg, c->prio);
 	}
 	if (p->leg && sl_unlikely(sl_load(&sl_paces_used)))

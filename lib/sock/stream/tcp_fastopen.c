@@ -122,6 +122,7 @@ static bool is_left_alone(const struct entry *e)
 void sl_tcp_fastopen_choose(const struct sl_sock *sk, struct sl_tcp *t,
 			    const struct sl_tcp_key *key)
 {
+	const struct sl_route_tcp *route;
 	struct entry e;
 
 	if (!(sk->tfo_connect || sk->tfo_now) || !(sl_tcp_params.tfo & TFO_CLIENT))
@@ -129,10 +130,12 @@ void sl_tcp_fastopen_choose(const struct sl_sock *sk, struct sl_tcp *t,
 	e = look_up(key);
 	if (is_left_alone(&e))
 		return;
+	route = t->host->ops->route(t->host, t, NULL, key, 0).tcp;
 	/* Without memory it is a connection as any. */
 	(void)sl_tcp_fast_open(t, e.cookie, e.len,
-			       sk->tfo_no_cookie || sl_tcp_params.tfo & TFO_NO_COOKIE, e.exp,
-			       sl_min(e.mss, MSS_ALL_WAYS(key)));
+			       sk->tfo_no_cookie || sl_tcp_params.tfo & TFO_NO_COOKIE ||
+				       (route && route->tfo_no_cookie),
+			       e.exp, sl_min(e.mss, MSS_ALL_WAYS(key)));
 }
 
 static int hex_digit(char c)

@@ -78,7 +78,7 @@ struct sl_tcp *sl_tcp_child_new(struct sl_tcp_host *h, const struct sl_tcp_req *
 	c->retries = r->retries;
 	sl_tcp_take_syn(c, &r->syn);
 	c->ts_recent = r->ts_recent;
-	c->ecn_ok = sl_tcp_wants_ecn(l, &r->syn);
+	c->ecn_ok = sl_tcp_wants_ecn(r);
 	sl_tcp_set_state(c, SL_TCP_SYN_RCVD);
 	c->rx_first = SL_NO_FRAME;
 	c->listener = l;

@@ -24,7 +24,7 @@ static uint32_t cookie_tsval(const struct sl_tcp_host *h, const struct sl_tcp_re
 		bits = sl_min(r->syn.wscale, (uint8_t)14);
 	if (r->syn.opts & SL_TCPO_SACK_OK)
 		bits |= TS_SACK;
-	if (sl_tcp_wants_ecn(r->l, &r->syn))
+	if (sl_tcp_wants_ecn(r))
 		bits |= TS_ECN;
 	ts = now >> TS_BITS << TS_BITS | bits;
 	if (ts > now)

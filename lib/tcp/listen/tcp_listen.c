@@ -127,7 +127,7 @@ static bool is_tfo_good(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct
 		tcp_count(h, SL_TCPC_TFO_OVERFLOW, 1);
 		return false;
 	}
-	if (l->tfo_no_cookie || sl_tcp_params.tfo & TFO_NO_COOKIE)
+	if (l->tfo_no_cookie || r->route_tfo || sl_tcp_params.tfo & TFO_NO_COOKIE)
 		return true;
 	if (!option || !syn->tfo_len)
 		return false;

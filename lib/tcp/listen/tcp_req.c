@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "net/route.h"
 #include "tcp/listen/tcp_child.h"
 #include "tcp/listen/tcp_req.h"
 #include "tcp/loss/cc.h"
@@ -42,10 +43,10 @@ static bool needs_ecn(const struct sl_tcp_listener *l)
 	return cc && cc->ecn;
 }
 
-bool sl_tcp_wants_ecn(const struct sl_tcp_listener *l, const struct sl_tcp_seg *syn)
+bool sl_tcp_wants_ecn(const struct sl_tcp_req *r)
 {
-	return (sl_tcp_params.ecn_in || needs_ecn(l)) &&
-	       (syn->flags & (SL_TCP_ECE | SL_TCP_CWR)) == (SL_TCP_ECE | SL_TCP_CWR);
+	return (sl_tcp_params.ecn_in || r->route_ecn || needs_ecn(r->l)) &&
+	       (r->syn.flags & (SL_TCP_ECE | SL_TCP_CWR)) == (SL_TCP_ECE | SL_TCP_CWR);
 }
 
 static void read_tfo_keys(struct sl_tcp_host *h, struct sl_tcp_listener *l)
@@ -100,8 +101,7 @@ static struct sl_tcp_seg synack_of(struct sl_tcp_host *h, const struct sl_tcp_re
 				   uint32_t tsval)
 {
 	struct sl_tcp_seg s = {
-		.flags = SL_TCP_SYN | SL_TCP_ACK |
-			 (sl_tcp_wants_ecn(r->l, &r->syn) ? SL_TCP_ECE : 0),
+		.flags = SL_TCP_SYN | SL_TCP_ACK | (sl_tcp_wants_ecn(r) ? SL_TCP_ECE : 0),
 		.seq = r->iss,
 		.ack = r->syn.seq + 1,
 		.wnd = (uint16_t)sl_min(r->rcv_wnd, (uint32_t)UINT16_MAX),
@@ -144,8 +144,12 @@ static uint32_t req_tsval(const struct sl_tcp_host *h, const struct sl_tcp_req *
 void sl_tcp_req_fill(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl_tcp_req *r,
 		     const struct sl_tcp_key *key, const struct sl_tcp_seg *syn, void *from)
 {
-	uint32_t scope = sl_tcp_scope(h, key, from);
+	uint32_t scope = sl_tcp_scope(h, key, from), clamp = l->window_clamp;
+	struct sl_tcp_route route = h->ops->route(h, NULL, l, key, scope);
+	uint16_t mss;
 
+	if (sl_unlikely(route.tcp) && !clamp)
+		clamp = route.tcp->window;
 	*r = (struct sl_tcp_req){
 		.node = {.key = *key, .kind = SL_TCP_REQ},
 		.l = l,
@@ -153,10 +157,8 @@ void sl_tcp_req_fill(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl
 		.ts_off = sl_tcp_ts_offset(h, key),
 		.ts_recent = syn->tsval,
 		.scope = scope,
-		.mss = sl_tcp_our_mss(h->ops->route(h, NULL, l, key, scope).adv_mss,
-				      l->opts.user_mss),
-		.rcv_wscale =
-			sl_tcp_rcv_wscale(listener_rcvbuf(l), l->rcvbuf_locked, l->window_clamp),
+		.mss = sl_tcp_our_mss(route.adv_mss, l->opts.user_mss),
+		.rcv_wscale = sl_tcp_rcv_wscale(listener_rcvbuf(l), l->rcvbuf_locked, clamp),
 		.born_us = h->now_us,
 	};
 	/* The peer cannot have been offered options that we do not support. */
@@ -166,8 +168,13 @@ void sl_tcp_req_fill(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl
 		r->syn.opts &= (uint8_t)~SL_TCPO_WSCALE;
 	if (!sl_tcp_params.sack)
 		r->syn.opts &= (uint8_t)~SL_TCPO_SACK_OK;
-	r->rcv_wnd = sl_tcp_first_window(listener_rcvbuf(l), l->window_clamp,
-					 (uint16_t)(r->mss - (r->syn.opts & SL_TCPO_TS ? 12 : 0)));
+	mss = (uint16_t)(r->mss - (r->syn.opts & SL_TCPO_TS ? 12 : 0));
+	r->rcv_wnd = sl_tcp_first_window(listener_rcvbuf(l), clamp, mss);
+	if (sl_unlikely(route.tcp)) {
+		r->rcv_wnd = sl_tcp_route_window(route.tcp, r->rcv_wnd, mss);
+		r->route_ecn = route.tcp->ecn;
+		r->route_tfo = route.tcp->tfo_no_cookie;
+	}
 	sl_timer_init(&r->timer);
 	sl_list_init(&r->link);
 }

@@ -25,7 +25,8 @@ struct sl_tcp_req {
 	bool held : 1;      /* not answered yet, because the listener holds its SYNs */
 	bool acked : 1;     /* the ACK came, but no child was wanted yet */
 	bool tfo_asked : 1; /* the SYN-ACK must carry a Fast Open cookie */
-	uint8_t stuck;      /* times in a row that the SYN-ACK could not be sent */
+	bool route_ecn : 1, route_tfo : 1; /* of sl_route_tcp: ecn, tfo_no_cookie */
+	uint8_t stuck;                     /* times in a row that the SYN-ACK could not be sent */
 	bool answered; /* true from the first SYN-ACK until the child is in the accept queue or the
 			  request is given up (tcp_dead.c) */
 	uint64_t born_us;
@@ -42,7 +43,7 @@ struct sl_tcp_req *sl_tcp_req_add(struct sl_tcp_host *h, const struct sl_tcp_req
 /* Sends the SYN-ACK and arms the timer that repeats it. */
 void sl_tcp_req_answer_syn(struct sl_tcp_host *h, struct sl_tcp_req *r);
 /* True: the SYN asks for ECN, and we accept it. */
-bool sl_tcp_wants_ecn(const struct sl_tcp_listener *l, const struct sl_tcp_seg *syn);
+bool sl_tcp_wants_ecn(const struct sl_tcp_req *r);
 /* Sends the SYN-ACK to r's SYN, with the options that both support (RFC 9293 3.10.7.2, third). */
 void sl_tcp_send_synack(struct sl_tcp_host *h, const struct sl_tcp_req *r, uint32_t tsval,
 			void *from);

@@ -53,6 +53,7 @@ uint32_t sl_cc_slow_start(struct sl_tcp *c, uint32_t acked)
 	uint32_t step = acked < room ? acked : room;
 
 	c->cwnd += step;
+	sl_tcp_cap_cwnd(c);
 	return acked - step;
 }
 
@@ -69,6 +70,7 @@ void sl_cc_avoid(struct sl_tcp *c, uint32_t w, uint32_t acked)
 		c->cwnd_cnt -= w;
 		c->cwnd++;
 	}
+	sl_tcp_cap_cwnd(c);
 }
 
 /* Is the window used? ------------------------------------------------------------------------- */

@@ -495,6 +495,7 @@ static void set_cwnd(struct sl_tcp *c, struct bbr *b, uint32_t acked, uint32_t l
 			cwnd = sl_max(cwnd, MIN_CWND);
 		}
 		c->cwnd = cwnd;
+		sl_tcp_cap_cwnd(c);
 	}
 	if (b->mode == PROBE_RTT)
 		c->cwnd = sl_min(c->cwnd, MIN_CWND);

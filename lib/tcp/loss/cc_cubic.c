@@ -11,6 +11,7 @@
 
 #include "tcp/loss/cc.h"
 #include "tcp/tcp_conn.h"
+#include "tcp/tcp_opts.h"
 #include "tcp/tcp_trouble.h"
 
 #define SHIFT       10 /* of windows and times */
@@ -235,8 +236,10 @@ static void cubic_on_ack(struct sl_tcp *c, uint32_t acked, uint32_t rtt_us)
 		return;
 	if (sl_cc_in_slow_start(c))
 		acked = grow_slow_start(c, q, acked, rtt_us);
-	if (acked && !sl_cc_in_slow_start(c))
+	if (acked && !sl_cc_in_slow_start(c)) {
 		grow_avoidance(c, q, acked);
+		sl_tcp_cap_cwnd(c);
+	}
 }
 
 /* Reductions ---------------------------------------------------------------------------------- */

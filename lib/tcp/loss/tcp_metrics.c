@@ -12,9 +12,10 @@
 #include "tcp/loss/tcp_metrics.h"
 
 #include "base/heap.h"
+#include "net/route.h"
 #include "tcp/loss/cc.h"
 #include "tcp/tcp_host.h"
-#include "tcp/tcp_params.h"
+#include "tcp/tcp_opts.h"
 #include "tcp/tcp_trouble.h"
 
 #define ROWS    32
@@ -27,6 +28,7 @@ struct entry {
 	uint32_t srtt_us;  /* 0: not known */
 	uint32_t ssthresh; /* 0: not known */
 	uint32_t reordering;
+	uint32_t cwnd_most; /* the route's; 0: none */
 };
 struct sl_tcp_metrics {
 	struct entry entry[ROWS][WAYS];
@@ -56,7 +58,22 @@ static struct entry *find(const struct sl_tcp *c)
 	return NULL;
 }
 
-/* An empty entry for c's addresses; NULL: no memory. */
+/* Begins an entry with what the route knows of the path (tcpm_suck_dst()). So the first connection
+ * to a peer does without it, as in Linux. */
+static void take_route(const struct sl_tcp *c, struct entry *e)
+{
+	struct sl_tcp_host *h = c->host;
+	const struct sl_route_tcp *r = h->ops->route(h, c, NULL, &c->node.key, 0).tcp;
+
+	if (sl_likely(!r))
+		return;
+	e->srtt_us = r->rtt_us;
+	e->ssthresh = r->ssthresh;
+	e->reordering = r->reordering;
+	e->cwnd_most = r->cwnd_most;
+}
+
+/* A new entry for c's addresses; NULL: no memory. */
 static struct entry *make(const struct sl_tcp *c)
 {
 	struct sl_tcp_host *h = c->host;
@@ -71,19 +88,21 @@ static struct entry *make(const struct sl_tcp *c)
 		if (e->at_us < old->at_us)
 			old = e;
 	*old = (struct entry){.local = c->node.key.local, .remote = c->node.key.remote};
+	take_route(c, old);
 	return old;
 }
 
-uint32_t sl_tcp_metrics_begin(struct sl_tcp *c)
+uint32_t sl_tcp_metrics_begin(struct sl_tcp *c, uint32_t *cwnd_most)
 {
 	const struct entry *e = find(c);
 	uint32_t rto_us;
 
 	if (!e)
 		return 0;
-	if (e->ssthresh && !sl_tcp_params.no_ssthresh_metrics_save)
+	*cwnd_most = e->cwnd_most;
+	if (e->ssthresh && !sl_tcp_params.no_ssthresh_metrics_save && !c->cc->controls)
 		c->ssthresh = e->ssthresh;
-	rto_us = e->srtt_us + sl_max(2 * e->srtt_us, sl_tcp_params.rto_min_ms * 1000);
+	rto_us = e->srtt_us + sl_max(2 * e->srtt_us, sl_tcp_rto_min_ms(c) * 1000);
 	if (e->srtt_us > c->srtt_us)
 		c->rto_us = sl_min(rto_us, sl_tcp_params.rto_max_ms * 1000);
 	return e->reordering;

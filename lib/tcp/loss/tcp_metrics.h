@@ -6,8 +6,9 @@
 #include "tcp/tcp_conn.h"
 
 /* Call when c is established, after its first round-trip sample: it begins with what is kept.
- * Returns the reordering that was seen, in segments; 0: none. */
-uint32_t sl_tcp_metrics_begin(struct sl_tcp *c);
+ * Returns the reordering that was seen, in segments; 0: none. cwnd_most: out, the most segments
+ * that the route allows in flight; 0: any number. */
+uint32_t sl_tcp_metrics_begin(struct sl_tcp *c, uint32_t *cwnd_most);
 /* Call when both ends have closed c: keeps what it has learned. */
 void sl_tcp_metrics_keep(struct sl_tcp *c);
 

@@ -9,15 +9,15 @@
 
 #include "tcp/loss/tcp_rtt.h"
 #include "tcp/tcp_conn.h"
-#include "tcp/tcp_params.h"
+#include "tcp/tcp_opts.h"
 
 #define RTO_INITIAL_US  1000000u   /* RFC 6298 2.1 */
 #define RTO_FALLBACK_US 3000000u   /* 5.7 */
 #define MIN_RTT_LIFE_US 300000000u /* tcp_min_rtt_wlen: five minutes */
 
-static uint32_t floor_us(void)
+static uint32_t floor_us(const struct sl_tcp *c)
 {
-	return sl_tcp_params.rto_min_ms * 250u;
+	return sl_tcp_rto_min_ms(c) * 250u;
 }
 
 void sl_tcp_rtt_init(struct sl_tcp *c)
@@ -39,7 +39,7 @@ static void first_sample(struct sl_tcp *c, uint32_t r)
 {
 	c->srtt_us = r;
 	c->mdev_us = r / 2;
-	c->rttvar_us = c->mdev_max_us = sl_max(c->mdev_us, floor_us());
+	c->rttvar_us = c->mdev_max_us = sl_max(c->mdev_us, floor_us(c));
 	c->rtt_seq = c->snd_nxt;
 }
 
@@ -62,7 +62,7 @@ static void next_sample(struct sl_tcp *c, uint32_t r)
 		if (c->mdev_max_us < c->rttvar_us)
 			c->rttvar_us -= (c->rttvar_us - c->mdev_max_us) / 4;
 		c->rtt_seq = c->snd_nxt;
-		c->mdev_max_us = floor_us();
+		c->mdev_max_us = floor_us(c);
 	}
 }
 
