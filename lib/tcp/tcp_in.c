@@ -420,6 +420,8 @@ void sl_tcp_established(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t
 	c->snd_una = c->iss + 1; /* data of a Fast Open child are check_ack()'s */
 	sl_tcp_tfo_answer(c, seg);
 	c->snd_wnd = (uint32_t)seg->wnd << (seg->flags & SL_TCP_SYN ? 0 : c->snd_wscale);
+	if (c->child && !c->tfo_child) /* as a child of Linux', which knows nothing of the SYN's */
+		c->max_window = 0;
 	c->max_window = sl_max(c->max_window, c->snd_wnd);
 	c->snd_wl1 = seq;
 	c->snd_wl2 = seg->ack;

@@ -340,12 +340,23 @@ static size_t between_looks(const struct sl_tcp *c)
 	return (goal > c->mss ? goal - c->mss : 0) + 1;
 }
 
+/* Has the peer's program hear of the data when half of its window has been filled since the last
+ * PSH: it may wait for that, and we for its window (forced_push() of Linux). */
+static void push_half(struct sl_tcp *c, uint32_t *pushed)
+{
+	if (c->write_seq - *pushed <= c->max_window / 2)
+		return;
+	sl_tcp_piece(c, c->tx_tail - 1)->flags |= SL_TCP_PSH;
+	*pushed = c->write_seq;
+}
+
 /* RFC 9293 3.10.2 SEND call. */
 long sl_tcp_write(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t skip, bool more,
 		  bool oob)
 {
 	struct cursor u = cursor_at(iov, n, skip);
 	size_t took = 0, look = 0;
+	uint32_t pushed = c->write_seq;
 	int err = may_write(c);
 
 	if (err)
@@ -362,6 +373,8 @@ long sl_tcp_write(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t sk
 		struct sl_txseg *s;
 
 		if (took >= look) {
+			if (took)
+				push_half(c, &pushed);
 			if (!sndq_has_room(c))
 				break;
 			look = took + between_looks(c);

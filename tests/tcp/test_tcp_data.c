@@ -490,6 +490,23 @@ static void record_ends_a_segment(struct t *t)
 	out(t, "P. 101:151(50) ack 1");
 }
 
+/* A write that is larger than half of the window has a PSH there, too: the peer's program may wait
+ * for one, and its window with it. Half of the window is that of the ACK, not of the SYN. */
+static void push_half(struct t *t)
+{
+	t_listen(t, 5);
+	in(t, "S 0:0(0) win 60000 <mss 1000>");
+	out(t, "S. 0:0(0) ack 1 <mss 1460>");
+	in(t, ". 1:1(0) ack 1 win 3000");
+	t_write(t, 5000);
+	out(t, ". 1:1001(1000) ack 1");
+	out(t, "P. 1001:2001(1000) ack 1");
+	out(t, ". 2001:3001(1000) ack 1");
+	in(t, ". 1:1(0) ack 3001 win 3000");
+	out(t, "P. 3001:4001(1000) ack 1");
+	out(t, "P. 4001:5001(1000) ack 1");
+}
+
 /* Milliseconds of TCP_INFO's busy_time, rwnd_limited and sndbuf_limited, counted in units of 1,024
  * us. */
 static void times(struct t *t, uint64_t busy, uint64_t rwnd, uint64_t sndbuf)
@@ -585,6 +602,7 @@ const struct script scripts[] = {
 	SCRIPT(user_timeout),
 	SCRIPT(pacing),
 	SCRIPT(no_shrink),
+	SCRIPT(push_half),
 	SCRIPT(chrono_window),
 	SCRIPT(chrono_buffer),
 	{NULL, NULL},
