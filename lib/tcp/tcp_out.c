@@ -348,6 +348,26 @@ static bool may_send(const struct sl_tcp *c)
 	}
 }
 
+uint32_t sl_tcp_leaves_now(const struct sl_tcp *c)
+{
+	uint32_t cwnd = sl_tcp_loss_cwnd(c), out = sl_tcp_in_flight(c);
+	uint32_t open = window_end(c) - c->snd_nxt, unsent = sl_tcp_unsent(c);
+	uint64_t room = cwnd > out ? (uint64_t)(cwnd - out) * c->mss : 0;
+
+	if (c->tx_nxt == c->tx_tail || (int32_t)open <= 0)
+		return 0;
+	open = sl_min(open, unsent);
+	return (uint32_t)sl_min(room, (uint64_t)open);
+}
+
+void sl_tcp_push_half(struct sl_tcp *c, uint32_t *pushed)
+{
+	if (c->write_seq - *pushed <= c->max_window / 2)
+		return;
+	sl_tcp_piece(c, c->tx_tail - 1)->flags |= SL_TCP_PSH;
+	*pushed = c->write_seq;
+}
+
 /* Sending what may ----------------------------------------------------------------------------- */
 
 static void send_again(struct sl_tcp *c)

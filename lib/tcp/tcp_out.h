@@ -28,4 +28,11 @@ void sl_tcp_send_persist(struct sl_tcp *c);
  * window. */
 bool sl_tcp_xmit_piece(struct sl_tcp *c, uint32_t i, bool retransmission);
 
+/* How many of the unsent bytes the peer's window and the path's take at once. */
+uint32_t sl_tcp_leaves_now(const struct sl_tcp *c);
+/* Call within a write that has begun at *pushed: has the peer's program hear of the data (PSH) when
+ * half of its window has been filled since. It may wait for that, and we for its window
+ * (forced_push() of Linux). Sets *pushed to the end of the data if so. */
+void sl_tcp_push_half(struct sl_tcp *c, uint32_t *pushed);
+
 #endif

@@ -98,11 +98,16 @@ static bool is_open(const struct sl_tcp *c)
 	       (c->state == SL_TCP_SYN_RCVD && c->tfo_child);
 }
 
+static uint32_t notsent_lowat(const struct sl_tcp *c)
+{
+	return c->notsent_lowat ? c->notsent_lowat : sl_tcp_params.notsent_lowat;
+}
+
 /* True: less is unsent than TCP_NOTSENT_LOWAT allows (tcp_stream_memory_free()). wake: a writer
  * that waits is woken only when half of that is free. */
 static bool is_little_unsent(const struct sl_tcp *c, bool wake)
 {
-	uint32_t lowat = c->notsent_lowat ? c->notsent_lowat : sl_tcp_params.notsent_lowat;
+	uint32_t lowat = notsent_lowat(c);
 
 	return sl_likely(!lowat) || (uint64_t)sl_tcp_unsent(c) << wake < lowat;
 }
@@ -340,14 +345,19 @@ static size_t between_looks(const struct sl_tcp *c)
 	return (goal > c->mss ? goal - c->mss : 0) + 1;
 }
 
-/* Has the peer's program hear of the data when half of its window has been filled since the last
- * PSH: it may wait for that, and we for its window (forced_push() of Linux). */
-static void push_half(struct sl_tcp *c, uint32_t *pushed)
+/* Where a write that has taken some bytes looks for room again; `took`: there is none. Linux sends
+ * within the call what may leave, which does not count for TCP_NOTSENT_LOWAT then, and once refills
+ * the buffer that lost its first part by that (tcp_push_one()). */
+static size_t look_again(const struct sl_tcp *c, size_t took, size_t look)
 {
-	if (c->write_seq - *pushed <= c->max_window / 2)
-		return;
-	sl_tcp_piece(c, c->tx_tail - 1)->flags |= SL_TCP_PSH;
-	*pushed = c->write_seq;
+	uint32_t now = sl_tcp_leaves_now(c), left = sl_tcp_unsent(c) - now,
+		 lowat = notsent_lowat(c);
+
+	if (now && left && look <= between_looks(c))
+		return took + now;
+	if (c->wmem >= c->sndbuf || (lowat && left >= lowat))
+		return took;
+	return took + between_looks(c);
 }
 
 /* RFC 9293 3.10.2 SEND call. */
@@ -374,10 +384,13 @@ long sl_tcp_write(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t sk
 
 		if (took >= look) {
 			if (took)
-				push_half(c, &pushed);
-			if (!sndq_has_room(c))
+				sl_tcp_push_half(c, &pushed);
+			if (sl_unlikely(took))
+				look = look_again(c, took, look);
+			else if (sndq_has_room(c))
+				look = took + between_looks(c);
+			if (took >= look)
 				break;
-			look = took + between_looks(c);
 		}
 		s = piece_to_fill(c);
 		if (!s)

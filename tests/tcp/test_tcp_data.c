@@ -507,6 +507,24 @@ static void push_half(struct t *t)
 	out(t, "P. 4001:5001(1000) ack 1");
 }
 
+/* TCP_NOTSENT_LOWAT counts what stays behind, not what leaves at once: the first ten segments of a
+ * write into an open window make room for as many more. */
+static void notsent_lowat(struct t *t)
+{
+	static uint8_t zero[59000];
+	struct iovec iov = {zero, sizeof(zero)};
+
+	t_open(t);
+	t->c->tcp.notsent_lowat = 4000;
+	check(t, sl_tcp_write(&t->c->tcp, &iov, 1, 0, false, false) == 26000);
+	t_kick(t);
+	check(t, skip(t) == 10);
+	check(t, sl_tcp_write(&t->c->tcp, &iov, 1, 0, false, false) == 0);
+	in(t, ". 1:1(0) ack 10001 win 257");
+	check(t, skip(t) == 16);
+	check(t, sl_tcp_write(&t->c->tcp, &iov, 1, 0, false, false) > 0);
+}
+
 /* Milliseconds of TCP_INFO's busy_time, rwnd_limited and sndbuf_limited, counted in units of 1,024
  * us. */
 static void times(struct t *t, uint64_t busy, uint64_t rwnd, uint64_t sndbuf)
@@ -603,6 +621,7 @@ const struct script scripts[] = {
 	SCRIPT(pacing),
 	SCRIPT(no_shrink),
 	SCRIPT(push_half),
+	SCRIPT(notsent_lowat),
 	SCRIPT(chrono_window),
 	SCRIPT(chrono_buffer),
 	{NULL, NULL},
