@@ -319,6 +319,18 @@ static void reset(struct t *t)
 	quiet(t, SIM_SECOND);
 }
 
+/* The peer's number may be at the end of what came beyond a hole, if it has lost our SACK's ACK
+ * (tcp_reset_check(), RFC 5961 3.2 is stricter). */
+static void reset_beyond_a_hole(struct t *t)
+{
+	t_open(t);
+	in(t, ". 1001:2001(1000) ack 1");
+	out(t, ". 1:1(0) ack 1 <sack 1001:2001>");
+	in(t, "R 2001:2001(0)");
+	saw(t, SL_TCP_EV_ERROR | SL_TCP_EV_CLOSED);
+	check(t, t->c->tcp.error == ECONNRESET);
+}
+
 static void reset_close_wait(struct t *t)
 {
 	t_open(t);
@@ -591,6 +603,7 @@ const struct script scripts[] = {
 	SCRIPT(orphan_within_the_total),
 	SCRIPT(orphan_zero_window),
 	SCRIPT(reset),
+	SCRIPT(reset_beyond_a_hole),
 	SCRIPT(reset_close_wait),
 	SCRIPT(blind_reset),
 	SCRIPT(blind_syn),

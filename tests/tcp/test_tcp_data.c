@@ -43,6 +43,38 @@ static void dsack(struct t *t)
 	out(t, ". 1:1(0) ack 1501 <sack 2501:3501 2501:3501>");
 }
 
+/* A segment that overlaps what waits beyond a hole: the part that was there is told of first (RFC
+ * 2883 4.2), then the whole. */
+static void dsack_of_a_part(struct t *t)
+{
+	t_open(t);
+	in(t, ". 1001:2001(1000) ack 1");
+	out(t, ". 1:1(0) ack 1 <sack 1001:2001>");
+	in(t, ". 501:1501(1000) ack 1");
+	out(t, ". 1:1(0) ack 1 <sack 1001:1501 501:2001>");
+	in(t, ". 1501:2501(1000) ack 1");
+	out(t, ". 1:1(0) ack 1 <sack 1501:2001 501:2501>");
+	in(t, ". 1:1001(1000) ack 1");
+	out(t, ". 1:1(0) ack 2501 <sack 501:1001>");
+	t_read(t, 5000, 2500);
+}
+
+/* The blocks are in the order in which they changed, after the DSACK (RFC 2018 4). */
+static void sack_order(struct t *t)
+{
+	t_open(t);
+	in(t, ". 1001:2001(1000) ack 1");
+	in(t, ". 3001:4001(1000) ack 1");
+	in(t, ". 1001:2001(1000) ack 1");
+	skip(t);
+	in(t, ". 5001:6001(1000) ack 1");
+	out(t, ". 1:1(0) ack 1 <sack 5001:6001 1001:2001 3001:4001>");
+	in(t, ". 3001:4001(1000) ack 1");
+	out(t, ". 1:1(0) ack 1 <sack 3001:4001 3001:4001 5001:6001 1001:2001>");
+	in(t, ". 2001:3001(1000) ack 1");
+	out(t, ". 1:1(0) ack 1 <sack 1001:4001 5001:6001>");
+}
+
 /* Bytes beyond the window, which the peer may not send, are not taken. */
 static void beyond_window(struct t *t)
 {
@@ -592,6 +624,8 @@ const struct script scripts[] = {
 	SCRIPT(record_ends_a_segment),
 	SCRIPT(sack),
 	SCRIPT(dsack),
+	SCRIPT(dsack_of_a_part),
+	SCRIPT(sack_order),
 	SCRIPT(beyond_window),
 	SCRIPT(window_update),
 	SCRIPT(zero_window),
