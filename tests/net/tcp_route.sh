@@ -10,13 +10,16 @@ route() { # METRICS...
 	b ip -6 route replace "$A6/128" dev "$DEV_B" src "$B6" "$@"
 	b ip tcp_metrics flush all >/dev/null 2>&1
 }
-# Compares what tcp_route.py says by the kernel and by us under such a route.
+# Compares what tcp_route.py says by the kernel and by us under such a route (SHORT: by each family in turn).
+read -ra families <<<"${FAMILIES:-4 6}"
+n=0
 try() { # CASE METRICS...
-	local case=$1 fam
+	local case=$1 fam these=("${families[@]}")
 	shift
 	route "$@"
+	[ -z "${SHORT:-}" ] || these=("${families[n++ % ${#families[@]}]}")
 	for MODE in $MODES; do
-		for fam in ${FAMILIES:-4 6}; do
+		for fam in "${these[@]}"; do
 			b ip tcp_metrics flush all >/dev/null 2>&1
 			tcp_round route "$case" "" "$case"
 		done
@@ -25,7 +28,8 @@ try() { # CASE METRICS...
 a sysctl -q net.ipv4.tcp_fastopen=0x203 net.ipv4.tcp_ecn=2
 b sysctl -q net.ipv4.tcp_fastopen=3 net.ipv4.tcp_ecn=2
 b sysctl -q net.ipv4.tcp_no_ssthresh_metrics_save=0
-try none mtu 1500
+[ -n "${SHORT:-}" ] || try none mtu 1500
+try mtu mtu lock 1200
 try rto_min rto_min 20ms
 try cwnd cwnd lock 16 initcwnd 20 congctl cubic
 try initrwnd initrwnd 4
@@ -35,7 +39,6 @@ try rtt rtt 2000ms
 try ssthresh ssthresh 7 congctl cubic
 try reordering reordering 9
 try fastopen_no_cookie fastopen_no_cookie 1
-try mtu mtu lock 1200
 # (The kernel asks for ECN and grants it by a route although the machine does not.)
 b sysctl -q net.ipv4.tcp_ecn=0
 a sysctl -q net.ipv4.tcp_ecn=1
