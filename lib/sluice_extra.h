@@ -208,6 +208,14 @@ int sl_thread_offload(bool offload, pthread_t thread);
  * -ENOMEM. */
 int sl_lane_choose(int fd, int logic, uint32_t id);
 
+/* Packet memory comes from alloc(), which is called once, with the bytes that it must give at
+ * least; the process has it until its end, and release() is called only if it cannot be used. It is
+ * for both directions, written to the end at once, and gone in a forked child. Before the program's
+ * first socket: this starts the library. Neither function may make a socket or wait for a thread.
+ * -EBUSY: it has started; -EOPNOTSUPP: the daemon lends the memory, or alloc() gave none; else why
+ * nothing is offloaded; -EINVAL. */
+int sl_memory_from(void *(*alloc)(size_t bytes), void (*release)(void *mem));
+
 /* The way of a socket -------------------------------------------------------------------------- */
 
 /* Descriptors that become readable when packets come for the socket's lane: for poll(2) alone.

@@ -5,6 +5,8 @@
 #include "compat/vma_extra.h"
 #include "real.h"
 
+#define PACKET_PROFILE 1 /* key of the one profile of rings */
+
 /* The callback's structure and the lists of packets are the library's own: field by field the same.
  */
 #define SAME(a, x, b, y) _Static_assert(offsetof(a, x) == offsetof(b, y), #x)
@@ -156,17 +158,44 @@ static int vma_modify_ring(struct vma_modify_ring_attr *a)
 	return 0;
 }
 
+/* A ring of packets is what each lane has, so all such profiles are one, like equal profiles of
+ * libvma. The other kinds are rings in the program's memory. */
+static int vma_add_ring_profile(struct vma_ring_type_attr *profile, int *key)
+{
+	if (!profile || !key)
+		return (int)done(-EINVAL);
+	if (profile->ring_type != VMA_RING_PACKET)
+		return (int)done(-EOPNOTSUPP);
+	*key = PACKET_PROFILE;
+	return 0;
+}
+
+/* CMSG_VMA_IOCTL_USER_ALLOC. One memory serves both directions, whichever is asked for. */
+static int api_ioctl(void *cmsg, size_t len)
+{
+	struct vma_ioctl_user_alloc a;
+	struct cmsghdr h;
+
+	if (!cmsg || len < CMSG_LEN(sizeof(a)))
+		return (int)done(-EINVAL);
+	memcpy(&h, cmsg, sizeof(h));
+	memcpy(&a, CMSG_DATA((struct cmsghdr *)cmsg), sizeof(a));
+	if (h.cmsg_level != SOL_SOCKET || h.cmsg_type != CMSG_VMA_IOCTL_USER_ALLOC ||
+	    h.cmsg_len < CMSG_LEN(sizeof(a)) || h.cmsg_len > len ||
+	    !(a.flags & (IOCTL_USER_ALLOC_TX | IOCTL_USER_ALLOC_RX)))
+		return (int)done(-EINVAL);
+	return (int)done(sl_lib_load() ? lib.memory_from(a.memalloc, a.memfree) : -EAGAIN);
+}
+
 /* Calls that only libvma's own rings can serve. */
 #define ABSENT(name, ...)                                                                          \
 	static int name(__VA_ARGS__)                                                               \
 	{                                                                                          \
 		return (int)done(-EOPNOTSUPP);                                                     \
 	}
-ABSENT(vma_add_ring_profile, struct vma_ring_type_attr *profile, int *key)
 ABSENT(get_ring_direct_descriptors, int fd, struct vma_mlx_hw_device_data *data)
 ABSENT(register_memory_on_ring, int fd, void *addr, size_t length, uint32_t *key)
 ABSENT(deregister_memory_on_ring, int fd, void *addr, size_t length)
-ABSENT(api_ioctl, void *cmsg, size_t len)
 
 static struct vma_api_t api = {
 	.register_recv_callback = register_recv_callback,
@@ -194,7 +223,7 @@ static struct vma_api_t api = {
 		VMA_EXTRA_API_THREAD_OFFLOAD | VMA_EXTRA_API_GET_SOCKET_RINGS_NUM |
 		VMA_EXTRA_API_GET_SOCKET_RINGS_FDS | VMA_EXTRA_API_GET_SOCKET_TX_RING_FD |
 		VMA_EXTRA_API_DUMP_FD_STATS | VMA_EXTRA_API_GET_SOCKET_NETWORK_HEADER |
-		VMA_EXTRA_API_MODIFY_RING,
+		VMA_EXTRA_API_MODIFY_RING | VMA_EXTRA_API_ADD_RING_PROFILE | VMA_EXTRA_API_IOCTL,
 	.ioctl = api_ioctl,
 };
 
@@ -222,8 +251,9 @@ static int choose_ring(int fd, const void *val, socklen_t len)
 	if (!val || len != sizeof(a))
 		return -EINVAL;
 	memcpy(&a, val, sizeof(a));
-	if (a.comp_mask & VMA_RING_ALLOC_MASK_RING_PROFILE_KEY)
-		return -EOPNOTSUPP;
+	if (a.comp_mask & VMA_RING_ALLOC_MASK_RING_PROFILE_KEY &&
+	    a.ring_profile_key != PACKET_PROFILE)
+		return -EINVAL;
 	if (a.ring_alloc_logic == RING_LOGIC_PER_USER_ID &&
 	    !(a.comp_mask & VMA_RING_ALLOC_MASK_RING_USER_ID))
 		return -EINVAL;

@@ -111,7 +111,7 @@ typedef enum {
 	RING_LOGIC_PER_CORE_ATTACH_THREADS = 31,
 } ring_logic_t;
 enum {
-	VMA_RING_ALLOC_MASK_RING_PROFILE_KEY = 1 << 0, /* absent here: EOPNOTSUPP */
+	VMA_RING_ALLOC_MASK_RING_PROFILE_KEY = 1 << 0,
 	VMA_RING_ALLOC_MASK_RING_USER_ID = 1 << 1,
 	VMA_RING_ALLOC_MASK_RING_INGRESS = 1 << 2,
 	VMA_RING_ALLOC_MASK_RING_ENGRESS = 1 << 3,
@@ -142,8 +142,39 @@ struct vma_modify_ring_attr {
 	struct vma_cq_moderation_attr cq_moderation;
 };
 
-/* Arguments of functions that are absent here. */
-struct vma_ring_type_attr;
+/* A kind of rings, for vma_add_ring_profile. Here it is VMA_RING_PACKET; others are EOPNOTSUPP. */
+typedef enum {
+	VMA_RING_PACKET = 0,
+	VMA_RING_EXTERNAL_MEM = 2,
+} vma_ring_type;
+struct vma_packet_queue_ring_attr {
+	uint32_t comp_mask;
+};
+struct vma_external_mem_attr {
+	uint32_t comp_mask;
+};
+struct vma_ring_type_attr {
+	uint32_t comp_mask;
+	vma_ring_type ring_type;
+	union {
+		struct vma_packet_queue_ring_attr ring_pktq;
+		struct vma_external_mem_attr ring_ext;
+	};
+};
+
+/* Data of the message CMSG_VMA_IOCTL_USER_ALLOC of SOL_SOCKET, for ioctl: packet memory comes from
+ * memalloc. Before the program's first socket. */
+enum {
+	IOCTL_USER_ALLOC_TX = 1 << 0,
+	IOCTL_USER_ALLOC_RX = 1 << 1,
+};
+struct __attribute__((packed)) vma_ioctl_user_alloc {
+	uint8_t flags;
+	void *(*memalloc)(size_t bytes);
+	void (*memfree)(void *mem);
+};
+
+/* Argument of a function that is absent here. */
 struct vma_mlx_hw_device_data;
 
 /* Bits of vma_extra_supported_mask; their order is not the structure's. */

@@ -12,7 +12,7 @@ enum { DROP, RECV, HOLD };
 #define FORCE 0x01000000
 #define ZCOPY 0x00040000
 #define GET   2800
-#define REAL  0x103c3fu /* bits 0-5, 10-13, 20 */
+#define REAL  0x313c3fu /* bits 0-5, 10-13, 16, 20, 21 */
 
 struct packet {
 	void *id;
@@ -111,11 +111,10 @@ static void structure(void)
 	CHECK(api->xfree(big, 1) < 0 && errno == EOPNOTSUPP);
 	CHECK(api->ref(big) < 0 && errno == EOPNOTSUPP);
 	CHECK(api->unref(big) < 0 && errno == EOPNOTSUPP);
-	CHECK(api->profile(big, &key) < 0 && errno == EOPNOTSUPP);
 	CHECK(api->direct(1, big) < 0 && errno == EOPNOTSUPP);
 	CHECK(api->reg(1, big, 1, &k32) < 0 && errno == EOPNOTSUPP);
 	CHECK(api->dereg(1, big, 1) < 0 && errno == EOPNOTSUPP);
-	CHECK(api->ioctl(big, 1) < 0 && errno == EOPNOTSUPP);
+	CHECK(api->ioctl(big, 1) < 0 && errno == EINVAL);
 	CHECK(pipe(pair) == 0);
 	CHECK(api->callback(pair[0], NULL, NULL) < 0 && errno == EINVAL);
 	CHECK(api->zcopy(pair[0], big, 100, &key, NULL, NULL) < 0 && errno == EINVAL);
@@ -676,8 +675,8 @@ static void logic(void)
 	CHECK(setsockopt(fd[1], SOL_SOCKET, 2810, attr, 16) < 0 && errno == EINVAL);
 	attr[0] = 0; /* without a number */
 	CHECK(setsockopt(fd[1], SOL_SOCKET, 2810, attr, 20) < 0 && errno == EINVAL);
-	attr[0] = 1; /* with a profile */
-	CHECK(setsockopt(fd[1], SOL_SOCKET, 2810, attr, 20) < 0 && errno == EOPNOTSUPP);
+	attr[0] = 1; /* with a profile that was not made */
+	CHECK(setsockopt(fd[1], SOL_SOCKET, 2810, attr, 20) < 0 && errno == EINVAL);
 	CHECK(setsockopt(fd[1], SOL_SOCKET, 2811, attr, 16) < 0 && errno == EOPNOTSUPP);
 	attr[0] = 0;
 	attr[1] = 12;
@@ -686,6 +685,119 @@ static void logic(void)
 	CHECK(setsockopt(fd[1], SOL_SOCKET, 2810, attr, 20) == 0);
 	close(fd[1]);
 	close(fd[0]);
+}
+
+/* A profile of rings of packets, and sockets of it; those of rings in the program's memory are not
+ * there. */
+static void profile(void)
+{
+	enum { PACKET, CYCLIC, EXTERNAL, SOCKET = 10 };
+	uint32_t kind[8] = {0, PACKET}, attr[5] = {1, SOCKET};
+	int key = 0, again = 0, fd = socket(t_peer.ss_family, SOCK_DGRAM, 0);
+
+	CHECK(api->profile(kind, &key) == 0 && key > 0);
+	CHECK(api->profile(kind, &again) == 0 && again == key);
+	CHECK(api->profile(kind, NULL) < 0 && api->profile(NULL, &again) < 0 && errno == EINVAL);
+	for (kind[1] = CYCLIC; kind[1] <= EXTERNAL + 1; kind[1]++)
+		CHECK(api->profile(kind, &again) < 0 && errno == EOPNOTSUPP);
+	attr[2] = (uint32_t)key;
+	CHECK(setsockopt(fd, SOL_SOCKET, 2810, attr, sizeof(attr)) == 0);
+	CHECK(ring_of(fd) > 2);
+	close(fd);
+	attr[2]++;
+	fd = socket(t_peer.ss_family, SOCK_DGRAM, 0);
+	CHECK(setsockopt(fd, SOL_SOCKET, 2810, attr, sizeof(attr)) < 0 && errno == EINVAL);
+	close(fd);
+}
+
+static struct {
+	char *at;
+	size_t bytes;
+	int allocs, frees;
+} mine;
+
+static void *my_alloc(size_t bytes)
+{
+	mine.allocs++;
+	mine.bytes = bytes;
+	mine.at = malloc(bytes);
+	memset(mine.at, 'x', bytes);
+	return mine.at;
+}
+
+static void *no_alloc(size_t bytes)
+{
+	mine.allocs++;
+	return NULL;
+}
+
+static void my_free(void *mem)
+{
+	mine.frees++;
+	free(mem);
+}
+
+/* Asks for packet memory by ioctl (CMSG_VMA_IOCTL_USER_ALLOC). */
+static int memory_by(int type, uint8_t flags, void *(*alloc)(size_t))
+{
+	struct {
+		uint8_t flags;
+		void *(*alloc)(size_t);
+		void (*free)(void *);
+	} __attribute__((packed)) ask = {flags, alloc, my_free};
+	char msg[CMSG_SPACE(sizeof(ask))] __attribute__((aligned(8))) = "";
+	struct cmsghdr *h = (struct cmsghdr *)msg;
+
+	h->cmsg_level = SOL_SOCKET;
+	h->cmsg_type = type;
+	h->cmsg_len = CMSG_LEN(sizeof(ask));
+	memcpy(CMSG_DATA(h), &ask, sizeof(ask));
+	CHECK(api->ioctl(h, h->cmsg_len - 1) < 0 && errno == EINVAL);
+	return api->ioctl(h, h->cmsg_len);
+}
+
+/* Packets lie in the program's own memory, in both directions; a child cannot see them there. */
+static void memory(void)
+{
+	int fd, status;
+	pid_t pid;
+	char *data;
+
+	CHECK(memory_by(2901, 3, my_alloc) < 0 && errno == EINVAL);
+	CHECK(memory_by(2900, 0, my_alloc) < 0 && errno == EINVAL && !mine.allocs);
+	if (getenv("VMA_API_LEASED")) { /* the daemon's memory */
+		CHECK(memory_by(2900, 3, my_alloc) < 0 && errno == EOPNOTSUPP && !mine.allocs);
+		close(fresh());
+		return;
+	}
+	CHECK(memory_by(2900, 3, my_alloc) == 0 && mine.allocs == 1);
+	fd = fresh();
+	for (int i = 0; i < 100; i++) {
+		void *id;
+
+		ask(fd, 1, 1000, 0, 0);
+		id = zread(fd, 1000, 0);
+		data = list.p.iov[0].iov_base;
+		CHECK(data > mine.at && data < mine.at + mine.bytes);
+		CHECK(give(fd, id) == 0);
+	}
+	pid = fork();
+	if (pid == 0) {
+		signal(SIGSEGV, _exit);
+		_exit(*(volatile char *)data);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK(WEXITSTATUS(status) != '0');
+	CHECK(memory_by(2900, 3, my_alloc) < 0 && errno == EBUSY);
+	CHECK(mine.allocs == 1 && mine.frees == 0);
+	close(fd);
+}
+
+/* An allocator that has none: the library's own memory serves. */
+static void no_memory(void)
+{
+	CHECK(memory_by(2900, 2, no_alloc) < 0 && errno == EOPNOTSUPP);
+	close(fresh());
 }
 
 static int tagged(int fd, size_t n, struct iovec *iov, struct info *info, void *arg)
@@ -833,6 +945,9 @@ int main(int argc, char **argv)
 		{"child", child},
 		{"rings", rings},
 		{"logic", logic},
+		{"profile", profile},
+		{"memory", memory},
+		{"no_memory", no_memory},
 		{"dummy", dummy},
 		{"tag", tag},
 		{"moderate", moderate},

@@ -9,7 +9,8 @@ same "there is no API without the library" "no API" "$(b "$BIN/vma_api" "$A4" 70
 MODE=one
 bg a "$PEER" "$A4" 7000
 wait_udp a 7000
-for c in structure zcopy sort quiet child rings logic dummy tag bounded choice tcp tcp_bounded \
+[ -z "${LEASED:-}" ] || SL_ENV+=(VMA_API_LEASED=1)
+for c in structure zcopy sort quiet child rings logic profile memory no_memory dummy tag bounded choice tcp tcp_bounded \
 	tcp_sort tcp_quiet tcp_hold tcp_leaves; do
 	ok "$c" sb timeout 60 "$BIN/vma_api" "$A4" 7000 "$B4" $c
 done

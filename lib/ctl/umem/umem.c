@@ -28,6 +28,29 @@
 
 static struct sl_umem *umems;
 
+/* Memory of the program's own for the packets of a process alone. */
+static struct {
+	void *(*alloc)(size_t bytes);
+	void (*release)(void *mem);
+	void *mem; /* what alloc() gave; NULL: not used */
+} programs;
+
+void sl_umem_alloc_by(void *(*alloc)(size_t bytes), void (*release)(void *mem))
+{
+	struct sl_broker_guard g;
+
+	sl_broker_enter(&g);
+	programs.alloc = alloc;
+	if (!programs.mem)
+		programs.release = release;
+	sl_broker_leave(&g);
+}
+
+bool sl_umem_is_programs(void)
+{
+	return sl_load(&programs.mem) != NULL;
+}
+
 struct sl_umem *sl_umem_first(void)
 {
 	return umems;
@@ -321,18 +344,49 @@ static void put_on_huge(struct sl_umem *u, size_t bytes)
 	const struct sl_broker_opts *o = sl_broker_opts();
 	size_t done = u->huge_bytes;
 
-	if (u->info.huge || o->no_huge || o->serve || bytes <= done)
+	if (u->info.huge || o->no_huge || o->serve || bytes <= done || sl_umem_is_programs())
 		return;
 	note_huge(u, bytes);
 	sl_pages_want_huge((char *)u->info.base + done, bytes - done, o->want_huge);
 }
 
-/* Huge pages, where there are any. */
+/* Frames lie on whole pages, so that a forked child can be without them. The steering program and
+ * the parsers may read what is around a packet, so nothing of the program's is left there. */
+static bool map_programs(size_t bytes, struct sl_umem_info *u)
+{
+	void *mem = programs.alloc(bytes + SL_HUGE_PAGE);
+
+	if (!mem) {
+		sl_warn("mem", "the program's allocator gave no %zu bytes of packet memory",
+			bytes + SL_HUGE_PAGE);
+		return false;
+	}
+	sl_store(&programs.mem, mem);
+	u->base = (void *)sl_pages_whole((uintptr_t)mem);
+	memset(u->base, 0, bytes);
+	sl_apart(u->base, bytes);
+	sl_info("mem", "%zu MB of packet memory are the program's own", bytes >> 20);
+	return true;
+}
+
+static void frames_unmake(const struct sl_umem_info *u, size_t mapped)
+{
+	if (mapped) {
+		munmap(u->base, mapped);
+		return;
+	}
+	programs.release(programs.mem);
+	sl_store(&programs.mem, NULL);
+}
+
+/* Huge pages, where there are any. *mapped 0: it is the program's. */
 static int frames_make(struct sl_umem_info *u, size_t *mapped, const char **why)
 {
 	size_t bytes = (size_t)u->nframes * u->frame_size;
 	int err = -ENOMEM;
 
+	if (programs.alloc && !sl_broker_opts()->serve && map_programs(bytes, u))
+		return 0;
 	if (!sl_broker_opts()->no_huge)
 		err = umem_map(bytes, true, u, mapped);
 	if (err)
@@ -385,7 +439,7 @@ int sl_umem_make(uint32_t id, uint32_t nframes, uint32_t frame_size, const char 
 		file_close(u->info.told_fd);
 		share_unmap(u);
 	}
-	munmap(u->info.base, mapped);
+	frames_unmake(&u->info, mapped);
 	file_close(u->info.memfd);
 release:
 	sl_free(u);

@@ -22,6 +22,12 @@ struct sl_umem {
 
 struct sl_umem *sl_umem_first(void);
 struct sl_umem *sl_umem_find(uint32_t id);
+/* The next packet memory of a process alone comes from alloc(), which is called with locks held. It
+ * goes by release() if it cannot be used; else the process has it until its end. NULL, NULL: none
+ * does. Takes the lock. */
+void sl_umem_alloc_by(void *(*alloc)(size_t bytes), void (*release)(void *mem));
+/* True: it has come from there. */
+bool sl_umem_is_programs(void);
 /* Makes packet memory with this number (0: the embedded broker's only one). */
 int sl_umem_make(uint32_t id, uint32_t nframes, uint32_t frame_size, const char **why);
 void sl_umem_child(void);

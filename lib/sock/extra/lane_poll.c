@@ -8,6 +8,7 @@
  * are type-stable: one that ends while a poll looks at it gives that poll nothing. */
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 
 #include "base/guard.h"
 #include "base/heap.h"
@@ -21,6 +22,7 @@
 #include "sock/extra/buffs.h"
 #include "sock/extra/kept.h"
 #include "sock/poll/wait.h"
+#include "sock/proc/up.h"
 #include "stack/lane.h"
 
 struct queue {
@@ -198,9 +200,28 @@ int sl_lane_user_data(int fd, uint64_t *user_data)
 	return sk ? sl_guard_copy(user_data, &have, sizeof(have)) : -EINVAL;
 }
 
+/* The setting, before the library has read them all. */
+static bool is_asked_for(void)
+{
+	const char *text = getenv("SLUICE_SOCKETXTREME");
+	struct sl_settings s;
+	char why[64];
+
+	if (!text)
+		text = getenv("VMA_SOCKETXTREME");
+	return text &&
+	       !sl_setting_parse(&sl_setting_table[SL_SETTING_socketxtreme], text, &s, why,
+				 sizeof(why)) &&
+	       s.socketxtreme;
+}
+
+/* Without a socket the library does not start, since the program may yet give it its packet memory
+ * (sl_memory_from()). */
 SL_API
 int sl_lane_join_new(int fd)
 {
+	if (fd < 0 && !sl_load_acquire(&sl_up_state))
+		return is_asked_for() ? 0 : -EOPNOTSUPP;
 	if (sl_start() || !sl_settings.socketxtreme)
 		return -EOPNOTSUPP;
 	return fd < 0 || !sl_fd_sock(fd) ? 0 : sl_lane_join(fd, (uint64_t)fd);
