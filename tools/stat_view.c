@@ -359,8 +359,9 @@ static void block_sock(FILE *to, const struct sl_sock_stats *k, const struct sl_
 	if (k->rx_poll_hit | k->rx_poll_miss)
 		fprintf(to, "Rx poll: %llu / %llu (%.2f%%) [miss/hit]\n", (ull)k->rx_poll_miss,
 			(ull)k->rx_poll_hit, percent(k->rx_poll_hit, k->rx_poll_miss));
-	if (k->rx_migrations) /* (a lane is for both directions: a socket never moves to send) */
-		fprintf(to, "Ring migrations Rx: %llu, Tx: 0\n", rate(show, k->rx_migrations));
+	if (k->rx_migrations | k->tx_migrations)
+		fprintf(to, "Ring migrations Rx: %llu, Tx: %llu\n", rate(show, k->rx_migrations),
+			rate(show, k->tx_migrations));
 	if (k->tcpi_total_retrans)
 		fprintf(to, "Retransmissions: %llu\n", (ull)k->tcpi_total_retrans);
 	if (is_idle(k))

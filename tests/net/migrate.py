@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """migrate.py serve ADDRESS PORT: sends numbered datagrams to each that asks, or to a group, as many as each question says.
+migrate.py relay ADDRESS PORT: sends each datagram on to the address and port that it names.
 migrate.py WHAT OWN PEER PORT SLUICE: threads receive from sockets that another thread has bound; a reflector is at
 PEER PORT, migrate.py serve at the port after it. Prints one line."""
 import select
@@ -17,6 +18,12 @@ if sys.argv[1] == "serve":
         for i in range(int(count)):
             sent[to] = sent.get(to, 0) + 1
             s.sendto(b"%d" % sent[to], to)
+if sys.argv[1] == "relay":
+    from netlib import *
+    s = udp(sys.argv[2], int(sys.argv[3]), None)
+    while True:
+        data = s.recv(100)
+        s.sendto(data, (data.split()[1].decode(), int(data.split()[2])))
 from settings_own import *
 
 
@@ -133,6 +140,38 @@ elif what in ("order", "epoll", "group", "two"):
     moves = shown(s)[1]
     print("%d of %d datagrams, %d out of order, %s moves" %
           (last[0], EACH * TURNS, wrong[0], "many" if moves >= TURNS // 8 else moves))
+elif what == "sender":
+    # Threads take turns in sending numbered datagrams to an own socket by way of the reflector's host; none receives by it.
+    EACH, TURNS = 600, 12
+    s, got = bound(), bound()
+    back, order = got.getsockname()[1], []
+    ask(s, (peer, port))
+
+    turn, under_way = [threading.Semaphore(1), threading.Semaphore(0)], threading.Semaphore(50)
+
+    def send(me):
+        own_lane = bound()
+        ask(own_lane, (peer, port))
+        for first in range(me * EACH, TURNS * EACH, 2 * EACH):
+            turn[me].acquire()
+            for i in range(EACH):
+                under_way.acquire()
+                s.sendto(b"%d %s %d" % (first + i, own.encode(), back), (peer, port + 2))
+            turn[1 - me].release()
+
+    def collect():
+        for i in range(EACH * TURNS):
+            order.append(int(got.recv(100).split()[0]))
+            under_way.release()
+
+    reader = threading.Thread(target=collect)
+    reader.start()
+    in_threads([(send, 0), (send, 1)])
+    reader.join()
+    of = [k for k in stat()["sockets"] if k["fd"] == s.fileno()][0]
+    moves = of["tx_migrations"]
+    print("%d datagrams, in order: %s, %s moves to send, %d to receive" %
+          (len(order), order == sorted(order), "many" if moves >= TURNS // 3 else moves, of["rx_migrations"]))
 elif what == "chosen":
     # The program has said that it wants the lane of the thread that bound it (SO_VMA_RING_ALLOC_LOGIC).
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

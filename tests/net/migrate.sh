@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# With a lane for each thread a socket moves to the lane of the thread that receives from it (RING_MIGRATION_RATIO_RX);
+# With a lane for each thread a socket moves to the lane of the thread that receives from it
+# (RING_MIGRATION_RATIO_RX), or, if none does, sends (RING_MIGRATION_RATIO_TX);
 # nothing is lost or overtaken meanwhile.
 . "$(dirname "$0")/lib.sh"
 net_up
@@ -11,7 +12,9 @@ export SLUICE_STATS_SHMEM_DIR=$TMP
 bg a python3 "$TESTS/net/reflector.py" "$A4" 7000 1
 bg a python3 "$TESTS/net/migrate.py" serve "$A4" 7001
 wait_udp a 7000
+bg a python3 "$TESTS/net/migrate.py" relay "$A4" 7002
 wait_udp a 7001
+wait_udp a 7002
 
 run() { # expected, what, settings...
 	local expected=$1 what=$2
@@ -26,6 +29,8 @@ run "12000 of 12000 datagrams, 0 out of order, many moves" epoll SLUICE_RING=thr
 run "12000 of 12000 datagrams, 0 out of order, 0 moves" order SLUICE_RING=thread SLUICE_RING_MIGRATION_RATIO_RX=-1
 run "12000 of 12000 datagrams, 0 out of order, many moves" group SLUICE_RING=thread
 run "12000 of 12000 datagrams, 0 out of order, 0 moves" two SLUICE_RING=thread
+run "7200 datagrams, in order: True, many moves to send, 0 to receive" sender SLUICE_RING=thread
+run "7200 datagrams, in order: True, 0 moves to send, 0 to receive" sender SLUICE_RING=thread SLUICE_RING_MIGRATION_RATIO_TX=-1
 run "0 moves" chosen SLUICE_RING=thread
 run "few lanes" ended SLUICE_RING=thread
 done_testing

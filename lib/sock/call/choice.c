@@ -135,7 +135,7 @@ int sl_lane_choose(int fd, int logic, uint32_t id)
 		return -EBUSY;
 	if (sl_load(&sk->state) == SL_STATE_NEW && sl_load(&sk->lane) == &sl_limbo) {
 		if (sl_sock_is_udp(sk))
-			sl_udp_sk(sk)->moves = false;
+			sl_udp_sk(sk)->moves = sl_udp_sk(sk)->tx_moves = false;
 		err = sl_sock_enter_lane(
 			      sk, sl_lane_pick_by(logic, sk->bound_if,
 						  logic == SL_RING_USER_ID ? id : (uint32_t)sk->fd))

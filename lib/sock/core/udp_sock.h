@@ -30,6 +30,14 @@ struct sl_path {
 	struct sl_udp_hdr hdr;
 };
 
+/* Whether calls of one direction come from a thread with another lane (migrate.c). */
+struct sl_follow {
+	int32_t until;   /* calls until the next look at the thread */
+	int32_t wait;    /* those after a wish; more each time that it was not fulfilled */
+	uint32_t stable; /* further looks that must find the same thread */
+	uint64_t key;    /* of its lane, if that is another than ours; 0: none */
+};
+
 /* A UDP socket: sl_sock_alloc(IPPROTO_UDP) makes one. */
 struct sl_udp_sock {
 	struct sl_sock sk;
@@ -53,13 +61,12 @@ struct sl_udp_sock {
 		uint64_t rx_odd; /* nearly always 0 */
 	};
 	/* migrate.c */
-	int32_t rx_until;    /* receive calls until the next look at the thread */
-	int32_t rx_wait;     /* those after a wish; more each time that it was not fulfilled */
-	uint32_t rx_stable;  /* further looks that must find the same thread */
-	uint64_t rx_key;     /* key of its lane, if that is another than ours; 0: none */
-	uint64_t rx_wish;    /* the keeper is to move the socket there; atomic */
-	bool moving;         /* its claims bring packets to the next lane already; atomic */
-	uint64_t drained_ns; /* when a call last turned the lane although data was queued */
+	struct sl_follow rx_follow, tx_follow;
+	int32_t rx_until_seen; /* rx_follow.until at the last look at the sending thread */
+	bool tx_wish;          /* the wish is for the thread that sends */
+	uint64_t wish;         /* key of the lane to which the keeper is to move it; atomic */
+	bool moving;           /* its claims bring packets to the next lane already; atomic */
+	uint64_t drained_ns;   /* when a call last turned the lane although data was queued */
 
 	/* send */
 	uint32_t stamps;              /* stamps wanted for each message, SOF_TIMESTAMPING_TX_* */
@@ -85,6 +92,8 @@ struct sl_udp_sock {
 		uint64_t tx_odd;
 	};
 	uint16_t ip_id;
+	bool tx_moves; /* follows the thread that sends to its lane, if none receives (migrate.c)
+			*/
 	uint8_t mc_ttl;
 	bool mc_loop;
 	bool mc_all; /* IP_MULTICAST_ALL */

@@ -97,10 +97,12 @@ void sl_mcast_child(void); /* after fork, in the child: the groups are the paren
 void sl_mcast_recheck(void);
 /* True: there are groups. The keeper must look at them, as other programs join without an event. */
 bool sl_mcast_in_use(void);
-/* migrate.c: SLUICE_RING_MIGRATION_RATIO_RX */
+/* migrate.c: SLUICE_RING_MIGRATION_RATIO_RX and _TX */
 void sl_sock_count_begin(struct sl_sock *sk); /* a new socket */
 /* A receive call polls: perhaps the thread's lane is a better one. No lane held. */
 void sl_sock_count_recv(struct sl_sock *sk);
+/* A datagram is sent, and us->tx_moves. Lane held. */
+void sl_sock_count_send(struct sl_sock *sk);
 /* The keeper's: moves sockets to the lanes of the threads that receive from them. */
 void sl_sock_look_moves(void);
 /* mcast_move.c: the socket is about to move to another lane, with the claims on its groups; slow

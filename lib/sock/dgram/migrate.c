@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Datagram sockets move to the lane of the thread, or the core, that receives from them.
+/* Datagram sockets move to the lane of the thread, or the core, that receives from them, or sends.
  *
  * Theory of operation: with a lane for each thread or core a socket begins on that of the thread
  * that names it. If another one receives, both take the same lane's lock, and one thread's turns
  * deliver packets for the other. So each receive call is counted; once in RING_MIGRATION_RATIO_RX
  * the calling thread compares its lane's key with the socket's. If they differ in a few more calls,
  * always by the same key, it asks the keeper to move the socket (a new lane's rings take
- * milliseconds to open).
+ * milliseconds to open). Send calls are counted alike (RING_MIGRATION_RATIO_TX), and move a socket
+ * from which no thread receives; else two threads would pull at it.
  *
  * The keeper has the claims bring packets to the new lane first. Until it has taken all packets off
  * the old lane's rings those that come to the new one wait for them (sl_lane_cross(), after); then
@@ -29,11 +30,16 @@
 #define LATER  (1 << 16) /* wishes in vain come ever later, up to so many receive calls */
 #define TURNS  64
 
-static bool wished; /* some socket has rx_wish; atomic */
+static bool wished; /* some socket has a wish; atomic */
 
-static int32_t ratio(void)
+static int32_t rx_ratio(void)
 {
 	return sl_max(sl_settings.ring_migration_ratio_rx, 0) + 1;
+}
+
+static int32_t tx_ratio(void)
+{
+	return sl_max(sl_settings.ring_migration_ratio_tx, 0) + 1;
 }
 
 void sl_sock_count_begin(struct sl_sock *sk)
@@ -41,43 +47,82 @@ void sl_sock_count_begin(struct sl_sock *sk)
 	struct sl_udp_sock *us = sl_udp_sk(sk);
 
 	us->moves = sl_lane_key_here() && sl_settings.ring_migration_ratio_rx >= 0;
-	us->rx_until = us->rx_wait = ratio();
+	us->tx_moves = sl_lane_key_here() && sl_settings.ring_migration_ratio_tx >= 0;
+	us->rx_follow.until = us->rx_follow.wait = rx_ratio();
+	us->tx_follow.until = us->tx_follow.wait = tx_ratio();
 }
 
-/* (Threads that receive from one socket at once may lose counts of each other's.) */
-static SL_APART void look(struct sl_sock *sk)
+/* True: the socket is to move to the lane of the calling thread. (Threads that use one socket at
+ * once may lose counts of each other's.) */
+static bool look(struct sl_sock *sk, struct sl_follow *f, uint64_t key, int32_t ratio)
+{
+	f->until = ratio;
+	if (sl_lane_fits(sl_load_acquire(&sk->lane), key)) {
+		f->key = 0;
+	} else if (f->key != key) {
+		f->key = key;
+		f->stable = STABLE;
+		f->until = 1;
+	} else if (f->stable > 1) {
+		f->stable--;
+		f->until = 1;
+	} else {
+		f->key = 0;
+		f->until = f->wait;
+		f->wait = f->wait < LATER ? 2 * f->wait : f->wait;
+		return true;
+	}
+	return false;
+}
+
+static void wish(struct sl_udp_sock *us, uint64_t key, bool tx)
+{
+	us->tx_wish = tx;
+	sl_store(&us->wish, key);
+	sl_store_release(&wished, true);
+	sl_rtnl_wake();
+}
+
+static SL_APART void look_recv(struct sl_sock *sk)
+{
+	uint64_t key = sl_lane_key_here();
+
+	if (look(sk, &sl_udp_sk(sk)->rx_follow, key, rx_ratio()))
+		wish(sl_udp_sk(sk), key, false);
+}
+
+/* A receive call since the last look has changed rx_follow.until. */
+static SL_APART void look_send(struct sl_sock *sk)
 {
 	struct sl_udp_sock *us = sl_udp_sk(sk);
 	uint64_t key = sl_lane_key_here();
+	int32_t seen = sl_load(&us->rx_follow.until);
 
-	us->rx_until = ratio();
-	if (sl_lane_fits(sl_load_acquire(&sk->lane), key)) {
-		us->rx_key = 0;
-	} else if (us->rx_key != key) {
-		us->rx_key = key;
-		us->rx_stable = STABLE;
-		us->rx_until = 1;
-	} else if (us->rx_stable > 1) {
-		us->rx_stable--;
-		us->rx_until = 1;
-	} else {
-		us->rx_key = 0;
-		us->rx_until = us->rx_wait;
-		us->rx_wait = us->rx_wait < LATER ? 2 * us->rx_wait : us->rx_wait;
-		sl_store(&us->rx_wish, key);
-		sl_store_release(&wished, true);
-		sl_rtnl_wake();
+	if (us->rx_until_seen != seen) {
+		us->rx_until_seen = seen;
+		us->tx_follow.key = 0;
+		us->tx_follow.until = tx_ratio();
+	} else if (look(sk, &us->tx_follow, key, tx_ratio())) {
+		wish(us, key, true);
 	}
 }
 
 void sl_sock_count_recv(struct sl_sock *sk)
 {
 	struct sl_udp_sock *us = sl_udp_sk(sk);
-	int32_t left = sl_load(&us->rx_until) - 1;
+	int32_t left = sl_load(&us->rx_follow.until) - 1;
 
-	sl_store(&us->rx_until, left);
+	sl_store(&us->rx_follow.until, left);
 	if (sl_unlikely(left <= 0))
-		look(sk);
+		look_recv(sk);
+}
+
+void sl_sock_count_send(struct sl_sock *sk)
+{
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+
+	if (sl_unlikely(--us->tx_follow.until <= 0))
+		look_send(sk);
 }
 
 /* Moving --------------------------------------------------------------------------------------- */
@@ -145,7 +190,10 @@ static bool change(struct sl_sock *sk, struct sl_lane *old, struct sl_lane *lane
 		sl_lane_unlock(old);
 		return false;
 	}
-	sk->stats->rx_migrations++;
+	if (sl_udp_sk(sk)->tx_wish)
+		sk->stats->tx_migrations++;
+	else
+		sk->stats->rx_migrations++;
 	sl_mcast_change_lane(sk, lane);
 	sl_sock_change_lane(sk, lane);
 	return true;
@@ -169,7 +217,7 @@ static bool move(struct sl_sock *sk, uint64_t key)
 	if (!lane || lane == old)
 		return lane == old;
 	if (!open_legs(old, lane)) { /* which has been said, and takes long */
-		us->moves = false;
+		us->moves = us->tx_moves = false;
 		return false;
 	}
 	if (!sl_mcast_move_begin(sk))
@@ -186,8 +234,8 @@ static bool move(struct sl_sock *sk, uint64_t key)
 	}
 	sl_mcast_move_end(sk);
 	if (ok)
-		sl_debug("lane", "fd %d moves from lane %u to lane %u, of the thread that receives",
-			 sk->fd, old->id, lane->id);
+		sl_debug("lane", "fd %d moves from lane %u to lane %u, of the thread that %s",
+			 sk->fd, old->id, lane->id, us->tx_wish ? "sends" : "receives");
 	sweep(ok ? old : lane);
 	return ok;
 }
@@ -197,13 +245,15 @@ static void look_at(struct sl_sock *sk, void *arg)
 	struct sl_udp_sock *us = sl_udp_sk(sk);
 	uint64_t key;
 
-	if (!sl_sock_is_udp(sk) || !sl_load(&us->rx_wish))
+	if (!sl_sock_is_udp(sk) || !sl_load(&us->wish))
 		return;
-	key = __atomic_exchange_n(&us->rx_wish, 0, __ATOMIC_ACQUIRE);
-	if (!us->moves || !sl_trylock(&sk->slow))
+	key = __atomic_exchange_n(&us->wish, 0, __ATOMIC_ACQUIRE);
+	if (!(us->tx_wish ? us->tx_moves : us->moves) || !sl_trylock(&sk->slow))
 		return;
-	if (may_move(sk) && move(sk, key))
-		sl_store(&us->rx_wait, ratio());
+	if (may_move(sk) && move(sk, key)) {
+		sl_store(&us->rx_follow.wait, rx_ratio());
+		sl_store(&us->tx_follow.wait, tx_ratio());
+	}
 	sl_unlock(&sk->slow);
 }
 

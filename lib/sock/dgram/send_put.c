@@ -3,6 +3,7 @@
 #include "base/guard.h"
 #include "sock/core/errq.h"
 #include "sock/core/udp_sock.h"
+#include "sock/dgram/dgram.h"
 #include "sock/dgram/send.h"
 #include "stack/leg.h"
 #include "wire/csum.h"
@@ -115,6 +116,8 @@ bool sl_send_straight(struct sl_sock *sk, struct sl_lane *lane, const struct sl_
 		return false;
 	if (sl_unlikely(r->len > p->max_payload))
 		return false;
+	if (sl_unlikely(us->tx_moves))
+		sl_sock_count_send(sk);
 	return put_one(sk, lane, p, (struct slice){r->iov, 1, 0, r->len}, true);
 }
 
