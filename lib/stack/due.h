@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When the keeper must be awake (due.c). */
+/* When the keeper must be awake, and what TCP leaves to it (due.c). */
 #ifndef SL_DUE_H
 #define SL_DUE_H
 
 #include "base/base.h"
+#include "base/settings.h"
+#include "net/net.h"
 #include "stack/lane.h"
 
 /* Lowers *next of a held lane to next_us. Wakes the keeper if it would otherwise sleep more than
@@ -40,5 +42,22 @@ uint64_t sl_lanes_sleep(uint64_t until_us, uint64_t least_us, uint64_t turned_us
 			uint64_t watch_us);
 void sl_lanes_awake(void);
 void sl_lanes_due_child(void); /* in a child of fork: there is no keeper */
+
+/* SLUICE_TCP_CTL_THREAD ----------------------------------------------------------------------- */
+
+/* The calling thread is the keeper. */
+extern __thread bool sl_here_is_keeper __attribute__((tls_model("initial-exec")));
+
+/* True: this thread must not run TCP's timers. */
+static inline bool sl_lane_leaves_timers(void)
+{
+	return sl_unlikely(sl_settings.tcp_ctl_thread) && !sl_here_is_keeper;
+}
+
+/* A segment for a listener that belongs to no connection. True: the keeper will deliver it, and has
+ * the frame. False: it is for the caller, and nothing older waits. Lane held. */
+bool sl_lane_later(struct sl_lane *lane, struct sl_in *in);
+/* Delivers what waits. Lane held; the lane's host has the time. */
+void sl_lane_deliver_later(struct sl_lane *lane);
 
 #endif

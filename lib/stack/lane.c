@@ -91,7 +91,7 @@ static struct sl_lane *lane_new(uint64_t key)
 	l->max_cross = MAX_CROSS;
 	sl_list_init(&l->blocked);
 	sl_list_init(&l->reaped);
-	l->room_next_us = UINT64_MAX;
+	l->room_next_us = l->later_us = UINT64_MAX;
 	l->on_room = room_fn;
 	l->id = nlanes;
 	l->stats = sl_stats_lane(l->id);
@@ -235,7 +235,7 @@ void sl_lanes_init(void (*on_room)(struct sl_list *entry))
 	room_fn = on_room;
 	sl_list_init(&sl_limbo.blocked);
 	sl_list_init(&sl_limbo.reaped);
-	sl_limbo.room_next_us = UINT64_MAX;
+	sl_limbo.room_next_us = sl_limbo.later_us = UINT64_MAX;
 	sl_limbo.stats = sl_stats_lane(SL_MAX_LANES - 1);
 }
 

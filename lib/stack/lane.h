@@ -19,6 +19,7 @@ struct sl_leg;
 struct sl_port;
 struct sl_tcp;
 struct sl_tcp_host;
+struct sl_later;
 
 #define SL_MAX_LANES SL_STATS_LANES
 
@@ -76,8 +77,10 @@ struct sl_lane {
 	 * the keeper. */
 	struct sl_tcp_host *tcp;
 	uint64_t tcp_next_us;
-	bool paced;            /* packets wait for their send time (pace.c) */
-	uint64_t pace_next_us; /* send time of the first of them */
+	struct sl_later *later; /* segments that the keeper delivers (due.c); NULL: none ever */
+	uint64_t later_us;      /* when it must, UINT64_MAX: there are none */
+	bool paced;             /* packets wait for their send time (pace.c) */
+	uint64_t pace_next_us;  /* send time of the first of them */
 	struct sl_lane_pace *pace;
 	struct sl_burst burst;
 	struct sl_pair pair;

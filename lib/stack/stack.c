@@ -182,6 +182,12 @@ int sl_lane_turn_locked(struct sl_lane *lane)
 	bool blocked;
 	int n = 0;
 
+	if (sl_unlikely(lane->later_us != UINT64_MAX) && sl_here_is_keeper) {
+		sl_lane_tcp_begin(lane);
+		sl_lane_deliver_later(lane);
+		n++; /* what it sends goes at the end of the turn */
+	}
+
 	for (uint32_t i = 0; i < lane->nlegs; i++) {
 		struct sl_leg *leg = lane->leg[i];
 
@@ -233,7 +239,8 @@ int sl_lane_try_turn(struct sl_lane *lane)
 
 void sl_lane_run(struct sl_lane *lane)
 {
-	if (!sl_lane_trylock(lane))
+	/* (A thread that spins gives a segment that waits for the keeper no other chance.) */
+	if (sl_load(&lane->later_us) != UINT64_MAX ? !sl_lane_lock(lane) : !sl_lane_trylock(lane))
 		return;
 	sl_lane_turn_locked(lane);
 	if (lane->tcp)

@@ -228,8 +228,10 @@ void sl_lane_tcp_done(struct sl_lane *lane)
 /* False: no timer was due. */
 static bool run_timers(struct sl_lane *lane)
 {
-	if (lane->tcp->now_us < lane->tcp_next_us)
+	if (lane->tcp->now_us < lane->tcp_next_us || sl_lane_leaves_timers())
 		return false;
+	lane->stats->tcp_timers++;
+	lane->stats->keeper_timers += sl_here_is_keeper;
 	sl_store(&lane->tcp_next_us, UINT64_MAX);
 	sl_tcp_run_timers(lane->tcp);
 	return true;

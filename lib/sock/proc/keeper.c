@@ -498,6 +498,7 @@ static void *keeper(void *arg)
 {
 	uint64_t last_busy = sl_now_ns(), last_house = last_busy;
 
+	sl_here_is_keeper = true;
 	sl_store_release(&tid, sl_tid());
 	sl_keeper_place();
 	while (!sl_load(&ending))

@@ -13,6 +13,7 @@
 #include "sock/stream/path.h"
 #include "steer.h"
 #include "sock/stream/stream.h"
+#include "stack/due.h"
 #include "stack/lane_tcp.h"
 #include "tcp/listen/tcp_listen.h"
 #include "tcp/tcp_icmp.h"
@@ -133,6 +134,9 @@ static bool listen_input(void *obj, struct sl_in *in)
 		sl_strays_asks(&key);
 		return false;
 	}
+	if (sl_unlikely(sl_settings.tcp_ctl_thread) && !sl_tcp_find(lane->tcp, &key) &&
+	    sl_lane_later(lane, in))
+		return true;
 	a = arrival_of(in);
 	return sl_tcp_input(lane->tcp, &key, &l->tcp, &a);
 }

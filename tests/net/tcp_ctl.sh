@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# With TCP_CTL_THREAD the keeper handles handshakes and timers, while the program's thread turns the lane all the time.
+. "$(dirname "$0")/lib.sh"
+net_up
+need python3
+[ -e "$PRELOAD" ] && [ -x "$BUILD/sluice" ] || skip "the library is not built"
+MODE=one
+N=20
+run() { # expected, setting
+	SL_ENV=("SLUICE_STATS_SHMEM_DIR=$TMP" "${@:2}")
+	bg sb python3 "$TESTS/net/tcp_ctl.py" serve "$B4" "$A4" 7000 "$BUILD/sluice" $N "$TMP/out"
+	ok "it listens" wait_until 10 grep -qs listens "$TMP/out"
+	ok "all clients are served, ${*:2}" a timeout 60 python3 "$TESTS/net/tcp_ctl.py" call "$B4" 7000 $N
+	wait "$BG"
+	same "the keeper's part, ${*:2}" "0 left, 0 wrong, $1" "$(sed 1d "$TMP/out")"
+	rm -f "$TMP/out"
+}
+run "0 segments by the keeper, not all timers" SLUICE_TCP_CTL_THREAD=0
+run "all segments by the keeper, all timers" SLUICE_TCP_CTL_THREAD=1
+run "all segments by the keeper, all timers" VMA_TCP_CTL_THREAD=no_wakeup
+done_testing
