@@ -74,7 +74,6 @@ tables() { # names: prints how many entries the kernel's tables of that name hav
 		python3 -c 'import re, sys; print(*re.findall(r"max_entries.:(\d+)", sys.stdin.read()))'
 }
 start wait SLUICE_MAX_FLOWS=2000 SLUICE_BUSY_POLL=1 SLUICE_BUSY_POLL_BUDGET=16
-# (The kernel does not tell SO_BUSY_POLL_BUDGET.)
 ok "BUSY_POLL: an AF_XDP socket asks the driver" eval '! logged "busy polling" && python3 -c "
 import ctypes, os, socket, sys
 pid, call, seen = int(sys.argv[1]), ctypes.CDLL(None).syscall, []
@@ -89,6 +88,14 @@ same "MAX_FLOWS: flows, endpoints" "2000 2000" "$(tables flows endpoints)"
 ok "no table of picked flows, since no port is shared" test -e "/sys/fs/bpf/sluice/$DEV_B/picked" -a \
 	! -e "/sys/fs/bpf/sluice/$DEV_B/picked_flows"
 stop "$PROGRAM"
+# The kernel does not tell SO_BUSY_POLL_BUDGET, so the call is looked at.
+if command -v strace >/dev/null; then
+	for n in 16 64; do
+		SL_ENV=("${COMMON[@]}" SLUICE_BUSY_POLL=1 SLUICE_BUSY_POLL_BUDGET=$n)
+		sb strace -f -qq -o "$TMP/calls" -e trace=setsockopt python3 "$TESTS/net/settings.py" loop "$B4" "$A4" 7000 >/dev/null
+		ok "BUSY_POLL_BUDGET=$n" grep -Eq "SO_BUSY_POLL_BUDGET, \\[$n\\], 4\) += 0|, 0x46 .*\) += 0" "$TMP/calls"
+	done
+fi
 start wait SLUICE_MAX_FLOWS=262144
 same "the largest tables" "262144 262144" "$(tables flows endpoints)"
 stop "$PROGRAM"
