@@ -175,6 +175,50 @@ static void calls(void)
 	close(fd);
 }
 
+/* Commands for other files than sockets, with any error: the socket is still there. */
+static void wrong_commands(void)
+{
+	static const int cmds[] = {F_GETPIPE_SZ, F_SETPIPE_SZ, F_ADD_SEALS, F_GET_SEALS,
+				   F_NOTIFY,     F_GETLEASE,   F_SETLEASE,  9999};
+	int fd = udp(), tcp = tcp_said();
+
+	for (unsigned i = 0; i < sizeof(cmds) / sizeof(cmds[0]); i++) {
+		say("datagrams", fcntl(fd, cmds[i], 4096));
+		say("stream", fcntl(tcp, cmds[i], 4096));
+	}
+	alive("after wrong commands", fd);
+	echo_said(tcp);
+	close(fd);
+	close(tcp);
+}
+
+/* accept(2) takes the connection before it looks at where the name goes. */
+static void accept_names(void)
+{
+	struct sockaddr_storage to;
+	socklen_t len = sizeof(to), lens[] = {(socklen_t)-1, 0, 1, 0x80000000u, 2, sizeof(to)};
+	int l = socket(t_own.ss_family, SOCK_STREAM, 0), c[6];
+	char b[1];
+
+	CHECK(bind(l, (struct sockaddr *)&t_own, t_len) == 0 && listen(l, 10) == 0);
+	CHECK(getsockname(l, (struct sockaddr *)&to, &len) == 0);
+	for (int i = 0; i < 6; i++) {
+		c[i] = socket(t_own.ss_family, SOCK_STREAM, 0);
+		CHECK(connect(c[i], (struct sockaddr *)&to, len) == 0);
+	}
+	for (int i = 0; i < 6; i++) {
+		int fd = accept(l, (struct sockaddr *)&to, &lens[i]);
+
+		say("accepted", fd < 0 ? -1 : 1);
+		printf("length %d\n", (int)lens[i]);
+		if (fd >= 0)
+			close(fd);
+		say("its peer", recv(c[i], b, 1, 0));
+		close(c[i]);
+	}
+	close(l);
+}
+
 static void files(void)
 {
 	char name[] = "/tmp/sluice-fd.XXXXXX", b[100] = "";
@@ -217,8 +261,14 @@ static void files(void)
 int main(int argc, char **argv)
 {
 	static const struct t_case cases[] = {
-		{"doubles", doubles}, {"replaces", replaces}, {"ranges", ranges},
-		{"calls", calls},     {"files", files},       {NULL, NULL},
+		{"doubles", doubles},
+		{"replaces", replaces},
+		{"ranges", ranges},
+		{"calls", calls},
+		{"files", files},
+		{"wrong_commands", wrong_commands},
+		{"accept_names", accept_names},
+		{NULL, NULL},
 	};
 
 	return t_main(argc, argv, cases);

@@ -249,12 +249,16 @@ int sl_accept_left(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 	return sk ? sl_tcp_sock_accept_left(sk, fd, addr, len, flags) : -EAGAIN;
 }
 
-/* do_accept() takes the connection before it writes the name: where that fails, the connection is
- * lost. */
-static bool can_have_name(struct sockaddr *addr, socklen_t *len)
+/* do_accept() takes the connection before it writes the name: where that fails, by this error, the
+ * connection is lost. */
+static int name_error(struct sockaddr *addr, socklen_t *len)
 {
-	return len && !sl_guard_touch_out(len, sizeof(*len)) &&
-	       !sl_guard_touch_out(addr, sizeof(addr->sa_family));
+	if (!len || sl_guard_touch_out(len, sizeof(*len)))
+		return -EFAULT;
+	if ((int)*len < 0)
+		return -EINVAL;
+	return sl_guard_touch_out(addr, sl_min(*len, (socklen_t)sizeof(addr->sa_family))) ? -EFAULT
+											  : 0;
 }
 
 /* A listener that drains gives connections of ours, too. They go on to the kernel here, in a thread
@@ -277,14 +281,14 @@ static int accept_from(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 	sl_tcp_sock_accepts(fd);
 	sk = sl_tcp_sock(fd);
 	if (sk) {
-		bool lost = addr && !can_have_name(addr, len);
+		int lost = addr ? name_error(addr, len) : 0;
 
 		if (sl_unlikely(sk->heir) && sl_load(&sk->lsn))
 			sl_tlisten_return(sk);
 		r = sl_tcp_sock_accept(sk, fd, lost ? NULL : addr, lost ? NULL : len, flags);
 		if (sl_unlikely(lost && r >= 0)) {
 			sl_close(r);
-			return -EFAULT;
+			return lost;
 		}
 		if (r >= 0 && !sl_fd_sock(r)) /* the kernel's, so far */
 			sl_inherit_accepted(sk, r, flags);

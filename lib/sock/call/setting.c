@@ -137,7 +137,9 @@ static int control_file(int fd, int cmd, long arg)
 	struct sl_sock *sk = sl_fd_sock(fd);
 	int ret = sl_sys_fcntl(fd, cmd, arg);
 
-	if (ret == -EBADF && sk && sl_sock_is(sk, fd)) /* closed by the bare instruction */
+	/* The bare instruction has closed it; but a command for pipes is EBADF for an open socket,
+	 * too. */
+	if (ret == -EBADF && sk && sl_sock_is(sk, fd) && sl_sys_fcntl(fd, F_GETFD, 0) == -EBADF)
 		sl_sock_drop_number(sk, fd);
 	if (ret < 0)
 		return ret;
