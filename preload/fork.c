@@ -101,6 +101,17 @@ pid_t _Fork(void)
 	return pid;
 }
 
+/* A child that has the parent's memory or the parent's descriptors and not both, and runs beside
+ * the parent: what it closes would be gone for both in the library's table, or for the kernel
+ * alone. So the kernel has all sockets of such processes. */
+static void before_parting(unsigned long flags)
+{
+	bool memory = flags & CLONE_VM;
+
+	if (memory != !!(flags & CLONE_FILES) && !(memory && flags & CLONE_VFORK) && !sl_in_vfork)
+		sl_leave_all("clone(2) made a process that shares memory or descriptors, not both");
+}
+
 #if defined(__x86_64__)
 /* A syscall(2) that makes a process with memory of its own, on a copy of this stack. The
  * instruction stands here since calling syscall(2) would come back to this function. */
@@ -115,6 +126,7 @@ long sl_syscall_child(unsigned long a, unsigned long b, unsigned long c, unsigne
 
 	if (nr == SYS_clone3)
 		flags = (unsigned long)((const struct clone_args *)a)->flags;
+	before_parting(flags);
 	held = lib_is_there() && !sl_in_vfork && lib.fork_begin();
 	__asm__ volatile("syscall"
 			 : "=a"(r)
@@ -196,6 +208,8 @@ int clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...)
 	tls = va_arg(ap, void *);
 	ctid = va_arg(ap, pid_t *);
 	va_end(ap);
+	if (fn && stack)
+		before_parting((unsigned long)flags);
 	if (!fn || !stack || !lib_is_there() || !can_tell(flags) ||
 	    (flags & (CLONE_VM | CLONE_FILES)) == (CLONE_VM | CLONE_FILES))
 		return REAL(clone)(fn, stack, flags, arg, ptid, tls, ctid);

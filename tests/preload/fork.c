@@ -313,6 +313,40 @@ static void clones(void)
 	close(fd);
 }
 
+static int does(void *arg)
+{
+	int *fd = arg;
+
+	if (send(*fd, "child", 5, 0) != 5)
+		return 1;
+	wait_in(*fd);
+	return drain(*fd) == 1 ? 0 : 2;
+}
+
+static int does_close(void *arg)
+{
+	return close(*(int *)arg) ? 1 : 0;
+}
+
+/* A child beside the parent that has its memory, or its descriptors, and not both. */
+static void clones_apart(void)
+{
+	static char stack[1 << 18];
+	char *top = stack + sizeof(stack);
+	int fd = udp(), tcp = tcp_said();
+
+	echo_said(tcp);
+	printf("memory, closes: %d\n", ended(clone(does_close, top, CLONE_VM | SIGCHLD, &tcp)));
+	echo_said(tcp);
+	child_was("memory, uses", clone(does, top, CLONE_VM | SIGCHLD, &fd), fd, fd);
+	child_was("files, uses", clone(does, top, CLONE_FILES | SIGCHLD, &fd), fd, fd);
+	printf("files, closes: %d\n", ended(clone(does_close, top, CLONE_FILES | SIGCHLD, &tcp)));
+	say("closed for both", send(tcp, "x", 1, MSG_NOSIGNAL));
+	printf("number is free: %d\n", dup(fd) == tcp);
+	close(tcp);
+	close(fd);
+}
+
 static void numbers(void)
 {
 	static const char *const names[] = {"fork", "clone", "clone3"};
@@ -491,6 +525,7 @@ int main(int argc, char **argv)
 		{"numbers_vfork", numbers_vfork},
 		{"execs", execs},
 		{"passes", passes},
+		{"clones_apart", clones_apart}, /* last: all is the kernel's then */
 		{NULL, NULL},
 	};
 	static const struct t_case self[] = {{"exec", exec_self}, {NULL, NULL}};
