@@ -29,6 +29,18 @@ static void confine(const void *filter)
 	errno = saved;
 }
 
+/* This thread, and threads that it makes, may not read the time stamp counter any more, which is
+ * the library's clock (and that of the C library, which such a program does not ask for). */
+static void before_no_clock(void)
+{
+	if (!lib_is_there()) {
+		sl_lib_never();
+	} else if (!sl_in_vfork) {
+		sl_leave_all("the program may not read the time stamp counter");
+		lib.confine(NULL);
+	}
+}
+
 int prctl(int op, ...)
 {
 	unsigned long arg[4];
@@ -38,6 +50,8 @@ int prctl(int op, ...)
 	for (unsigned i = 0; i < 4; i++)
 		arg[i] = va_arg(ap, unsigned long);
 	va_end(ap);
+	if (op == PR_SET_TSC && arg[0] == PR_TSC_SIGSEGV)
+		before_no_clock();
 	if (op == PR_SET_SECCOMP)
 		confine(arg[0] == SECCOMP_MODE_FILTER ? (const void *)arg[1] : NULL);
 	return REAL(prctl)(op, arg[0], arg[1], arg[2], arg[3]);
