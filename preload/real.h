@@ -132,9 +132,8 @@ long sl_raw(long nr, ...) SL_OWN;
 #else
 #define sl_raw syscall
 #endif
-/* A call made by syscall(2), with six arguments: those that the call does not have may hold
- * anything. Returns -1 and sets errno as syscall(2) does. Each function stands beside the wrapper
- * of the same name (calls.def: SL_CALL_OWN). */
+/* A call made by syscall(2): arguments that it does not have may hold anything. Returns -1 and sets
+ * errno. Each function stands beside the wrapper of that name (calls.def: SL_CALL_OWN). */
 #define SL_SYS(name) SL_OWN long sl_sys_##name(long a, long b, long c, long d, long e, long f)
 #define SL_CALL(result, name, params, raw)
 #define SL_CALL_OWN(result, name, params, raw) SL_SYS(name);
@@ -147,6 +146,7 @@ SL_SYS(io_submit);
 SL_SYS(bpf);
 SL_SYS(unshare);
 SL_SYS(setns);
+SL_SYS(exit);
 #define SL_LANDLOCK_CREATE   444 /* (the headers may be older) */
 #define SL_LANDLOCK_RESTRICT 446
 SL_SYS(landlock_create);

@@ -147,6 +147,7 @@ const void *const sl_syscalls[SL_SYSCALLS] = {
 	[SL_LANDLOCK_RESTRICT] = (const void *)sl_sys_landlock_restrict,
 	[SYS_unshare] = (const void *)sl_sys_unshare,
 	[SYS_setns] = (const void *)sl_sys_setns,
+	[SYS_exit] = (const void *)sl_sys_exit,
 	[SYS_bpf] = (const void *)sl_sys_bpf,
 	[SYS_io_submit] = (const void *)sl_sys_io_submit,
 	[SYS_seccomp] = (const void *)sl_seccomp,

@@ -7,6 +7,7 @@
 #include "ctl/umem/umem.h"
 #include "sock/call/devices.h"
 #include "sock/call/dump.h"
+#include "sock/call/last.h"
 #include "sock/call/only.h"
 #include "sock/core/life.h"
 #include "sock/core/mail.h"
@@ -149,6 +150,7 @@ static const struct sl_job jobs[] = {
 	{"connections without a number", SL_JOB_ROUND, NULL, sl_heirs_look, sl_heirs_due_ns},
 	{"closed connections that threads sleep on", SL_JOB_ROUND, NULL, sl_sock_awaited_look,
 	 sl_sock_awaited_due_ns},
+	{"a process without threads", SL_JOB_ROUND, NULL, sl_last_look, sl_last_due_ns},
 	{"peers without a way back", SL_JOB_WOKEN, sl_strays_let_pass, NULL, NULL},
 };
 

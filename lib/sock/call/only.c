@@ -9,6 +9,7 @@
 #include "ctl/kern/cgroup.h"
 #include "ctl/kern/filter.h"
 #include "sluice.h"
+#include "sock/call/last.h"
 #include "sock/core/life.h"
 #include "sock/core/mail.h"
 #include "sock/core/sock.h"
@@ -111,6 +112,7 @@ void sl_confine(const struct sock_fprog *filter)
 			"a seccomp filter of the program's forbids system calls of the library");
 		leave_numbers();
 	}
+	sl_last_confine(filter);
 	sl_store(&confined, true);
 	sl_inherit_confine();
 	sl_mail_confine();

@@ -23,6 +23,7 @@
 #include "sluice.h"
 #include "sock/call/devices.h"
 #include "sock/call/jobs.h"
+#include "sock/call/last.h"
 #include "sock/call/only.h"
 #include "sock/call/start.h"
 #include "sock/core/endpoint.h"
@@ -563,6 +564,7 @@ static void (*const in_child_parts[])(void) = {
 	sl_tlisten_stay_child,
 	forget_threads,
 	sl_stranger_child,
+	sl_last_child,
 	sl_epoll_fork_child,
 	sl_stats_child,
 	sl_fd_child, /* last but one: the parts before have closed what is ours */
@@ -610,6 +612,7 @@ static __attribute__((constructor)) void set_hooks(void)
 		.start = sl_start,
 		.may_start_again = may_start_again,
 		.fork_found = fork_found,
+		.shut_down = sl_shut_down,
 	};
 
 	sl_up_set_hooks(&hooks);

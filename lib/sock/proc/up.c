@@ -39,6 +39,14 @@ void sl_up_fork_found(void)
 		h->fork_found();
 }
 
+void sl_up_shut_down(void)
+{
+	const struct sl_up_hooks *h = sl_load_acquire(&hooks);
+
+	if (h)
+		h->shut_down();
+}
+
 bool sl_fork_hold(void)
 {
 	return sl_lock(&moving);

@@ -16,6 +16,7 @@ struct sl_up_hooks {
 	int (*start)(void);            /* sl_start() */
 	bool (*may_start_again)(void); /* a child of a process with a lease: could it be up, too? */
 	void (*fork_found)(void);      /* in a child whose fork no handler has seen */
+	void (*shut_down)(void);       /* the process ends */
 };
 void sl_up_set_hooks(const struct sl_up_hooks *hooks);
 
@@ -32,6 +33,8 @@ bool sl_may_start_again(void);
 int sl_up_again(void);
 /* Tells call/start.c of a fork that no handler has seen. fdtab.c calls it, in the child. */
 void sl_up_fork_found(void);
+/* The process ends without exit(3) or _exit(2). */
+void sl_up_shut_down(void);
 
 /* Between hold and release no fork happens: a child would get a socket that is half the kernel's.
  * False: the caller is a signal handler that interrupted its thread between the two. Call with no
