@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# preload/last_thread, by the daemon.
-LEASED=1 . "$(dirname "$0")/last_thread.sh"
+# last_thread.sh as a user without privileges, through the daemon.
+LEASED=1
+. "$(dirname "$0")/last_thread.sh"

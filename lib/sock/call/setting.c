@@ -81,6 +81,10 @@ static int set_option(int fd, int level, int name, const void *val, socklen_t le
 		  : sl_dgram_opt_track(sk, level, name, val, len))) {
 		sl_details("sock", "fd %d: option %d of level %d is the kernel's", fd, name, level);
 		sl_sock_kernel(sk, SL_REASON_OPTION);
+		/* The way back took a filter of the library's off, or gave the number a new file.
+		 */
+		if (tcp && level == SOL_SOCKET)
+			sl_sys_setsockopt(fd, level, name, val, len);
 	} else if (sl_sock_lock(sk, &lane)) {
 		sl_sock_path_changed(sk);
 		sl_lane_unlock(lane);
@@ -132,6 +136,21 @@ int sl_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 		       name);
 }
 
+/* SIGIO comes from the kernel's queue only. By the daemon the number has a new file then, and the
+ * signal would tell the number that this file had first (si_fd): the kernel notes it where the flag
+ * is set. */
+static void signal_by_kernel(struct sl_sock *sk, int fd)
+{
+	int flags;
+
+	sl_sock_kernel(sk, SL_REASON_OPTION);
+	flags = sl_sys_fcntl(fd, F_GETFL, 0);
+	if (flags < 0)
+		return;
+	sl_sys_fcntl(fd, F_SETFL, flags & ~O_ASYNC);
+	sl_sys_fcntl(fd, F_SETFL, flags | O_ASYNC);
+}
+
 static int control_file(int fd, int cmd, long arg)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
@@ -148,8 +167,8 @@ static int control_file(int fd, int cmd, long arg)
 	} else if (cmd == F_SETFL && sk) {
 		sk->nonblock = arg & O_NONBLOCK;
 		sk->stats->blocking = !sk->nonblock;
-		if (arg & O_ASYNC) /* SIGIO comes from the kernel's queue only */
-			sl_sock_kernel(sk, SL_REASON_OPTION);
+		if (arg & O_ASYNC && sl_load(&sk->state) != SL_STATE_KERNEL)
+			signal_by_kernel(sk, fd);
 	}
 	return ret;
 }
@@ -175,8 +194,9 @@ static int control_device(int fd, unsigned long request, void *arg)
 	if (request == FIONBIO) {
 		sk->nonblock = sl_given_int(arg, sizeof(int)) != 0;
 		sk->stats->blocking = !sk->nonblock;
-	} else if (request == FIOASYNC && sl_given_int(arg, sizeof(int))) {
-		sl_sock_kernel(sk, SL_REASON_OPTION);
+	} else if (request == FIOASYNC && sl_given_int(arg, sizeof(int)) &&
+		   sl_load(&sk->state) != SL_STATE_KERNEL) {
+		signal_by_kernel(sk, fd);
 	}
 	return ret;
 }
