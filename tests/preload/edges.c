@@ -3,6 +3,7 @@
  * errors comes first, and what is left to be read afterwards. */
 #include "t.h"
 
+#include <dlfcn.h>
 #include <linux/errqueue.h>
 #include <netinet/tcp.h>
 #include <sys/ioctl.h>
@@ -221,12 +222,72 @@ static void waits(void)
 	close(s);
 }
 
+static int events(int fd, int ms)
+{
+	struct pollfd p = {fd, POLLIN, 0};
+
+	return poll(&p, 1, ms) > 0 ? p.revents : 0;
+}
+
+/* The error is taken by one call, the messages in the error queue stay until they are read. */
+static void errors_unread(void)
+{
+	struct sockaddr_storage nobody = t_peer;
+	bool v6 = t_peer.ss_family == AF_INET6;
+	int fd = udp_bound(), err = 0;
+	socklen_t len = sizeof(err);
+	char text[64], control[512];
+	struct iovec io = {text, sizeof(text)};
+	struct msghdr msg = {.msg_iov = &io, .msg_iovlen = 1, .msg_control = control};
+
+	if (v6)
+		((struct sockaddr_in6 *)&nobody)->sin6_port = htons(7998);
+	else
+		((struct sockaddr_in *)&nobody)->sin_port = htons(7998);
+	CHECK(setsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVERR : IP_RECVERR,
+			 &(int){1}, sizeof(int)) == 0);
+	CHECK(connect(fd, (struct sockaddr *)&nobody, t_len) == 0);
+	say("send", send(fd, "x", 1, 0));
+	printf("events %#x\n", (unsigned)events(fd, 5000));
+	say("SO_ERROR", getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len));
+	printf("%d, events %#x\n", err, (unsigned)events(fd, 0));
+	msg.msg_controllen = sizeof(control);
+	say("error queue", recvmsg(fd, &msg, MSG_ERRQUEUE));
+	msg.msg_controllen = sizeof(control);
+	say("error queue", recvmsg(fd, &msg, MSG_ERRQUEUE));
+	printf("events %#x\n", (unsigned)events(fd, 0));
+	close(fd);
+}
+
+/* A second C library in the process sends and receives by the same numbers. */
+static void other_library(void)
+{
+	int fd = tcp_said();
+	void *so;
+	ssize_t (*its_send)(int, const void *, size_t, int);
+	ssize_t (*its_recv)(int, void *, size_t, int);
+	char text[8];
+
+	echo_said(fd);
+	so = dlmopen(LM_ID_NEWLM, "libc.so.6", RTLD_NOW);
+	CHECK(so);
+	its_send = (__typeof__(its_send))dlsym(so, "send");
+	its_recv = (__typeof__(its_recv))dlsym(so, "recv");
+	CHECK(its_send && its_recv);
+	printf("sent %zd\n", its_send(fd, "hello", 5, MSG_NOSIGNAL));
+	printf("received %zd\n", its_recv(fd, text, 5, MSG_WAITALL));
+	echo_said(fd);
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct t_case cases[] = {
 		{"streams", streams},
 		{"datagrams", datagrams},
 		{"waits", waits},
+		{"errors_unread", errors_unread},
+		{"other_library", other_library}, /* last: all is the kernel's then */
 		{NULL, NULL},
 	};
 

@@ -121,8 +121,12 @@ static int get_option(int fd, int level, int name, void *val, socklen_t *len)
 		err = sl_tcp_opt_get(sk, level, name, val, len);
 		return err == -EREMOTE ? sl_sys_getsockopt(fd, level, name, val, len) : err;
 	}
-	if (sk && level == SOL_SOCKET && name == SO_ERROR)
+	if (sk && level == SOL_SOCKET && name == SO_ERROR && sl_load(&sk->os) & SL_OS_ERR) {
 		sl_sock_take_error(sk);
+		err = sl_sys_getsockopt(fd, level, name, val, len);
+		sl_sock_look_error(sk, fd); /* (the queue of errors is another matter) */
+		return err;
+	}
 	if (sk && sk->proto == IPPROTO_UDP &&
 	    (err = sl_dgram_opt_get(sk, level, name, val, len)) != -EREMOTE)
 		return err;

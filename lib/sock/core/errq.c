@@ -336,19 +336,6 @@ static void renumber(const struct sl_errq *q, bool udp, struct msghdr *msg)
 	memcpy(at, &ee, sizeof(ee));
 }
 
-/* After the last read: asks the kernel whether an error is still pending. */
-static void look_again(struct sl_sock *sk, int fd)
-{
-	struct pollfd p = {.fd = fd};
-	struct timespec zero = {0, 0};
-
-	if (!(sl_load(&sk->os) & SL_OS_ERR))
-		return;
-	__atomic_fetch_and(&sk->os, (uint8_t)~SL_OS_ERR, __ATOMIC_ACQ_REL);
-	if (sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 0) > 0 && p.revents & POLLERR)
-		__atomic_fetch_or(&sk->os, SL_OS_ERR, __ATOMIC_RELEASE);
-}
-
 static ssize_t from_os(struct sl_sock *sk, int fd, struct msghdr *msg, int flags)
 {
 	ssize_t n = sl_sys_recvmsg(fd, msg, flags);
@@ -356,7 +343,7 @@ static ssize_t from_os(struct sl_sock *sk, int fd, struct msghdr *msg, int flags
 	struct sl_lane *lane;
 
 	if (n == -EAGAIN)
-		look_again(sk, fd);
+		sl_sock_look_error(sk, fd);
 	if (!sl_sock_lock(sk, &lane))
 		return n;
 	if (n == -EAGAIN)

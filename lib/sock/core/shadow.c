@@ -7,6 +7,7 @@
 #include "sock/core/shadow.h"
 
 #include <errno.h>
+#include <poll.h>
 
 #include "base/sys.h"
 #include "sock/core/life.h"
@@ -117,6 +118,16 @@ void sl_sock_take_error(struct sl_sock *sk)
 {
 	__atomic_fetch_and(&sk->os, (uint8_t)~SL_OS_ERR, __ATOMIC_ACQ_REL);
 	sl_sock_path_again(sk);
+}
+
+void sl_sock_look_error(struct sl_sock *sk, int fd)
+{
+	struct pollfd p = {.fd = fd};
+	struct timespec zero = {0, 0};
+
+	__atomic_fetch_and(&sk->os, (uint8_t)~SL_OS_ERR, __ATOMIC_ACQ_REL);
+	if (sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 0) > 0 && p.revents & POLLERR)
+		__atomic_fetch_or(&sk->os, SL_OS_ERR, __ATOMIC_RELEASE);
 }
 
 int sl_sock_pending_error(struct sl_sock *sk, int fd)

@@ -23,6 +23,8 @@ void sl_sock_take_error(struct sl_sock *sk); /* sl_sock_path_again() if a call w
 /* Takes the last error that came back for the shadow (ICMP), for the program's next call: -errno or
  * 0. */
 int sl_sock_pending_error(struct sl_sock *sk, int fd);
+/* Asks the kernel whether the socket has an error, or a message in its error queue, still. */
+void sl_sock_look_error(struct sl_sock *sk, int fd);
 
 /* The set of the shadows: after sl_keeper_open(), before the first socket. 0 or -EMFILE. */
 int sl_shadow_open(void);
