@@ -135,10 +135,11 @@ void sl_fork_end(void);
 /* Call before vfork(2). Async-signal-safe. */
 void sl_vfork_begin(void);
 
-/* Call before the calling thread ends: by pthread_exit(3), or by the bare exit(2). Where it is the
- * first thread of the process, the library's thread does not keep the process from ending. code: the thread's status, for
- * the process if no other thread is left. */
-void sl_thread_ends(bool by_library, int code);
+/* Call before the calling thread ends: by pthread_exit(3), with end exit(3), or by the bare
+ * exit(2), with NULL. Where it is the first thread of the process, the library's thread does not
+ * keep the process from ending. code: the thread's status, for the process if no other thread is
+ * left. */
+void sl_thread_ends(void (*end)(int code), int code);
 
 /* Call before the calling thread is confined to some system calls (seccomp(2)) by that filter;
  * NULL: by another or an unknown one. If it kills for a call that the library makes, or may, all

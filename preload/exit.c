@@ -22,22 +22,22 @@ void _Exit(int status)
 	_exit(status);
 }
 
-static void before_end(bool by_library, int code)
+static void before_end(void (*end)(int), int code)
 {
 	if (lib_is_there() && !sl_in_vfork)
-		lib.thread_ends(by_library, code);
+		lib.thread_ends(end, code);
 }
 
 void pthread_exit(void *value)
 {
-	before_end(true, 0);
+	before_end(exit, 0);
 	REAL(pthread_exit)(value);
 	__builtin_unreachable();
 }
 
 __attribute__((visibility("default"))) void thrd_exit(int value)
 {
-	before_end(true, 0);
+	before_end(exit, 0);
 	REAL(thrd_exit)(value);
 	__builtin_unreachable();
 }
@@ -45,6 +45,6 @@ __attribute__((visibility("default"))) void thrd_exit(int value)
 SL_SYS(exit)
 {
 	SL_SYS_UNUSED;
-	before_end(false, (int)a);
+	before_end(NULL, (int)a);
 	return sl_raw(SYS_exit, a);
 }

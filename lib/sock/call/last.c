@@ -21,7 +21,8 @@
 #include "sluice.h"
 #include "sock/proc/up.h"
 
-#define SOON_NS 10000000ull  /* from the first thread's end to the first look; then twice as long  \
+#define SOON_NS                                                                                    \
+	10000000ull          /* from the first thread's end to the first look; then twice as long  \
 			      */
 #define MOST_NS 200000000ull /* each time, up to this */
 
@@ -30,6 +31,7 @@ enum { NOT_LEFT, BY_LIBRARY, BY_KERNEL };
 static int left;             /* how the first thread has ended, or may end without a call; atomic */
 static bool confined, blind; /* blind: a filter may kill the keeper for a look; atomic */
 static uint32_t leader;
+static void (*end_by)(int code); /* exit(3) */
 static uint64_t next_ns, step_ns;
 static int status; /* of the first thread; atomic */
 
@@ -46,14 +48,15 @@ static void begin(int how, uint32_t tid)
 
 /* (No system call where the thread is confined.) */
 SL_API
-void sl_thread_ends(bool by_library, int code)
+void sl_thread_ends(void (*end)(int code), int code)
 {
-	int how = by_library ? BY_LIBRARY : BY_KERNEL;
+	int how = end ? BY_LIBRARY : BY_KERNEL;
 	uint32_t tid = sl_tid();
 
 	if (!sl_is_up() || tid != (sl_load(&confined) ? leader : (uint32_t)sl_sys(SYS_getpid)))
 		return;
 	sl_store(&status, code);
+	end_by = end;
 	if (sl_load(&left))
 		sl_store(&left, how);
 	else
@@ -92,7 +95,8 @@ static void *end_process(void *arg)
 
 	sigemptyset(&none);
 	pthread_sigmask(SIG_SETMASK, &none, NULL);
-	exit(0);
+	end_by(0);
+	return NULL;
 }
 
 void sl_last_look(uint64_t now_ns)
