@@ -342,7 +342,7 @@ static ssize_t from_os(struct sl_sock *sk, int fd, struct msghdr *msg, int flags
 	struct sl_errq *q = sk->errq;
 	struct sl_lane *lane;
 
-	if (n == -EAGAIN)
+	if (n == -EAGAIN && sl_load(&sk->os) & SL_OS_ERR)
 		sl_sock_look_error(sk, fd);
 	if (!sl_sock_lock(sk, &lane))
 		return n;
