@@ -17,6 +17,7 @@
 #include <linux/netconf.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/sys.h"
 #include "net/net.h"
 #include "net/rtnl.h"
@@ -121,11 +122,11 @@ static bool is_refusal(int err)
 
 /* The table ------------------------------------------------------------------------------------ */
 
-static uint32_t set_of(struct sl_sources *s, uint32_t addr, uint32_t dev)
+static uint32_t set_of(uint32_t addr, uint32_t dev)
 {
-	if (sl_unlikely(!s->key.k[0]))
-		sl_hash_key_make(&s->key);
-	return sl_hash_two(&s->key, addr, dev) % SL_SOURCE_SETS;
+	static struct sl_hash_key *key; /* lanes that race for it ask the kernel once more */
+
+	return sl_hash_two(sl_hash_key_get(&key), addr, dev) % SL_SOURCE_SETS;
 }
 
 static struct sl_source *source_find(struct sl_sources *s, uint32_t set, uint32_t addr,
@@ -181,7 +182,7 @@ static void remember_ends(struct sl_in *in, uint32_t gen)
 static struct sl_source *source_get(struct sl_sources *s, uint32_t addr, uint32_t dev,
 				    uint32_t second, bool *known)
 {
-	uint32_t set = set_of(s, addr, dev);
+	uint32_t set = set_of(addr, dev);
 	struct sl_source *at = source_find(s, set, addr, dev);
 
 	*known = at && at->gen == sl_load(&sl_route_gen) && second < at->good >> 1;

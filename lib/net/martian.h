@@ -3,7 +3,7 @@
 #ifndef SL_MARTIAN_H
 #define SL_MARTIAN_H
 
-#include "base/hash.h"
+#include "base/base.h"
 #include "net/span.h"
 
 struct sl_in;
@@ -24,7 +24,6 @@ struct sl_sources {
 	uint64_t ends; /* source and destination of the last good packet; 0: none */
 	uint32_t ends_gen;
 	uint32_t ends_ifindex;
-	struct sl_hash_key key;
 	struct sl_span_asks asks;
 	/* Whether the kernel validates sources on a device (rp_filter); read once a second. */
 	struct {

@@ -48,7 +48,7 @@ static char *chunk; /* memory for new entries */
 static size_t chunk_left;
 static unsigned nentries;
 static unsigned hand; /* bucket where the search for an entry to reuse starts */
-static struct sl_hash_key hash_key;
+static struct sl_hash_key *hash_key;
 static struct entry *use_stack; /* pushed by any thread, emptied by the keeper */
 static sl_neigh_teller teller;
 static bool may_use = true;
@@ -60,9 +60,10 @@ static struct entry *priv(struct sl_neigh *n)
 
 /* The table -------------------------------------------------------------------------------- */
 
-static struct sl_neigh **bucket(uint32_t ifindex, const struct sl_addr *addr)
+static struct sl_neigh **bucket(const struct sl_hash_key *key, uint32_t ifindex,
+				const struct sl_addr *addr)
 {
-	return &table[sl_hash_addr(&hash_key, ifindex, addr) % BUCKETS];
+	return &table[sl_hash_addr(key, ifindex, addr) % BUCKETS];
 }
 
 static bool is_entry_of(const struct sl_neigh *n, uint32_t ifindex, const struct sl_addr *addr)
@@ -74,11 +75,12 @@ static bool is_entry_of(const struct sl_neigh *n, uint32_t ifindex, const struct
  * again with the lock. */
 static struct sl_neigh *find_entry(uint32_t ifindex, const struct sl_addr *addr)
 {
+	const struct sl_hash_key *key = sl_load_acquire(&hash_key);
 	struct sl_neigh *n;
 
-	if (sl_unlikely(!sl_load_acquire(&hash_key.k[0])))
+	if (sl_unlikely(!key || !sl_load_acquire(&key->k[0])))
 		return NULL;
-	n = sl_load_acquire(bucket(ifindex, addr));
+	n = sl_load_acquire(bucket(key, ifindex, addr));
 	while (n && !is_entry_of(n, ifindex, addr))
 		n = sl_load_acquire(&n->hash_next);
 	return n;
@@ -142,16 +144,16 @@ static void give_entry(struct sl_neigh *n, uint32_t ifindex, const struct sl_add
 
 static struct sl_neigh *find_or_make(uint32_t ifindex, const struct sl_addr *addr, bool *made)
 {
+	const struct sl_hash_key *key;
 	struct sl_neigh **head, *n;
 
 	*made = false;
 	if (!sl_lock(&lock))
 		return NULL;
-	if (!hash_key.k[0])
-		sl_hash_key_make(&hash_key);
-	head = bucket(ifindex, addr);
+	key = sl_hash_key_get(&hash_key);
+	head = bucket(key, ifindex, addr);
 	n = find_entry(ifindex, addr);
-	if (!n && (n = nentries < MAX_ENTRIES ? entry_alloc() : entry_reuse())) {
+	if (!n && key->k[0] && (n = nentries < MAX_ENTRIES ? entry_alloc() : entry_reuse())) {
 		give_entry(n, ifindex, addr);
 		sl_store_release(&n->hash_next, *head);
 		sl_store_release(head, n); /* partner: find_entry() */
@@ -462,11 +464,34 @@ void sl_neigh_forget(void)
 	sl_unlock(&lock);
 }
 
+/* Puts each entry where a child's own key has it. (The oldest come first, so that they are the last
+ * of their chains again.) */
+static void move_all(void)
+{
+	struct sl_neigh *all = NULL, *n, **head;
+	const struct sl_hash_key *key;
+
+	for (unsigned i = 0; i < BUCKETS; i++)
+		for (; (n = table[i]); all = n) {
+			table[i] = n->hash_next;
+			n->hash_next = all;
+		}
+	key = sl_hash_key_get(&hash_key);
+	while ((n = all)) {
+		all = n->hash_next;
+		head = bucket(key, n->ifindex, &n->addr);
+		n->hash_next = *head;
+		*head = n;
+	}
+}
+
 void sl_neigh_child(void)
 {
 	memset(&lock, 0, sizeof(lock));
 	use_stack = NULL;
 	each(repair);
+	if (hash_key)
+		move_all();
 	/* The fork may have interrupted entry_alloc(): start a new chunk. */
 	chunk_left = 0;
 }

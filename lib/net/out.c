@@ -11,13 +11,11 @@
 
 static uint32_t key_hash(const struct sl_route_key *k)
 {
-	static struct sl_hash_key key; /* lanes that race for it ask the kernel once more */
+	static struct sl_hash_key *key; /* lanes that race for it ask the kernel once more */
 	uint32_t rest = k->src.w[3] ^ k->oif ^ (uint32_t)k->tos << 24 ^
 			((uint32_t)k->sport << 16 | k->dport);
 
-	if (sl_unlikely(!sl_load_acquire(&key.k[0])))
-		sl_hash_key_make(&key);
-	return sl_hash_addr(&key, rest, &k->dst);
+	return sl_hash_addr(sl_hash_key_get(&key), rest, &k->dst);
 }
 
 void sl_dst_outdate(struct sl_dst *dst)

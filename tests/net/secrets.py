@@ -2,8 +2,10 @@
 """secrets.py OWN PORT FILE: a server with Fast Open. Prints which of the secrets that it makes segments with are in
 its memory, in its children's, and in its own after it has become another user: the bytes of FILE (initial numbers), and
 the machine's key of Fast Open's cookies, as bytes and as text.
-secrets.py ask OWN PORT: its client. secrets.py look FILE: reads numbers of processes, prints what is in them."""
+secrets.py OWN PORT FILE keys: the same with the keys of hash tables. FILE: what strace(1) tells of getrandom(2).
+secrets.py ask OWN PORT: its client. secrets.py look FILE [keys]: reads numbers of processes, prints what is in them."""
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -38,20 +40,32 @@ def memory_of(pid):
                 begin += n
 
 
-def look(path):
+def secrets_of(path):
     with open("/proc/sys/net/ipv4/tcp_fastopen_key") as f:
         key = f.read().strip()
     with open(path, "rb") as f:
-        wanted = {"numbers": f.read(16), "key": key_bytes(key), "text": key.encode()}
+        return {"numbers": f.read(16), "key": key_bytes(key), "text": key.encode()}
+
+
+def hash_keys_of(path):
+    """The last 48 bytes of what was asked for as a key of a hash table (lib/base/hash.h)."""
+    with open(path) as f:
+        asked = re.findall(r'getrandom\("([^"]*)", (?:56|64), 0\) = ', f.read())
+    return {f"key {i}": bytes.fromhex(text.replace("\\x", ""))[-48:] for i, text in enumerate(asked)}
+
+
+def look(path, what=secrets_of):
+    wanted = None
     for line in sys.stdin:
+        wanted = wanted or what(path)  # (a child makes others)
         found = set()
         for part in memory_of(int(line)):
             found |= {name for name, value in wanted.items() if value in part}
         print(sorted(found), flush=True)
 
 
-def server(own, port, path):
-    with subprocess.Popen([sys.executable, sys.argv[0], "look", path], stdin=subprocess.PIPE,
+def server(own, port, *look_for):
+    with subprocess.Popen([sys.executable, sys.argv[0], "look", *look_for], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True,
                           env={"PYTHONDONTWRITEBYTECODE": "1"}) as looker:
         def say(what):
@@ -80,8 +94,9 @@ def serve(own, port, say):
             say(f"{kind}:")
             os._exit(0)
         os.waitpid(pid, 0)
-    os.setresuid(NOBODY, NOBODY, NOBODY)
-    say("another user:")
+    if os.getuid() == 0:
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+        say("another user:")
 
 
 def ask(own, port):
@@ -93,8 +108,8 @@ def ask(own, port):
 
 
 if sys.argv[1] == "look":
-    look(sys.argv[2])
+    look(sys.argv[2], *[hash_keys_of] * (len(sys.argv) > 3))
 elif sys.argv[1] == "ask":
     ask(sys.argv[2], int(sys.argv[3]))
 else:
-    server(sys.argv[1], int(sys.argv[2]), sys.argv[3])
+    server(sys.argv[1], int(sys.argv[2]), *sys.argv[3:])

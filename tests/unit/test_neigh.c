@@ -2,6 +2,8 @@
 /* The neighbour table: states, the sequence, readers beside a writer. */
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "nlbuild.h"
 
@@ -182,6 +184,34 @@ static void test_no_torn_mac_beside_a_writer(void **state)
 	assert_ptr_equal(torn, NULL);
 }
 
+/* The child has no key of the parent's, so each entry is in another place there. */
+static void test_child_has_entries_in_places_of_its_own(void **state)
+{
+	struct sl_neigh *n[200];
+	char text[200][20];
+	int status;
+	pid_t pid;
+
+	(void)state;
+	for (unsigned i = 0; i < sl_array_len(n); i++) {
+		snprintf(text[i], sizeof(text[i]), "10.3.0.%u", i);
+		n[i] = get(2, text[i]);
+	}
+	pid = fork();
+	if (!pid) {
+		bool same = true;
+
+		sl_net_child();
+		for (unsigned i = 0; i < sl_array_len(n); i++) {
+			feed(RTM_NEWNEIGH, 2, text[i], NUD_REACHABLE, MAC1);
+			same &= n[i]->valid && get(2, text[i]) == n[i];
+		}
+		_exit(!same);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 /* The fork may come in the middle of a write: the child's readers must not wait for its end. */
 static void test_child_repairs_a_half_written_entry(void **state)
 {
@@ -265,6 +295,7 @@ int main(void)
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_no_torn_mac_beside_a_writer),
 		cmocka_unit_test(test_child_repairs_a_half_written_entry),
+		cmocka_unit_test(test_child_has_entries_in_places_of_its_own),
 		cmocka_unit_test(test_bounded),
 		cmocka_unit_test(test_all_in_use),
 	};

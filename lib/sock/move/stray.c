@@ -44,7 +44,7 @@ static struct seen {
 	uint32_t first;   /* when the first segment came that the peer can have sent */
 	bool any;         /* there was one */
 } seen[SEEN];
-static struct sl_hash_key seen_key;
+static struct sl_hash_key *seen_key;
 static uint32_t since; /* what strayed before does not count; the keeper's */
 
 static uint32_t tick(void)
@@ -54,10 +54,11 @@ static uint32_t tick(void)
 
 static uint64_t hash_of(const struct sl_tcp_key *k)
 {
-	uint32_t h = sl_hash_addr(&seen_key, (uint32_t)k->lport << 16 | k->rport, &k->local);
+	const struct sl_hash_key *key = sl_hash_key_get(&seen_key);
+	uint32_t h = sl_hash_addr(key, (uint32_t)k->lport << 16 | k->rport, &k->local);
 
-	return (uint64_t)sl_hash_addr(&seen_key, h, &k->remote) << 32 |
-	       sl_hash_addr(&seen_key, h ^ 1, &k->remote);
+	return (uint64_t)sl_hash_addr(key, h, &k->remote) << 32 |
+	       sl_hash_addr(key, h ^ 1, &k->remote);
 }
 
 static struct seen *seen_of(const struct sl_tcp *c, uint32_t now, uint32_t una)
@@ -65,8 +66,6 @@ static struct seen *seen_of(const struct sl_tcp *c, uint32_t now, uint32_t una)
 	struct seen *s;
 	uint64_t hash;
 
-	if (!seen_key.k[0])
-		sl_hash_key_make(&seen_key);
 	hash = hash_of(&c->node.key);
 	s = &seen[hash >> 32 & (SEEN - 1)];
 	if (s->hash != hash || now - s->at > FORGOTTEN)

@@ -17,7 +17,7 @@
 static struct peer {
 	uint64_t hash, until_ns;
 } peers[PEERS];
-static struct sl_hash_key hash_key; /* made before `any` is true */
+static struct sl_hash_key *hash_key;
 static bool any;
 
 #define ASKED_MAX 64
@@ -31,10 +31,10 @@ static unsigned nasked;
 /* Keyed: a peer cannot choose addresses that push another peer out. */
 static uint64_t hash_of(const struct sl_addr *local, const struct sl_addr *remote)
 {
-	uint32_t h = sl_hash_addr(&hash_key, 0, local);
+	const struct sl_hash_key *key = sl_hash_key_get(&hash_key);
+	uint32_t h = sl_hash_addr(key, 0, local);
 
-	return (uint64_t)sl_hash_addr(&hash_key, h, remote) << 32 |
-	       sl_hash_addr(&hash_key, h ^ 1, remote);
+	return (uint64_t)sl_hash_addr(key, h, remote) << 32 | sl_hash_addr(key, h ^ 1, remote);
 }
 
 static struct peer *peer_at(uint64_t hash)
@@ -47,8 +47,6 @@ void sl_strays_remember(const struct sl_tcp_key *k)
 	struct peer *p;
 	uint64_t h;
 
-	if (!hash_key.k[0])
-		sl_hash_key_make(&hash_key);
 	h = hash_of(&k->local, &k->remote);
 	p = peer_at(h);
 	sl_store(&p->hash, h);
