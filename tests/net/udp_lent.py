@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """udp_lent.py serve ADDRESS PORT: sends N numbered datagrams to each that asks (N, microseconds between two).
 udp_lent.py child FD FIRST N MARK: reads N datagrams from FD, says whether they came in order, and makes the file MARK.
+udp_lent.py rest OWN PEER PORT: a program has the socket and leaves it alone; datagrams come while the claims go.
 udp_lent.py OWN PEER PORT MARK: programs that get a datagram socket while datagrams wait in it, or come."""
 import os
 import select
@@ -168,6 +169,27 @@ def options(s, peer, preloaded):
     say("packet info:", verdict([data[0], len(ctl)], 0, 2))
 
 
+def rest(own, peer):
+    s = udp(own, 7077)
+    ask(s, peer, 1)
+    numbers(s, 1)
+    for i in range(12):
+        becomes_ours(s, peer)
+        with subprocess.Popen(["/bin/cat"], pass_fds=[s.fileno()], stdin=subprocess.PIPE) as p:
+            ask(s, peer, 20)
+            got = numbers(s, 20)
+            time.sleep(0.1 + i * 0.003)  # (the claims go when 100 ms have passed)
+            before = by_kernel()
+            ask(s, peer, 100, 500)
+            time.sleep(0.04)
+            got += numbers(s, 100)
+            say("rest:", verdict(got, 0, 120) if got[20:] == [] else verdict(got[:20], 0, 20),
+                verdict(got[20:], 0, 100))
+            kernels = by_kernel() - before
+            say("some by each:", 0 < kernels < 100)
+            p.stdin.close()
+
+
 def subject(own, peer, preloaded):
     s = udp(own, 7077)
     s.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE if os.geteuid() == 0 else socket.SO_RCVBUF, 1 << 20)
@@ -210,6 +232,8 @@ def subject(own, peer, preloaded):
 
 if sys.argv[1] == "serve":
     serve(sys.argv[2], int(sys.argv[3]))
+elif sys.argv[1] == "rest":
+    rest(sys.argv[2], (sys.argv[3], int(sys.argv[4])))
 elif sys.argv[1] == "child":
     child(*map(int, sys.argv[2:5]), sys.argv[5])
 else:

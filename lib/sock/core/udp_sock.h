@@ -111,6 +111,7 @@ struct sl_udp_sock {
 	bool lent_called;      /* there was a receiving call since; atomic */
 	bool lent_keeps;       /* what has come cannot be moved to the other program; under slow */
 	bool lent_try;         /* a call asks whether it is this process's alone again; atomic */
+	uint8_t lent_rest;     /* SL_REST_*: packets from before the claims went are here; atomic */
 	uint32_t mc_oif;       /* IP(V6)_MULTICAST_IF */
 	struct sl_addr mc_src; /* source address that IP_MULTICAST_IF set */
 	uint32_t sndbuf;
@@ -118,6 +119,12 @@ struct sl_udp_sock {
 	struct sl_narrow narrow;   /* sl_steer(): the packets that it wants */
 	uint32_t vni_after;        /* and the VXLAN device's VNI + 1; 0: any device */
 	struct sl_extra *extra;    /* extra.h; stays with the object, NULL: it never had one */
+};
+
+enum {
+	SL_REST_NONE,
+	SL_REST_COMES, /* the claims are going: packets may still come to the ring; under slow */
+	SL_REST_LEFT,  /* they have gone */
 };
 
 /* The UDP socket whose common part this is; code for both protocols checks proto first. */

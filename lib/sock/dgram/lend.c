@@ -6,8 +6,10 @@
  * socket is lent: what has come moves to the kernel's queue, which both programs read from then on,
  * as they would without the library. At first the claims stay, and the keeper moves what comes
  * (*relays* it), since packets that reach the kernel while the claims go would be before those that
- * are on the ring then. The claims go when no packet has come for a while. From then on the socket
- * is ours without claims, so that no thread of this process sleeps in the kernel with it, and it
+ * are on the ring then. The claims go when no packet has come for a while. If some come just then,
+ * and this process's calls take what comes, the calls read the *rest*, which is on the ring, before
+ * what the kernel has; it moves only when no call takes it. From then on the socket is ours without
+ * claims, so that no thread of this process sleeps in the kernel with it, and it
  * can come back.
  *
  * A move costs a system call for each datagram. So while this process reads the socket, its calls
@@ -52,6 +54,9 @@
 /* Looks at which a datagram of the one before was still there: no call takes what comes, or not all
  * of it. */
 #define STALE 8
+
+/* After that time without a call the rest moves. */
+#define REST_NS 200000000ull
 
 #define PART      8u    /* datagrams that move while the lane is held */
 #define SKB_BYTES 1280u /* most that the kernel counts for a datagram beside its bytes */
@@ -133,11 +138,38 @@ static bool move(struct sl_sock *sk)
 	return !left;
 }
 
+/* True: the calls of this process take what comes, and have read all that has moved. */
+static bool calls_take(const struct sl_udp_sock *us)
+{
+	return us->lent_stale < STALE && sl_load(&us->lent_seen) == sl_load(&us->lent_moves);
+}
+
+/* Ends the claims and leaves the rest to the calls (from_rest() in recv.c). slow held. */
+static bool end_before_rest(struct sl_sock *sk)
+{
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+	struct sl_lane *lane;
+	bool rest = false, ended;
+
+	sl_store_release(&us->lent_rest, SL_REST_COMES);
+	ended = sl_sock_pause(sk, SL_REASON_PASSED);
+	if (ended && sl_sock_lock(sk, &lane)) {
+		sl_lane_turn_locked(lane);
+		rest = sl_udp_queued(&us->udp);
+		sl_lane_unlock(lane);
+	}
+	us->relayed_ns = sl_now_ns();
+	sl_store_release(&us->lent_rest, rest ? SL_REST_LEFT : SL_REST_NONE);
+	return ended;
+}
+
 /* slow held. False: the lane is not to be had, or what waits has no room in the kernel. */
 static bool end_claims(struct sl_sock *sk)
 {
 	bool keeps = sl_udp_sk(sk)->lent_keeps;
 
+	if (!keeps && calls_take(sl_udp_sk(sk)))
+		return end_before_rest(sk);
 	if (!keeps && !move(sk))
 		return false;
 	if (!keeps)
@@ -179,6 +211,7 @@ static bool lend(struct sl_sock *sk)
 	us->lent_ns = us->relayed_ns = sl_now_ns();
 	us->lent_stale = 0;
 	us->lent_called = false;
+	us->lent_rest = SL_REST_NONE;
 	us->lent_tail = sl_load(&us->udp.tail);
 	sl_store(&us->lent_seen, sl_load(&us->lent_moves) - 1);
 	sl_store_release(&us->lent, true);
@@ -270,6 +303,23 @@ static bool is_left(struct sl_sock *sk, struct sl_udp_sock *us)
 	return left;
 }
 
+/* Moves what had no room, or what no call takes, after the claims have gone. True: it is to be
+ * looked at again. */
+static bool relay_rest(struct sl_sock *sk, struct sl_udp_sock *us)
+{
+	uint64_t now_ns = sl_now_ns();
+
+	if (sl_load(&us->lent_rest)) {
+		if (__atomic_exchange_n(&us->lent_called, false, __ATOMIC_RELAXED))
+			us->relayed_ns = now_ns;
+		if (sl_udp_queued(&us->udp) && now_ns - us->relayed_ns < REST_NS)
+			return true;
+		sl_store(&us->lent_rest, SL_REST_NONE);
+	}
+	(void)move(sk);
+	return false;
+}
+
 static void relay(struct sl_sock *sk, void *arg)
 {
 	struct sl_udp_sock *us = sl_udp_sk(sk);
@@ -278,7 +328,7 @@ static void relay(struct sl_sock *sk, void *arg)
 	if (!sl_sock_is_lent(sk) || us->lent_keeps || sl_load(&sk->state) != SL_STATE_OFFLOADED)
 		return;
 	if (sl_sock_is_ruled(sk)) {
-		(void)move(sk); /* what had no room */
+		*left |= relay_rest(sk, us);
 		return;
 	}
 	if (is_left(sk, us))
@@ -290,7 +340,7 @@ static void relay(struct sl_sock *sk, void *arg)
 	}
 	if (ended)
 		yield(sk);
-	*left |= !ended;
+	*left |= !ended || sl_load(&us->lent_rest);
 }
 
 static void relay_all(uint64_t now_ns)
@@ -338,6 +388,8 @@ static int resume(struct sl_sock *sk, enum sl_reason *reason)
 	n = sl_broker_holders(sk->fd);
 	if (n < 0 || n > (int)sk->nfds)
 		return n < 0 ? n : -EBUSY;
+	if (sl_load(&us->lent_rest) && sl_udp_queued(&us->udp))
+		return -EBUSY; /* what is here is older than what the kernel has */
 	if (!us->lent_keeps)
 		us->os_first = true; /* what has moved is older than what is here */
 	else if (sl_udp_queued(&us->udp))

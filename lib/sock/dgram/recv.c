@@ -319,12 +319,26 @@ static ssize_t from_unmoved(struct sl_sock *sk, const struct sl_rx_req *r, uint3
 	return n;
 }
 
+/* What is on the ring when the claims go is older than what the kernel gets from then on. So a call
+ * that finds nothing here waits for their end, which takes a question to the daemon. */
+static SL_APART ssize_t from_rest(struct sl_sock *sk, const struct sl_rx_req *r, uint32_t moves)
+{
+	ssize_t n = from_unmoved(sk, r, moves);
+
+	if (n != -EAGAIN || sl_load(&sl_udp_sk(sk)->lent_rest) != SL_REST_COMES ||
+	    !sl_lock(&sk->slow))
+		return n;
+	sl_unlock(&sk->slow);
+	return from_unmoved(sk, r, moves);
+}
+
 /* Receives from a socket that another program has, too. What has moved to the kernel is older than
  * what is in our queue; nothing moves here, since that costs a system call for each datagram. */
 static ssize_t from_lent(struct sl_sock *sk, int fd, const struct sl_rx_req *r, bool os)
 {
 	struct sl_udp_sock *us = sl_udp_sk(sk);
 	uint32_t moves;
+	bool moved;
 	ssize_t n;
 
 	sl_store(&us->lent_called, true);
@@ -334,7 +348,15 @@ static ssize_t from_lent(struct sl_sock *sk, int fd, const struct sl_rx_req *r, 
 	}
 	do {
 		moves = sl_load_acquire(&us->lent_moves);
-		if (os || sl_sock_is_ruled(sk) || moves != sl_load(&us->lent_seen)) {
+		moved = moves != sl_load(&us->lent_seen);
+		if (!moved && sl_load_acquire(&us->lent_rest)) {
+			n = from_rest(sk, r, moves);
+			if (n == -ESTALE)
+				continue;
+			if (n != -EAGAIN)
+				return n;
+		}
+		if (os || sl_sock_is_ruled(sk) || moved) {
 			n = from_kernel(sk, fd, r);
 			if (n != -EAGAIN)
 				return n;
