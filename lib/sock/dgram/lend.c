@@ -303,8 +303,8 @@ static bool is_left(struct sl_sock *sk, struct sl_udp_sock *us)
 	return left;
 }
 
-/* Moves what had no room, or what no call takes, after the claims have gone. True: it is to be
- * looked at again. */
+/* After the claims have gone: moves datagrams that had no room, or that no call takes. True: the
+ * keeper must look again. */
 static bool relay_rest(struct sl_sock *sk, struct sl_udp_sock *us)
 {
 	uint64_t now_ns = sl_now_ns();

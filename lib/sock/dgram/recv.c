@@ -319,8 +319,9 @@ static ssize_t from_unmoved(struct sl_sock *sk, const struct sl_rx_req *r, uint3
 	return n;
 }
 
-/* What is on the ring when the claims go is older than what the kernel gets from then on. So a call
- * that finds nothing here waits for their end, which takes a question to the daemon. */
+/* Packets that are on the ring when the claims go are older than those that the kernel gets from
+ * then on. So a call that finds none here waits for the end of the claims, for which the keeper
+ * asks the daemon. */
 static SL_APART ssize_t from_rest(struct sl_sock *sk, const struct sl_rx_req *r, uint32_t moves)
 {
 	ssize_t n = from_unmoved(sk, r, moves);
