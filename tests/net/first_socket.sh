@@ -4,7 +4,7 @@
 # though its group's memory is 128 MB), and makes its first
 # socket with 1,300 system calls at most, and one network namespace; beside a process that has the device, with a few
 # looks at that process. A process of the tool, which each owner of a device starts, loads few libraries, and closes the
-# packet sockets and XSKs of an owner that exits. libbpf and
+# packet sockets and XSKs of an owner that exits, once that has ended. libbpf and
 # libxdp are loaded for a device alone, so not by a program that has none or has it from the daemon. (None of it
 # depends on the load, as times would.)
 . "$(dirname "$0")/lib.sh"
@@ -30,10 +30,14 @@ for kind in udp tcp; do
 	sb strace -f -e trace=bpf,setsockopt,socket -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null
 	same "$kind: programs of private devices and packet rings by all threads" 2 "$(grep -cE "$WAITS" "$TMP/trace")"
 	same "$kind: packet sockets that it makes" 3 "$(grep -cE 'socket\(AF_PACKET, SOCK_RAW' "$TMP/trace")"
-	sb strace -f -e trace=sendmsg -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null
+	sb strace -f -e trace=sendmsg,recvmsg,clone,clone3,close,exit_group -e inject=sendmsg:delay_exit=100000 -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null
 	# (The kernel closes each of these after a grace period: the process's end would wait for all.)
 	n=$(grep -o 'iov_base="q".*SCM_RIGHTS, cmsg_data=\[[^]]*' "$TMP/trace" | sed 's/.*\[//' | wc -w)
 	ok "$kind: $n sockets that its reaper closes" test "$n" -ge 3
+	# (A close that comes before the process's own is not the last one, so nobody waits in the reaper.)
+	ok "$kind: it closes them after the process" awk '/sendmsg.*iov_base="q"/ { owner = $1 } $1 == owner && /exit_group/ { ends = NR }
+		reaper && $1 == reaper && /clone|close/ && !closes { closes = NR }
+		/recvmsg.*iov_base="q".*SCM_RIGHTS/ { reaper = $1 } END { exit !(ends && closes > ends) }' "$TMP/trace"
 done
 sb strace -f -o "$TMP/trace" "$BIN/first_socket" udp 127.0.0.1 >/dev/null
 ok "not for a socket of no device" not loads_libbpf

@@ -152,7 +152,8 @@ void sl_reaper_stop(struct sl_device *port, bool exiting)
 	/* Without descriptors libxdp cannot detach: then the reaper must. */
 	err = sl_link_look(port->info.ifindex, &now);
 	if (err == -ENODEV || (!err && !now.xdp_id)) {
-		n = exiting ? slow_ones(fd) : 0;
+		/* (The daemon's reaper does not see its end.) */
+		n = exiting && !sl_broker_opts()->serve ? slow_ones(fd) : 0;
 		if (say_bye(port, fd, n) < 0 && n)
 			(void)say_bye(port, fd, 0);
 	}
@@ -170,13 +171,18 @@ static void *close_one(void *fd)
 }
 
 /* Closes what the owner has left to its reaper, one descriptor a thread: the kernel's waits run
- * side by side. */
+ * side by side. Waits for the owner's end first, since a close by a reaper that is quicker would
+ * not be the last one, and the owner's end would wait for the kernel. (A function that the program
+ * runs at its exit may keep the owner alive.) */
 static void close_left(const struct cmsghdr *c)
 {
 	unsigned n = (unsigned)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int)), started = 0;
+	struct pollfd end = {.fd = 3 + SL_REAPER_PIDFD, .events = POLLIN};
+	const struct timespec most = {.tv_sec = 1};
 	pthread_t thread[SLOW_MOST];
 	int fd;
 
+	(void)sl_sys(SYS_ppoll, &end, 1, &most, NULL, 8);
 	for (unsigned i = 0; i < n; i++) {
 		memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
 		if (!pthread_create(&thread[started], NULL, close_one, (void *)(intptr_t)fd))
