@@ -72,6 +72,7 @@ VLAN_STAND_IN := $(VLAN_DIR)/device $(VLAN_DIR)/tags.bpf.o $(VLAN_DIR)/libsluice
 LDLIBS_device := -lbpf
 LDLIBS_steering_nic := -lbpf
 LDLIBS_own_libbpf := -rdynamic
+LDLIBS_own_btf := -rdynamic
 LDLIBS_steercost := -lbpf
 $(VLAN_DIR)/tags.bpf.o: tests/vlan/tags.bpf.c tests/vlan/tags.h
 	@mkdir -p $(@D)

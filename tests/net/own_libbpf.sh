@@ -12,22 +12,26 @@ s.connect((sys.argv[1], 7000))
 for i in range(10):
 	s.send(b"x" * (i * 100))
 	assert s.recv(2048) == b"x" * (i * 100)'
-answers() { # environment...
-	bg sb env "$@" "$BIN/own_libbpf" "$B4" >"$TMP/said" 2>&1
+answers() { # [variable=value...] program
+	local what=${*##*/}
+	bg sb env "$@" "$B4" >"$TMP/said" 2>&1
 	wait_udp b 7000
 	a python3 -c "$peer" "$B4"
 	wait_end "$BG" 20
-	same "$1: it ends" 0 $?
-	same "$1: what it says" "answered ten, called 0 times" "$(cat "$TMP/said")"
+	same "$what: it ends" 0 $?
+	same "$what: what it says" "answered ten, called 0 times" "$(cat "$TMP/said")"
 }
 MODE=one
 offload_begin
-answers A=1
+answers "$BIN/own_libbpf"
+offload_end 10
+offload_begin
+answers "$BIN/own_btf"
 offload_end 10
 malloc=$(compgen -G "/usr/lib/*/libjemalloc.so.2" || compgen -G "/usr/lib/*/libtcmalloc_minimal.so.4") || malloc=
 if [ -n "$malloc" ]; then
 	rm -f "$TMP"/sluice.*.log
-	answers "LD_PRELOAD=${malloc%%$'\n'*}:$PRELOAD"
+	answers "LD_PRELOAD=${malloc%%$'\n'*}:$PRELOAD" "$BIN/own_libbpf"
 	ok "its log names the remedy" grep -q "functions of libbpf's names; remedy: start sluiced" "$TMP"/sluice.*.log
 fi
 done_testing

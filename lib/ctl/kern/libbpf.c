@@ -30,7 +30,7 @@ static bool is_from_elsewhere(const char *name, const char *file)
 
 /* A program may have functions of such names (dnsdist has a bpf_prog_load(), others are linked with
  * libbpf statically and export it). The libraries' own calls would reach the program's functions.
- */
+ * (Names that only the libraries call are not looked for.) */
 static bool names_are_taken(void)
 {
 	bool taken = false;
@@ -45,19 +45,27 @@ static bool names_are_taken(void)
 	return taken;
 }
 
+static bool is_loaded(const char *file)
+{
+	void *handle = dlopen(file, RTLD_LAZY | RTLD_NOLOAD);
+
+	if (handle)
+		dlclose(handle);
+	return handle;
+}
+
 /* The mode of dlopen(3). With RTLD_DEEPBIND the libraries prefer their own names and the C
- * library's, malloc(3) among them; yet they free what the skeletons have allocated here. A library
- * that is loaded already stays bound as it is. 0: neither mode will do. */
+ * library's, malloc(3) among them; yet they free what the skeletons have allocated here, so with
+ * another malloc(3) the usual mode must do. A library that is loaded already stays bound as it is.
+ * 0: neither mode will do. */
 static int mode_of_load(void)
 {
 	const int usual = RTLD_NOW | RTLD_LOCAL;
 
-	if (!names_are_taken())
-		return usual;
-	if (is_from_elsewhere("malloc", "libc.so.") || dlopen("libbpf.so.1", usual | RTLD_NOLOAD) ||
-	    dlopen("libxdp.so.1", usual | RTLD_NOLOAD))
-		return 0;
-	return usual | RTLD_DEEPBIND;
+	if (!is_from_elsewhere("malloc", "libc.so.") && !is_loaded("libbpf.so.1") &&
+	    !is_loaded("libxdp.so.1"))
+		return usual | RTLD_DEEPBIND;
+	return names_are_taken() ? 0 : usual;
 }
 
 /* The handles stay open: the functions are used until the process ends. */
