@@ -287,9 +287,34 @@ static void test_no_lock_is_waited_for(void **state)
 	}
 }
 
-static bool stopped_is(void *arg, uint8_t member)
+static bool stopped_is(void *arg, uint32_t thread)
 {
-	return *(const uint8_t *)arg == member;
+	return *(const uint8_t *)arg == sl_rlock_named(thread);
+}
+
+/* The thread lets go, and is stopped then. */
+static bool lets_go(void *arg, uint32_t thread)
+{
+	struct sl_rlock *l = arg;
+
+	assert_int_equal(l->word, thread);
+	l->word = 0;
+	return true;
+}
+
+static void test_thread_that_is_stopped_without_the_lock(void **state)
+{
+	const uint32_t holder = (uint32_t)LIVE << SL_RLOCK_SHIFT | 4711;
+	struct sl_share_watch watch[5] = {0};
+	struct sl_share_fault f;
+	struct world w;
+
+	set_up(1);
+	w = world_at(shared);
+	for (int i = 0; i < 6; i++) {
+		w.g.queue[0].lock.word = holder;
+		assert_false(sl_share_look(&w.g, watch, 30, lets_go, &w.g.queue[0].lock, &f));
+	}
 }
 
 static void look_is(struct world *w, struct sl_share_watch *watch, uint8_t stopped, bool broken,
@@ -371,6 +396,7 @@ int main(void)
 		cmocka_unit_test(test_rubbish_is_survived),
 		cmocka_unit_test(test_no_lock_is_waited_for),
 		cmocka_unit_test(test_locks_that_are_not_let_go),
+		cmocka_unit_test(test_thread_that_is_stopped_without_the_lock),
 	};
 
 	return cmocka_run_group_tests(tests, share_setup, NULL);

@@ -40,11 +40,11 @@ static struct sl_session *session_of(const struct sl_memory *m, uint32_t member)
 	return s;
 }
 
-static bool is_stopped(void *arg, uint8_t member)
+static bool is_stopped(void *arg, uint32_t thread)
 {
-	const struct sl_session *s = session_of(arg, member);
+	const struct sl_session *s = session_of(arg, sl_rlock_named(thread));
 
-	return s && sl_session_is_halted(s);
+	return s && sl_thread_is_halted(s, thread & ((1u << SL_RLOCK_SHIFT) - 1));
 }
 
 static void say_fault(const struct sl_memory *m, const struct sl_share_fault *f)

@@ -126,6 +126,8 @@ bool sl_process_is_stopped(pid_t pid); /* by SIGSTOP */
 bool sl_session_is_stopped(const struct sl_session *s);
 /* By SIGSTOP or by a debugger. */
 bool sl_session_is_halted(const struct sl_session *s);
+/* So is one thread of it. Where the process has other numbers (PID namespace): so is its first. */
+bool sl_thread_is_halted(const struct sl_session *s, uint32_t tid);
 void sl_stopped_look(void);
 
 /* grace.c: begins to wait for a grace period of the kernel; returns its number. */

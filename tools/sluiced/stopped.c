@@ -16,16 +16,22 @@
 #include "sluiced.h"
 
 /* proc_pid_stat(5): the state is behind the last parenthesis. */
+static char state_at(const char *path)
+{
+	char text[128];
+	const char *p = sl_read_text(path, text, sizeof(text)) > 0 ? strrchr(text, ')') : NULL;
+
+	return (char)(p && p[1] == ' ' ? p[2] : 0);
+}
+
 static char state_of(pid_t pid)
 {
-	char path[32], text[128];
-	const char *p;
+	char path[32];
 
 	if (pid <= 0) /* of another pid namespace */
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	p = sl_read_text(path, text, sizeof(text)) > 0 ? strrchr(text, ')') : NULL;
-	return (char)(p && p[1] == ' ' ? p[2] : 0);
+	return state_at(path);
 }
 
 bool sl_process_is_stopped(pid_t pid)
@@ -44,11 +50,25 @@ bool sl_session_is_stopped(const struct sl_session *s)
 	return sl_process_is_stopped(s->cred.pid) && is_its_number(s);
 }
 
+static bool is_halt(char state)
+{
+	return state == 'T' || state == 't';
+}
+
 bool sl_session_is_halted(const struct sl_session *s)
 {
-	char state = state_of(s->cred.pid);
+	return is_halt(state_of(s->cred.pid)) && is_its_number(s);
+}
 
-	return (state == 'T' || state == 't') && is_its_number(s);
+bool sl_thread_is_halted(const struct sl_session *s, uint32_t tid)
+{
+	char path[48], state = 0;
+
+	if (s->cred.pid > 0) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%u/stat", s->cred.pid, tid);
+		state = state_at(path);
+	}
+	return state ? is_halt(state) && is_its_number(s) : sl_session_is_halted(s);
 }
 
 static void set_away(struct sl_session *s)

@@ -5,8 +5,9 @@
  * so a word that names no member, or the owner itself while the owner holds nothing, was
  * written to do harm, or by a fault. A word that names a member is believed for a time: holders
  * keep a lock for a microsecond, so the same thread in every one of many looks has not let go, and
- * will not. If its process is stopped two looks are enough: the others of the group can neither
- * refill nor reap until somebody lets that process go on, which may be never. */
+ * will not. If that thread is stopped two looks are enough: the others of the group can neither
+ * refill nor reap until somebody lets it go on, which may be never. (Other threads of its process
+ * may run: a debugger stops them one by one.) */
 #include "base/share/share_watch.h"
 
 /* True: the word of a lock that is taken names no member of the group. */
@@ -36,11 +37,13 @@ static bool look(const struct sl_share *g, const struct sl_rlock *l, struct sl_s
 	return f->impossible || w->looks >= looks;
 }
 
-/* True: the same thread had the lock at the look before, too, and its process is stopped. */
-static bool is_kept_stopped(const struct sl_share_watch *w, const struct sl_share_fault *f,
+/* True: the same thread had the lock at the look before, too, and is stopped with it now. (A thread
+ * that is traced may be stopped at its next system call, after it has let go.) */
+static bool is_kept_stopped(const struct sl_rlock *l, const struct sl_share_watch *w,
 			    sl_share_stopped_fn *stopped, void *arg)
 {
-	return w->looks && stopped(arg, (uint8_t)sl_rlock_named(f->word));
+	return w->looks && stopped(arg, w->thread) &&
+	       (sl_load(&l->word) & ~SL_RLOCK_SLEEPERS) == w->thread;
 }
 
 bool sl_share_look(const struct sl_share *g, struct sl_share_watch *w, uint32_t looks,
@@ -55,7 +58,7 @@ bool sl_share_look(const struct sl_share *g, struct sl_share_watch *w, uint32_t 
 			continue;
 		if (look(g, l, &w[i], looks, f))
 			return true;
-		w[i].stopped = is_kept_stopped(&w[i], f, stopped, arg) ? w[i].stopped + 1 : 0;
+		w[i].stopped = is_kept_stopped(l, &w[i], stopped, arg) ? w[i].stopped + 1 : 0;
 		f->stopped = w[i].stopped >= SL_SHARE_STOPPED_LOOKS;
 		if (f->stopped)
 			return true;
