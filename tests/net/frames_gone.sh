@@ -18,14 +18,7 @@ trap 'rc=$?; echo "$before" >$NR; (exit $rc); at_exit' EXIT
 left() { awk '$1 == "HugePages_Free:" { print $2 }' /proc/meminfo; }
 [ "$(awk '$1 == "Hugepagesize:" { print $2 }' /proc/meminfo)" = 2048 ] && [ "$(left)" -ge 180 ] || skip "there are no huge pages"
 came() { [ "$(grep -c ^dies "$TMP/hostile")" -ge "$1" ]; }
-LEASED_UID=$ONE
-bg sb "$BIN/echo" "$B4" 7001
-unset LEASED_UID
-wait_udp b 7001
-wait_until 10 has_claim 7001 || die "the first group is not offloaded"
-bg a "$BIN/steady" -i 1000 "$B4" 7001 "$TMP/other"
-other=$BG
-wait_until 20 grows "$TMP/other" 100 || die "no answers"
+other_up $ONE
 d=$(daemon_pid)
 bg b setpriv --reuid=$TWO --regid=$TWO --clear-groups "$BIN/hostile" "$TMP/sluiced.b" "$DEV_BC" holes >"$TMP/hostile" 2>"$TMP/hostile.err"
 wait_until 20 grep -q ^writes "$TMP/hostile" || die "$(cat "$TMP/hostile" "$TMP/hostile.err")"

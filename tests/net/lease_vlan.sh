@@ -20,15 +20,6 @@ POLICY="allow user * device $LOW_B,$LOW_B.5,$LOW_B.6"
 daemon_ends
 daemon_starts "$POLICY"
 logged() { cat "$TMP"/sluice.*.log 2>/dev/null | grep -q -e "$1"; }
-go_on() { # what: asserts that each process answers, past the kernel
-	local n f
-	offload_begin
-	for f in "${files[@]}"; do
-		n=$(answered "$f")
-		ok "$1: $(basename "$f") is answered" wait_until 10 grows "$f" $((n + 200))
-	done
-	same "$1: past the kernel" 0 $(($(udp_stat b InDatagrams) - K_IN))
-}
 servers=() files=()
 for s in "$B4 7000" "$B4 7001" "$B4V 7002"; do
 	read -r addr port <<<"$s"

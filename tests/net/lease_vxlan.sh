@@ -28,15 +28,6 @@ map() { bpftool -j map dump pinned "/sys/fs/bpf/sluice/$DEV_B/$1" 2>/dev/null; }
 follows() { map vxlans | python3 -c 'import json, sys
 sys.exit([x["formatted"]["value"]["flags"] & 3 for x in json.load(sys.stdin)] != [int(sys.argv[1])])' "$1"; }
 bound() { [ "$(map stations | python3 -c 'import json, sys; print(len(json.load(sys.stdin)))')" = "$1" ]; }
-go_on() { # what: asserts that each process answers, past the kernel
-	local n f
-	offload_begin
-	for f in "${files[@]}"; do
-		n=$(answered "$f")
-		ok "$1: $(basename "$f") is answered" wait_until 10 grows "$f" $((n + 200))
-	done
-	same "$1: past the kernel" 0 $(($(udp_stat b InDatagrams) - K_IN))
-}
 servers=() clients=() files=()
 for s in "$VX_B 7000" "0.0.0.0 7001"; do
 	read -r addr port <<<"$s"

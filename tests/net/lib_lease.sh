@@ -82,3 +82,22 @@ alive_end() { # what
 	ok "and soon (at most $(cut -d' ' -f2 "$TMP/alive" | sort -n | tail -n 1) ms, asked $(wc -l <"$TMP/alive") times): $1" \
 		test "$(cut -d' ' -f2 "$TMP/alive" | sort -n | tail -n 1)" -le 3000
 }
+go_on() { # what: asserts that each process of files is answered, past the kernel
+	local n f
+	offload_begin
+	for f in "${files[@]}"; do
+		n=$(answered "$f")
+		ok "$1: $(basename "$f") is answered" wait_until 10 grows "$f" $((n + 200))
+	done
+	same "$1: past the kernel" 0 $(($(udp_stat b InDatagrams) - K_IN))
+}
+other_up() { # user: another group's server on b, which a process on a ($other) asks each millisecond
+	LEASED_UID=$1
+	bg sb "$BIN/echo" "$B4" 7001
+	unset LEASED_UID
+	wait_udp b 7001
+	wait_until 10 has_claim 7001 || die "the other group is not offloaded"
+	bg a "$BIN/steady" -i 1000 "$B4" 7001 "$TMP/other"
+	other=$BG
+	wait_until 20 grows "$TMP/other" 100 || die "no answers"
+}

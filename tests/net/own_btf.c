@@ -1,4 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* As own_libbpf.c, with a name that this library does not call, but libbpf does. */
+/* own_libbpf.c with a function of another name: libbpf calls it, and this library does not. */
 #define OWN btf__new
 #include "own_libbpf.c"

@@ -32,14 +32,7 @@ again() { # signal
 	ok "$1: a new daemon answers" wait_until 10 daemon_answers
 }
 
-LEASED_UID=$ONE
-bg sb "$BIN/echo" "$B4" 7001
-unset LEASED_UID
-wait_udp b 7001
-wait_until 10 has_claim 7001 || die "the first group is not offloaded"
-bg a "$BIN/steady" -i 1000 "$B4" 7001 "$TMP/other"
-other=$BG
-wait_until 20 grows "$TMP/other" 100 || die "no answers"
+other_up $ONE
 
 fds() { ls "/proc/$(daemon_pid)/fd" | wc -l; }
 limit() { awk '/^Max open files/ { print $4 }' "/proc/$(daemon_pid)/limits"; }
