@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A program with a function OWN that has a name of libbpf's (dnsdist has a bpf_prog_load()): answers
- * ten datagrams to ADDRESS 7000, and prints whether the function was called. */
+/* A program with a function OWN that has a name of libbpf's (dnsdist has a bpf_prog_load()):
+ * answers ten datagrams to ADDRESS 7000, and prints whether the function was called. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <sys/socket.h>

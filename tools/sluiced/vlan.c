@@ -221,8 +221,8 @@ static int check_vxlan(const struct sl_session *s, struct sl_device *d, const st
 	return -EOPNOTSUPP;
 }
 
-/* Returns the number that the session has for that VXLAN device, which the steering program knows as
- * it is; 0: it has none, or the device may have changed. */
+/* Returns the number that the session has for that VXLAN device, which the steering program knows
+ * as it is; 0: it has none, or the device may have changed. */
 static uint32_t known_vxlan(const struct sl_session *s, const struct sl_device *d, uint32_t ifindex)
 {
 	for (uint32_t nr = 1; nr < SL_MAX_VLANS && !stale; nr++)
