@@ -52,9 +52,9 @@ static void scribble(const uint8_t *data, size_t size)
 	}
 }
 
-static bool is_stopped(void *arg, uint8_t member)
+static bool is_stopped(void *arg, uint32_t thread)
 {
-	return member & 1;
+	return thread >> SL_RLOCK_SHIFT & 1;
 }
 
 static void work(const uint8_t *data, size_t size)
