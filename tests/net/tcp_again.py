@@ -94,4 +94,11 @@ for i in range(20):
         s.settimeout(30)
         answers.append((attempt(s.bind, ("", 7120)), attempt(s.connect, (peer, 7052))))
 say("free again", answers)
+# So it is after a connection that the peer closed first, once the last segment is acknowledged.
+answers = []
+for i in range(3):
+    with socket.socket(socket.AF_INET6 if six else socket.AF_INET) as s:
+        answers.append((attempt(s.bind, ("", 7121)), attempt(s.connect, (peer, 7053)), s.recv(1)))
+    time.sleep(0.1)
+say("free after the peer's FIN", answers)
 say("done")

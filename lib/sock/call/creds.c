@@ -226,7 +226,7 @@ static void part_ways(bool up)
 		all_to_kernel();
 	if (!sl_stop_keeper() || !sl_stranger_wait())
 		sl_warn("creds", "a thread of the library keeps the rights of before");
-	sl_tconn_hurry();
+	sl_tconn_hurry(0);
 	sl_ports_leave();
 	sl_broker_part();
 	sl_tconn_part();

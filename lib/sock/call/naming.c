@@ -52,14 +52,25 @@ static bool is_free_soon(const struct sockaddr *addr, socklen_t len)
 	       sl_sock_port_was_ours(port);
 }
 
+/* A connection that has ended keeps its port until its claim goes, and some answer their peers
+ * until then; the kernel gives the port back at once. */
+static void free_port(const struct sockaddr *addr, socklen_t len)
+{
+	struct sl_addr a;
+	uint32_t scope;
+	uint16_t port;
+
+	if (sl_addr_from_sockaddr(addr, len, &a, &port, &scope) == 0 && port)
+		(void)sl_tconn_hurry(port);
+}
+
 static int bind_to(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
 	int err = sl_sys_bind(fd, addr, len);
 
-	/* A connection that was refused or reset keeps its port until its claim goes. */
 	if (sl_unlikely(err == -EADDRINUSE)) {
-		(void)sl_tconn_reap();
+		free_port(addr, len);
 		err = sl_sys_bind(fd, addr, len);
 	}
 	if (sl_likely(err != -EADDRINUSE) || !is_free_soon(addr, len))

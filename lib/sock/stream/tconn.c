@@ -219,22 +219,26 @@ void sl_tconn_reap_many(void)
 }
 
 /* Connections that went to the kernel hold no port number. */
-bool sl_tconn_hurry(void)
+bool sl_tconn_hurry(uint16_t port)
 {
 	struct sl_tconn *c, *first = NULL, *last = NULL;
+	uint32_t stay = 0;
 	bool any;
 
 	if (!sl_lock(&slab_lock))
 		return false;
-	any = ngrace[false] || ndead;
+	any = ndead;
 	while ((c = pop(&grace_first)))
-		if (c->gone)
+		if (c->gone || (port && c->tcp.node.key.lport != port)) {
+			stay += !c->gone;
 			push(&first, &last, c);
-		else
+		} else {
 			push_dead(c);
+			any = true;
+		}
 	sl_store(&grace_first, first);
 	grace_last = last;
-	ngrace[false] = 0;
+	ngrace[false] = stay;
 	sl_unlock(&slab_lock);
 	sl_tconn_reap();
 	return any;

@@ -142,8 +142,9 @@ void sl_tconn_free(struct sl_tconn *c, bool linger);
 bool sl_tconn_reap(void);
 /* sl_tconn_reap(), but while connections end one after the other only when there are some. */
 void sl_tconn_reap_many(void);
-/* Frees even the dead connections that linger, at once. True: there were any. */
-bool sl_tconn_hurry(void);
+/* Frees even the dead connections of that local port that linger, at once; 0: of any. True: there
+ * were dead ones. */
+bool sl_tconn_hurry(uint16_t port);
 /* Claims the connection's exact flow on the port. 0 or -errno. No lane held. */
 int sl_tconn_claim(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_key *key, int shadow,
 		   const char **why);

@@ -93,7 +93,7 @@ int sl_tcp_port_reserve(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif
 	}
 	err = choose(sk, key, oif, ts_off);
 	/* Ended connections that are kept to answer their peers hold port numbers, too. */
-	if (err == -EADDRINUSE && sl_tconn_hurry())
+	if (err == -EADDRINUSE && sl_tconn_hurry(0))
 		err = choose(sk, key, oif, ts_off);
 	if (err == 0) {
 		sl_sock_set_local(sk, &key->local, key->lport, oif);
