@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <string.h>
 
 #include "base/lock.h"
@@ -45,13 +46,10 @@ static bool names_are_taken(void)
 	return taken;
 }
 
-static bool is_loaded(const char *file)
+/* (dlopen(3) with RTLD_NOLOAD would open the files.) */
+static int is_library(struct dl_phdr_info *at, size_t bytes, void *arg)
 {
-	void *handle = dlopen(file, RTLD_LAZY | RTLD_NOLOAD);
-
-	if (handle)
-		dlclose(handle);
-	return handle;
+	return strstr(at->dlpi_name, "/libbpf.so.1") || strstr(at->dlpi_name, "/libxdp.so.1");
 }
 
 /* The mode of dlopen(3). With RTLD_DEEPBIND the libraries prefer their own names and the C
@@ -62,8 +60,7 @@ static int mode_of_load(void)
 {
 	const int usual = RTLD_NOW | RTLD_LOCAL;
 
-	if (!is_from_elsewhere("malloc", "libc.so.") && !is_loaded("libbpf.so.1") &&
-	    !is_loaded("libxdp.so.1"))
+	if (!is_from_elsewhere("malloc", "libc.so.") && !dl_iterate_phdr(is_library, NULL))
 		return usual | RTLD_DEEPBIND;
 	return names_are_taken() ? 0 : usual;
 }
