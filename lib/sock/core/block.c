@@ -250,6 +250,15 @@ static ssize_t restart_by_number(const struct sl_call *s)
 	return err < 0 ? err : -EBADF;
 }
 
+/* The time-out has ended the sleep. */
+static void note_slept(const struct sl_sock *sk)
+{
+	const struct sl_lane *lane = sl_load_acquire(&sk->lane);
+
+	if (lane)
+		sl_spin_slept((uintptr_t)lane, sl_load(&lane->loads));
+}
+
 /* Sleeps, again and again. */
 static ssize_t sleep_until(struct sl_call *s, sl_attempt attempt, void *arg)
 {
@@ -277,6 +286,8 @@ static ssize_t sleep_until(struct sl_call *s, sl_attempt attempt, void *arg)
 		}
 		if (deadline_ns && sl_now_ns() >= deadline_ns) {
 			r = attempt(arg);
+			if (r == -EAGAIN)
+				note_slept(sk);
 			sl_lane_left(sl_load(&sk->lane));
 			return r == -EAGAIN ? -ETIMEDOUT : r;
 		}

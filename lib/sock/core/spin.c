@@ -23,7 +23,9 @@
  * after a burst must cost no more than the burst. So a thread polls on *credit*: each packet is
  * worth EARN_NS of polling at most, and polling in vain uses the credit up; then, and when no
  * packet has come for CREDIT_NS, the thread sleeps at once. Requests that come every millisecond or
- * faster find the thread awake.
+ * faster find the thread awake. Packets of a lane that came while the thread slept until its
+ * time-out were for other threads, and are worth nothing to it: else each thread of a server would
+ * poll once more, seconds after a burst that another thread has answered.
  *
  * Under a CPU quota of the control group polling would use up what the work needs, and the kernel
  * then stops all threads of the group for the rest of a period. So a thread polls for an eighth of
@@ -119,6 +121,14 @@ uint64_t sl_spin_credit_ns(uintptr_t of, uint32_t loads, uint64_t now_ns)
 	credit.loads[i] = loads;
 	credit.seen_ns = now_ns;
 	return credit.left_ns;
+}
+
+void sl_spin_slept(uintptr_t of, uint32_t loads)
+{
+	unsigned i = (unsigned)(of / SL_CACHELINE) % CREDIT_OF;
+
+	if (credit.of[i] == of)
+		credit.loads[i] = loads;
 }
 
 void sl_spin_in_vain(uint64_t ns)

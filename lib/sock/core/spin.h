@@ -15,6 +15,9 @@
  * (the address of a lane, or the sum of several); loads: how many batches of packets came there so
  * far. */
 uint64_t sl_spin_credit_ns(uintptr_t of, uint32_t loads, uint64_t now_ns);
+/* The calling thread has slept until its time-out, and nothing came for it: what came there in the
+ * meantime (loads, as above) makes no polling worth while. */
+void sl_spin_slept(uintptr_t of, uint32_t loads);
 /* The calling thread has polled for so long, and nothing came. */
 void sl_spin_in_vain(uint64_t ns);
 

@@ -204,23 +204,33 @@ static int round_once(struct sl_wait *w, bool os)
 	return r;
 }
 
+/* Sums up the lanes that the wait polls, as sl_spin_credit_ns() wants them. */
+static uintptr_t polled(const struct sl_wait *w, uint32_t *loads)
+{
+	uintptr_t of = 0;
+
+	*loads = 0;
+	for (unsigned i = 0; i < w->nlanes; i++) {
+		of += (uintptr_t)w->lane[i];
+		*loads += sl_load(&w->lane[i]->loads);
+	}
+	return of;
+}
+
 /* How long to poll before the sleep: no longer than packets have made worth while, unless the
  * program's administrator says how long. (A server that looks at its clock ten times a second would
  * take a whole core otherwise, although it has nothing to do.) */
 static uint64_t poll_ns(const struct sl_wait *w, uint64_t now_ns)
 {
 	uint64_t most_ns = (uint64_t)sl_settings.select_poll * 1000;
-	uintptr_t of = 0;
-	uint32_t loads = 0;
+	uintptr_t of;
+	uint32_t loads;
 
 	if (sl_settings.select_poll < 0)
 		return FOREVER;
 	if (sl_setting_is_set(SL_SETTING_select_poll))
 		return most_ns;
-	for (unsigned i = 0; i < w->nlanes; i++) {
-		of += (uintptr_t)w->lane[i];
-		loads += sl_load(&w->lane[i]->loads);
-	}
+	of = polled(w, &loads);
 	return sl_min(most_ns, sl_spin_credit_ns(of, loads, now_ns));
 }
 
@@ -362,6 +372,15 @@ static void disarm(struct sl_wait **w)
 	sl_release();
 }
 
+/* The time-out has ended the sleep. */
+static void note_slept(const struct sl_wait *w)
+{
+	uint32_t loads;
+	uintptr_t of = polled(w, &loads);
+
+	sl_spin_slept(of, loads);
+}
+
 static int sleep_until(struct sl_wait *w)
 {
 	struct sl_wait *guard __attribute__((cleanup(disarm))) = w;
@@ -379,6 +398,8 @@ static int sleep_until(struct sl_wait *w)
 			r = slept < 0 ? slept : -EINTR;
 		if (r || over) {
 			sl_bell_done(w->bell);
+			if (r == 0)
+				note_slept(w);
 			return r;
 		}
 		slept = doze(w, &os);
