@@ -262,11 +262,61 @@ static void from_handler(void)
 	close(h_fd);
 }
 
+/* A call that has an answer leaves a signal pending that only its mask would let in. */
+static void pending(void)
+{
+	static const char *const call[] = {"ppoll", "pselect", "epoll_pwait"};
+	struct timespec zero = {0, 0}, five = {5, 0};
+	int fd = udp(), ep = epoll_create1(0);
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	struct epoll_event ev = {.events = EPOLLIN};
+	sigset_t none, usr1;
+	fd_set set;
+
+	CHECK(epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev) == 0);
+	handle(SIGUSR1, SA_RESTART);
+	sigemptyset(&none);
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &usr1, NULL);
+	for (int i = 0; i < 9; i++) {
+		const struct timespec *limit = i < 3 ? &five : i < 6 ? &zero : &five;
+		char buf[100];
+		long r;
+
+		if (i == 0) {
+			CHECK(send(fd, "ping", 4, 0) == 4);
+			CHECK(poll(&p, 1, 5000) == 1);
+		} else if (i == 3) {
+			CHECK(recv(fd, buf, sizeof(buf), 0) == 4);
+		}
+		ran = 0;
+		CHECK(raise(SIGUSR1) == 0);
+		FD_ZERO(&set);
+		FD_SET(fd, &set);
+		if (i % 3 == 0)
+			r = ppoll(&p, 1, limit, &none);
+		else if (i % 3 == 1)
+			r = pselect(fd + 1, &set, NULL, NULL, limit, &none);
+		else
+			r = epoll_pwait(ep, &ev, 1, (int)limit->tv_sec * 1000, &none);
+		say(call[i % 3], r);
+		printf("  handler ran %d, set %d\n", (int)ran, !!FD_ISSET(fd, &set));
+		pthread_sigmask(SIG_UNBLOCK, &usr1, NULL);
+		pthread_sigmask(SIG_BLOCK, &usr1, NULL);
+		printf("  handler ran %d\n", (int)ran);
+	}
+	pthread_sigmask(SIG_UNBLOCK, &usr1, NULL);
+	close(ep);
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct t_case cases[] = {
 		{"interrupts", interrupts}, {"timeouts", timeouts},         {"masks", masks},
-		{"installed", installed},   {"from_handler", from_handler}, {NULL, NULL},
+		{"installed", installed},   {"from_handler", from_handler}, {"pending", pending},
+		{NULL, NULL},
 	};
 
 	t_main_thread = pthread_self();

@@ -269,10 +269,12 @@ static const struct sl_wait_ops ops = {
 static int wait_ours(struct sl_epoll *ep, int epfd, struct epoll_event *evs, int max,
 		     const struct timespec *timeout, const sigset_t *sigmask)
 {
+	bool at_once = timeout && !timeout->tv_sec && !timeout->tv_nsec;
 	struct call c;
 	int r;
 
-	r = sl_wait_begin(&c.wait, timeout, sigmask);
+	/* (The kernel's call looks at signals only if it has time to wait, unlike ppoll(2).) */
+	r = sl_wait_begin(&c.wait, timeout, at_once ? NULL : sigmask);
 	if (r < 0)
 		return r;
 	c.ep = ep;

@@ -23,6 +23,7 @@
 #include "sock/poll/epoll.h"
 #include "sock/poll/sets.h"
 #include "sock/proc/fdtab.h"
+#include "sock/proc/sig.h"
 #include "sock/core/sock.h"
 #include "sock/stream/tconn.h"
 #include "sock/poll/wait.h"
@@ -496,9 +497,10 @@ static bool any_bad(const struct pollfd *fds, nfds_t k)
 	return false;
 }
 
-/* Polls once. -EAGAIN: select() reports none of the events that came; wait on. */
+/* Polls once. -EAGAIN: select() reports none of the events that came; wait on. looks: the sets stay
+ * as they are when nothing is ready. */
 static int select_once(struct pollfd *fds, nfds_t k, int n, fd_set *set[3],
-		       const struct timespec *timeout)
+		       const struct timespec *timeout, bool looks)
 {
 	bool some = false, again;
 	int bits = 0, r = (k > SMALL ? poll_big : poll_small)(
@@ -515,6 +517,8 @@ static int select_once(struct pollfd *fds, nfds_t k, int n, fd_set *set[3],
 	}
 	if (r && !some)
 		return -EAGAIN;
+	if (!r && looks)
+		return 0;
 	for (int s = 0; s < 3; s++)
 		clear(set[s], n);
 	for (nfds_t i = 0; r && i < k; i++)
@@ -526,16 +530,25 @@ static int select_list(struct pollfd *fds, nfds_t k, int n, fd_set *set[3],
 		       struct timespec *timeout, const sigset_t *sigmask)
 {
 	struct sl_wait_time w;
-	struct timespec left;
+	struct timespec left = {0, 0};
+	uint32_t sig_ran = sl_sig_ran;
 	bool limited;
 	int r = sl_wait_time_begin(&w, timeout, sigmask);
 
 	if (r < 0)
 		return r;
-	do {
+	if (sigmask) {
+		r = select_once(fds, k, n, set, &left, true);
+		if (r == 0 || r == -EAGAIN)
+			r = sl_wait_mask(&w, sig_ran);
+	}
+	while (r == 0) {
 		limited = sl_wait_left(&w, &left);
-		r = select_once(fds, k, n, set, limited ? &left : NULL);
-	} while (r == -EAGAIN);
+		r = select_once(fds, k, n, set, limited ? &left : NULL, false);
+		if (r != -EAGAIN)
+			break;
+		r = 0;
+	}
 	if (timeout)
 		sl_wait_left(&w, timeout);
 	sl_wait_time_end(&w);

@@ -19,6 +19,7 @@
 #include <pthread.h>
 
 #include "base/clock.h"
+#include "base/guard.h"
 #include "base/handler.h"
 #include "base/settings.h"
 #include "base/sys.h"
@@ -60,8 +61,20 @@ int sl_wait_time_begin(struct sl_wait_time *t, const struct timespec *timeout,
 		else
 			t->deadline_ns = 0;
 	}
-	t->masked = sigmask != NULL;
-	return sigmask ? (int)sl_sys(SYS_rt_sigprocmask, SIG_SETMASK, sigmask, &t->old_mask, 8) : 0;
+	t->masked = false;
+	t->mask = sigmask;
+	return sl_unlikely(sigmask && sl_guard_touch(sigmask, 8)) ? -EFAULT : 0;
+}
+
+int sl_wait_mask(struct sl_wait_time *t, uint32_t sig_ran)
+{
+	int r;
+
+	if (!t->mask || t->masked)
+		return 0;
+	r = (int)sl_sys(SYS_rt_sigprocmask, SIG_SETMASK, t->mask, &t->old_mask, 8);
+	t->masked = r == 0;
+	return r == 0 && sl_sig_ran != sig_ran ? -EINTR : r;
 }
 
 void sl_wait_time_end(struct sl_wait_time *t)
@@ -425,11 +438,14 @@ static int run(struct sl_wait *w)
 	int r;
 
 	collect(w);
-	r = round_once(w, !w->os_later || w->time.deadline_ns == 0);
+	r = round_once(w, !w->os_later || w->time.deadline_ns == 0 || w->time.mask);
 	if (r) {
 		sl_wait_count(&w->counts->hits, 1);
 		return r;
 	}
+	r = sl_wait_mask(&w->time, w->sig_ran);
+	if (sl_unlikely(r))
+		return r;
 	if (w->time.deadline_ns == 0)
 		return look_once_more(w);
 	if (sl_settings.select_poll && has_legs(w)) {

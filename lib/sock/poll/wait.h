@@ -41,7 +41,8 @@ static inline void sl_wait_count(uint64_t *counter, int n)
 struct sl_wait_time {
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC; UINT64_MAX: none */
 	uint64_t old_mask;
-	bool masked; /* the caller's signal mask is in force, old_mask waits */
+	const sigset_t *mask; /* the caller's, or NULL */
+	bool masked;          /* it is in force, old_mask waits */
 };
 
 /* Recent answers of the kernel about its descriptors among those that are waited for; kept by a
@@ -90,6 +91,10 @@ void sl_wait_end(struct sl_wait *w);
 int sl_wait_time_begin(struct sl_wait_time *t, const struct timespec *timeout,
 		       const sigset_t *sigmask);
 void sl_wait_time_end(struct sl_wait_time *t);
+/* Puts the caller's signal mask in force, as soon as a look has found nothing: a call that has an
+ * answer leaves a blocked signal pending, like the kernel's. sig_ran: sl_sig_ran at the beginning.
+ * 0, or -EINTR: a handler ran. sl_wait_run() calls it itself. */
+int sl_wait_mask(struct sl_wait_time *t, uint32_t sig_ran);
 
 /* The time that is left, 0 or more. False: there is no limit. */
 bool sl_wait_left(const struct sl_wait_time *t, struct timespec *left);
