@@ -180,7 +180,7 @@ int fcntl(int fd, int cmd, ...)
 	va_start(ap, cmd);
 	arg = va_arg(ap, long);
 	va_end(ap);
-	if (!ours(fd))
+	if (!ours(fd) || cmd == F_GETOWN) /* (the number of a group is negative, like an error) */
 		return REAL(fcntl)(fd, cmd, arg);
 	if (cmd != F_DUPFD && cmd != F_DUPFD_CLOEXEC)
 		return (int)done(lib.fcntl(fd, cmd, arg));

@@ -311,11 +311,28 @@ static void pending(void)
 	close(fd);
 }
 
+/* A group as owner is told as it was set, and not as an error. */
+static void owner(void)
+{
+	int fd = udp();
+
+	say("group", fcntl(fd, F_SETOWN, -getpgrp()));
+	printf("the group: %d\n", fcntl(fd, F_GETOWN) == -getpgrp());
+	say("nobody", fcntl(fd, F_SETOWN, 0));
+	say("nobody", fcntl(fd, F_GETOWN));
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct t_case cases[] = {
-		{"interrupts", interrupts}, {"timeouts", timeouts},         {"masks", masks},
-		{"installed", installed},   {"from_handler", from_handler}, {"pending", pending},
+		{"interrupts", interrupts},
+		{"timeouts", timeouts},
+		{"masks", masks},
+		{"installed", installed},
+		{"from_handler", from_handler},
+		{"pending", pending},
+		{"owner", owner},
 		{NULL, NULL},
 	};
 

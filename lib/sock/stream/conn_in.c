@@ -162,10 +162,13 @@ static void icmp_input(void *obj, const struct sl_in_icmp *e, struct sl_in *in)
 /* Sends SIGURG for urgent data to F_SETOWN's process or group, like sk_send_sigurg(). */
 static void send_sigurg(const struct sl_sock *sk)
 {
-	int owner = sl_sys_fcntl(sk->fd, F_GETOWN, 0);
+	struct f_owner_ex owner; /* (F_GETOWN tells a small group's number like an error) */
 
-	if (owner > 0 || owner < -4095)
-		sl_sys(SYS_kill, owner, SIGURG);
+	if (sl_sys(SYS_fcntl, sk->fd, F_GETOWN_EX, &owner) || owner.pid <= 0)
+		return;
+	if (owner.type != F_OWNER_TID ||
+	    sl_sys(SYS_tgkill, sl_sys(SYS_getpid), owner.pid, SIGURG) < 0)
+		sl_sys(SYS_kill, owner.type == F_OWNER_PGRP ? -owner.pid : owner.pid, SIGURG);
 }
 
 static uint32_t poll_events(uint32_t ev)
