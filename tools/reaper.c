@@ -77,9 +77,11 @@ static void tell_peers(const struct sl_conns_layout *layout)
 
 	if (sl_gone_open(&c, 3 + SL_REAPER_CONNS, layout) || !am_first(c.fd, layout))
 		return;
-	settle_process();
 	while (sl_gone_read(&c, any, NULL))
 		;
+	/* At once: a peer's segment that meets no connection is answered by a reset. */
+	sl_gone_keep(&c);
+	settle_process();
 	while (sl_gone_tell(&c, UINT32_MAX, true))
 		;
 }

@@ -44,7 +44,7 @@ static bool sound(const struct sl_conns_layout *l)
 	       inside(l, l->state, 1) && inside(l, l->local, 16) && inside(l, l->remote, 16) &&
 	       inside(l, l->lport, 2) && inside(l, l->rport, 2) &&
 	       inside(l, l->owner, sizeof(void *)) && inside(l, l->oif, 4) &&
-	       inside(l, l->listener, 4) && inside(l, l->tcp, 1);
+	       inside(l, l->listener, 4) && inside(l, l->inode, 4) && inside(l, l->tcp, 1);
 }
 
 int sl_gone_open(struct sl_gone_conns *c, int fd, const struct sl_conns_layout *layout)
@@ -267,6 +267,25 @@ bool sl_gone_rescue(struct sl_gone_conns *c, uint32_t n, const struct sl_tcp_fra
 	return c->looked < c->n;
 }
 
+uint32_t sl_gone_inode(const struct sl_gone_conns *c, const struct sl_gone *g)
+{
+	const struct sl_conns_layout *l = &c->layout;
+	uint8_t e[STRIDE_MAX];
+	uint32_t inode;
+
+	if (g->req || !l->inode || !read_entry(c, g, e) || !is_set(e, l->owner))
+		return 0;
+	inode = ~u32_at(e, l->inode);
+	return inode <= INT32_MAX ? inode : 0;
+}
+
+bool sl_gone_state(const struct sl_gone_conns *c, const struct sl_gone *g, struct sl_tcp_dead *d)
+{
+	uint8_t e[STRIDE_MAX];
+
+	return !g->req && read_entry(c, g, e) && state_of(c, g, e, NULL, d) && !d->orphan;
+}
+
 /* Ends a connection by a FIN. A connection that was not accepted yet is reset instead, as the
  * kernel does (inet_csk_listen_stop()). */
 static bool fin(const struct sl_gone_conns *c, const struct sl_gone *g, const uint8_t *e)
@@ -292,6 +311,8 @@ static void tell_peer(const struct sl_gone_conns *c, const struct sl_gone *g, bo
 	uint8_t e[STRIDE_MAX];
 	bool there;
 
+	if (g->kept)
+		return;
 	if (g->rescue) {
 		sl_rescue_end(g->rescue);
 		return;

@@ -36,6 +36,7 @@ struct sl_gone {
 	struct sl_flow_key key;
 	uint32_t entry;           /* in the file */
 	bool req;                 /* one of the requests: only to be rescued */
+	bool kept;                /* the kernel's now, for a process that lives */
 	struct sl_rescue *rescue; /* NULL: none */
 };
 
@@ -70,6 +71,19 @@ bool sl_gone_rescue(struct sl_gone_conns *c, uint32_t n, const struct sl_tcp_fra
  * more. repair: a connection may become the kernel's for that. True: call again; false: all is done
  * and closed. */
 bool sl_gone_tell(struct sl_gone_conns *c, uint32_t n, bool repair);
+
+/* The low 31 bits of the inode of the program's socket; 0: it had none, or it is not known. */
+uint32_t sl_gone_inode(const struct sl_gone_conns *c, const struct sl_gone *g);
+/* Reads the state of a connection that the program had. False: it cannot go on, as data were in its
+ * queues, or it is over. */
+bool sl_gone_state(const struct sl_gone_conns *c, const struct sl_gone *g, struct sl_tcp_dead *d);
+
+/* others.c -------------------------------------------------------------------------------------
+ */
+
+/* When all is read, and before the peers are told: connections whose sockets other processes have,
+ * too (children, and processes that were passed a descriptor), become the kernel's. */
+void sl_gone_keep(struct sl_gone_conns *c);
 
 /* last.c ---------------------------------------------------------------------------------------
  */

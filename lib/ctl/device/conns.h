@@ -24,7 +24,9 @@ struct sl_conns_layout {
 	 * the offset in a record of its listener's number. */
 	uint64_t req_at;
 	uint32_t req_stride, req_max, req_listener;
-	uint32_t reserved; /* 0 */
+	/* int32_t, negative: the complement of the low 31 bits of the inode of the program's
+	 * socket. 0: there is no such place. */
+	uint32_t inode;
 };
 
 #endif

@@ -30,6 +30,7 @@
 #include "base/log.h"
 #include "base/rights.h"
 #include "base/sys.h"
+#include "ctl/front/broker.h"
 #include "sock/core/board.h"
 #include "sock/core/life.h"
 #include "sock/core/mailboxes.h"
@@ -41,6 +42,7 @@
  * parent waiting for ten seconds (ctl/lease/conn.c). Before the end of it the child's file is a
  * closed socket, and its call would fail by EPIPE. */
 #define PARENT_NS   11000000000ull
+#define REAPER_NS   300000000ull  /* likewise for the reaper of a parent that was killed */
 #define POST_NS     1000000000ull /* most that it waits for room in the mailbox */
 #define SLICE_NS    10000000ull   /* so often it looks whether the parent is there still */
 #define LOOK_NS     500000
@@ -153,6 +155,24 @@ static bool is_listener(int fd)
 	return !sl_sys_getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) && on;
 }
 
+/* A parent that was killed has handed nothing back: its reaper does (tools/death/others.c). A
+ * socket with an error is over. */
+static void wait_for_reaper(int fd, const struct postbox *to)
+{
+	const struct timespec pause = {.tv_nsec = LOOK_NS};
+	const uint64_t end = sl_now_ns() + REAPER_NS;
+	struct pollfd p = {.fd = fd};
+	const struct timespec zero = {0, 0};
+
+	if (sl_broker_is_leased() || is_listener(fd) || !reader_is_gone(to->fd))
+		return;
+	while (!is_handed_back(fd) && sl_now_ns() < end) {
+		if (sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0 && p.revents & POLLERR)
+			return;
+		sl_sys(SYS_nanosleep, &pause, NULL);
+	}
+}
+
 /* A letter about a connection carries a socket: the parent may send another file for the connection
  * by it. The child then says SL_USE_LEFT, as the old file is on none of its numbers any more.
  * (sshd's child has an RLIMIT_NOFILE of 0, so its letter carries no socket.) */
@@ -171,6 +191,8 @@ static void tell_of_connection(struct sl_sock *sk, const struct sl_letter *l,
 	if (ops->receive(sk, inode, end[0], to->fd))
 		(void)sl_sys_sendto(to->fd, &left, sizeof(left), MSG_NOSIGNAL | MSG_DONTWAIT, NULL,
 				    0);
+	else
+		wait_for_reaper(fd, to);
 	if (end[0] >= 0)
 		sl_sys_close(end[0]);
 }

@@ -91,7 +91,7 @@ static void adopt(struct acc *a, struct sl_lane *lane, struct sl_tcp *t)
 	sk->local_scope = c->oif;
 	a->key = t->node.key;
 	a->sk->lsn->accepted++;
-	c->sk = sk;
+	sl_tconn_set_sock(c, sk);
 	sk->conn = c;
 	__atomic_fetch_add(&lane->users, 1, __ATOMIC_RELAXED);
 	sl_store(&sk->state, SL_STATE_OFFLOADED);

@@ -258,7 +258,7 @@ static void attach(struct take *x)
 
 	if (!sl_sock_lock(sk, &lane))
 		return;
-	x->c->sk = sk;
+	sl_tconn_set_sock(x->c, sk);
 	sk->phase = SL_CONNECTED;
 	sl_store_release(&sk->conn, x->c);
 	sl_extra_connected(sk);

@@ -122,6 +122,12 @@ struct sl_tconn *sl_tconn_new(struct sl_lane *lane)
 	return c;
 }
 
+void sl_tconn_set_sock(struct sl_tconn *c, struct sl_sock *sk)
+{
+	c->guard = ~(int)(sk->inode & INT32_MAX);
+	c->sk = sk;
+}
+
 void sl_tconn_free(struct sl_tconn *c, bool linger)
 {
 	bool simple = !c->claimed && c->guard < 0 && c->slot == SL_NO_SLOT && !c->tcp.frozen;
@@ -597,6 +603,7 @@ static void slab_show(void)
 		.tcp = offsetof(struct sl_tconn, tcp),
 		.form = sl_tcp_repair_form(),
 		.req_at = REQS_AT,
+		.inode = offsetof(struct sl_tconn, guard),
 	};
 	int err;
 

@@ -44,7 +44,9 @@ struct sl_tconn {
 	uint8_t neigh_steps;
 	bool coming; /* its device is being opened: no claim, no SYN yet (opening.c). Lane held. */
 	/* beside the packet path, under sl_tconn_ctl */
-	int guard;              /* dup of an orphan's shadow, which keeps the port; -1: none */
+	/* Dup of an orphan's shadow, which keeps the port. Negative: none; then the complement of
+	 * its shadow's inode, for sl_broker_conns(), or -1. */
+	int guard;
 	bool gone;              /* dead here: the kernel's */
 	bool let_pass;          /* its packets are the kernel's: it is claimed no more */
 	uint8_t special;        /* SL_TCONN_*: what its segments need beside; lane held */
@@ -134,6 +136,7 @@ bool sl_tconn_renew(void);
 void sl_tconn_child(void); /* after fork, in the child: the connections are the parent's */
 /* A zeroed connection on the lane, whose lock need not be held. NULL: no memory. */
 struct sl_tconn *sl_tconn_new(struct sl_lane *lane);
+void sl_tconn_set_sock(struct sl_tconn *c, struct sl_sock *sk); /* the program has it; lane held */
 /* Frees a connection that is over and in no table of the host, once no thread can be reading it.
  * Lane held. linger: keeps its claim for a few seconds, to answer the peer's retransmissions. */
 void sl_tconn_free(struct sl_tconn *c, bool linger);

@@ -177,7 +177,7 @@ static int open_conn(struct sl_sock *sk, struct sl_tconn *c, const struct goal *
 	sl_lane_tcp_begin(lane);
 	sl_tcp_init(&c->tcp, lane->tcp);
 	c->tcp.ts_off = g->ts_off;
-	c->sk = sk;
+	sl_tconn_set_sock(c, sk);
 	c->oif = g->oif;
 	c->neigh_steps = g->neigh_steps;
 	c->coming = g->coming;
