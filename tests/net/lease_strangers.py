@@ -20,6 +20,7 @@ from leaselib import MAGIC, OPS, VERSION
 OK = 0
 GROUP, PASS, REPLACE = 2, 4, 2
 INJECT_MAX = 9224
+FRAME_MAX = 9224
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -168,6 +169,7 @@ def cases(fds):
         "BOX": [(struct.pack("=I", 0), [mine, listener]), (struct.pack("=I", 0), [listener, listener])],
         "UNBOX": [(struct.pack("=I", n), ()) for n in range(8)],
         "VLAN_GET": [(vlan, ())], "VLAN_PUT": [(vlan, ())],
+        "VXLAN_SEND": [(struct.pack("=III", ifindex, nr, 60) + bytes(FRAME_MAX), ()) for nr in (0, 1, 2)],
         "STATUS": [none], "SHOW_PORT": [(struct.pack("=I", 0), ())], "SHOW_LEASE": [(struct.pack("=I", 0), ())],
         "DRAIN": [none],
     }
