@@ -323,6 +323,52 @@ static void owner(void)
 	close(fd);
 }
 
+/* Stops the process and lets it go on, for each byte on the pipe. */
+static void stop_by(int pipe, pid_t whom)
+{
+	char c;
+
+	while (read(pipe, &c, 1) == 1) {
+		sleep_ms(40);
+		kill(whom, SIGSTOP);
+		sleep_ms(20);
+		kill(whom, SIGCONT);
+	}
+	_exit(0);
+}
+
+/* SIGSTOP and SIGCONT end some waits although no handler runs. */
+static void stops(void)
+{
+	static const enum how hows[] = {RECVMSG, RECV, POLL, EPOLL};
+	struct timeval tv = {0, 0};
+	int pipes[2], status, fd;
+	pid_t me = getpid(), child;
+
+	CHECK(pipe(pipes) == 0);
+	child = fork();
+	CHECK(child >= 0);
+	if (child == 0) {
+		close(pipes[1]);
+		stop_by(pipes[0], me);
+	}
+	fd = udp();
+	for (unsigned i = 0; i < sizeof(hows) / sizeof(hows[0]); i++) {
+		/* (recvmsg has a time-out) */
+		tv.tv_usec = hows[i] == RECVMSG ? 150000 : 0;
+		CHECK(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)) == 0);
+		CHECK(write(pipes[1], "s", 1) == 1);
+		if (hows[i] == RECV || hows[i] == POLL)
+			ask(fd, 1, 10, 120, 0);
+		say(names[hows[i]], wait_by(hows[i], fd));
+		if (hows[i] == POLL)
+			say("recv", wait_by(RECV, fd));
+	}
+	close(fd);
+	close(pipes[1]);
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct t_case cases[] = {
@@ -333,6 +379,7 @@ int main(int argc, char **argv)
 		{"from_handler", from_handler},
 		{"pending", pending},
 		{"owner", owner},
+		{"stops", stops},
 		{NULL, NULL},
 	};
 

@@ -77,12 +77,18 @@ static bool is_merged(const struct sl_call *s)
 	return s->kernel || (s->sk->proto != IPPROTO_TCP && !s->sends) || sl_load(&s->sk->lsn);
 }
 
+/* True: a handler ran, or the process was stopped and went on, since the call began. */
+static bool disturbed(const struct sl_call *s)
+{
+	return sl_sig_ran != s->ran || sl_load(&sl_sig_stops) != s->stops;
+}
+
 /* signal(7): a handler without SA_RESTART ends the call; with a time-out set, or with bytes done
- * (tcp_recvmsg_locked(), sk_stream_wait_memory()), any does. */
+ * (tcp_recvmsg_locked(), sk_stream_wait_memory()), any does, and so does a stop. */
 static bool interrupted(const struct sl_call *s)
 {
 	return sl_sig_intr != s->intr ||
-	       (sl_sig_ran != s->ran && (s->deadline || (s->done && *s->done)));
+	       (disturbed(s) && (s->deadline || (s->done && *s->done)));
 }
 
 /* Attempts once more and, on -EAGAIN, sleeps once. A signal ends the sleep, and its handler runs
@@ -163,7 +169,7 @@ ssize_t sl_call_over(const struct sl_call *s)
 {
 	if (sl_unlikely(sl_load(&s->sk->gen) != s->gen))
 		return -EBADF;
-	if (sl_unlikely(sl_sig_ran != s->ran) && interrupted(s))
+	if (sl_unlikely(disturbed(s)) && interrupted(s))
 		return -EINTR;
 	return 0;
 }
@@ -236,6 +242,7 @@ struct sl_call sl_call_begin(struct sl_sock *sk, int fd, uint64_t deadline_ns)
 		.gen = sl_load(&sk->gen),
 		.ran = sl_sig_ran,
 		.intr = sl_sig_intr,
+		.stops = sl_load(&sl_sig_stops),
 		.deadline = deadline_ns,
 	};
 }
@@ -279,10 +286,11 @@ static ssize_t sleep_until(struct sl_call *s, sl_attempt attempt, void *arg)
 			return -EBADF;
 		if (over && (r == -EINTR || sl_settings.handle_sigintr))
 			return -EINTR;
-		if (!over && s->ran != sl_sig_ran) {
+		if (!over && disturbed(s)) {
 			if (!sl_sock_is(sk, s->fd))
 				return restart_by_number(s);
 			s->ran = sl_sig_ran; /* the call was restarted */
+			s->stops = sl_load(&sl_sig_stops);
 		}
 		if (deadline_ns && sl_now_ns() >= deadline_ns) {
 			r = attempt(arg);

@@ -43,7 +43,7 @@ static inline uint64_t sl_sock_deadline(uint64_t timeo_ns)
 struct sl_call {
 	struct sl_sock *sk;
 	int fd;
-	uint32_t gen, ran, intr;
+	uint32_t gen, ran, intr, stops;
 	bool sends;     /* waits for room */
 	bool kernel;    /* the kernel has the socket */
 	uint32_t loads; /* for sl_lane_is_led() */

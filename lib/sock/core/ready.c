@@ -95,6 +95,7 @@ static void list_bell(struct sl_bell *b)
 	b->intr = &sl_sig_intr;
 	sl_list_add(&bells, &b->node);
 	sl_unlock(&bells_lock);
+	sl_store_release(&sl_sig_on_stop, sl_bells_ring);
 	if (sl_settings.handle_sigintr)
 		sl_store_release(&sl_sig_on_int, interrupt_all);
 }

@@ -287,6 +287,7 @@ static int wait_ours(struct sl_epoll *ep, int epfd, struct epoll_event *evs, int
 	c.wait.counts = sl_load(&ep->counts);
 	c.wait.fds = c.fds;
 	c.wait.nfds = 1;
+	c.wait.stop_ends = true;
 	c.wait.os_later = sl_asks_are_vain(&ep->asks);
 	r = sl_wait_run(&c.wait);
 	sl_wait_end(&c.wait);

@@ -89,7 +89,9 @@ int sl_wait_begin(struct sl_wait *w, const struct timespec *timeout, const sigse
 	w->os_later = w->spins = false;
 	w->bell = NULL;
 	w->sleeps = false;
+	w->stop_ends = false;
 	w->sig_ran = sl_sig_ran;
+	w->stops = sl_load(&sl_sig_stops);
 	return sl_wait_time_begin(&w->time, timeout, sigmask);
 }
 
@@ -200,6 +202,11 @@ static void collect(struct sl_wait *w)
 	w->ops->lanes(w->arg);
 }
 
+static bool interrupted(const struct sl_wait *w)
+{
+	return sl_sig_ran != w->sig_ran || (w->stop_ends && sl_load(&sl_sig_stops) != w->stops);
+}
+
 /* Turns every lane that is not left to other threads, then calls check(). */
 static int round_once(struct sl_wait *w, bool os)
 {
@@ -283,7 +290,7 @@ static int spin_until(struct sl_wait *w, struct sl_spin *sp, uint64_t end)
 		r = round_once(w, os);
 		if (r)
 			return r;
-		if (sl_sig_ran != w->sig_ran)
+		if (interrupted(w))
 			return -EINTR;
 		pthread_testcancel();
 		if (sl_settings.select_poll_yield)
@@ -407,7 +414,7 @@ static int sleep_until(struct sl_wait *w)
 		sl_bell_prepare(w->bell);
 		over = w->time.deadline_ns != FOREVER && sl_now_ns() >= w->time.deadline_ns;
 		r = round_once(w, os || over);
-		if (r == 0 && (slept < 0 || sl_sig_ran != w->sig_ran))
+		if (r == 0 && (slept < 0 || interrupted(w)))
 			r = slept < 0 ? slept : -EINTR;
 		if (r || over) {
 			sl_bell_done(w->bell);

@@ -15,6 +15,17 @@ __thread uint32_t sl_sig_ran __attribute__((tls_model("initial-exec")));
 __thread uint32_t sl_sig_intr __attribute__((tls_model("initial-exec")));
 
 void (*sl_sig_on_int)(void);
+uint32_t sl_sig_stops;
+void (*sl_sig_on_stop)(void);
+
+void sl_sig_stopped(void)
+{
+	void (*on_stop)(void) = sl_load_acquire(&sl_sig_on_stop);
+
+	__atomic_add_fetch(&sl_sig_stops, 1, __ATOMIC_RELEASE);
+	if (on_stop)
+		on_stop();
+}
 
 void sl_signal_asker(bool (*in_handler)(void))
 {
