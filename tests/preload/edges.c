@@ -229,6 +229,15 @@ static int events(int fd, int ms)
 	return poll(&p, 1, ms) > 0 ? p.revents : 0;
 }
 
+/* This thread's. */
+static double cpu_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
+}
+
 /* The error is taken by one call, the messages in the error queue stay until they are read. */
 static void errors_unread(void)
 {
@@ -239,6 +248,7 @@ static void errors_unread(void)
 	char text[64], control[512];
 	struct iovec io = {text, sizeof(text)};
 	struct msghdr msg = {.msg_iov = &io, .msg_iovlen = 1, .msg_control = control};
+	double cpu;
 
 	if (v6)
 		((struct sockaddr_in6 *)&nobody)->sin6_port = htons(7998);
@@ -251,6 +261,15 @@ static void errors_unread(void)
 	printf("events %#x\n", (unsigned)events(fd, 5000));
 	say("SO_ERROR", getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len));
 	printf("%d, events %#x\n", err, (unsigned)events(fd, 0));
+	say("recv", recv(fd, text, sizeof(text), MSG_DONTWAIT));
+	printf("events %#x\n", (unsigned)events(fd, 0));
+	/* A receive that waits does not come back for them again and again. */
+	CHECK(connect(fd, (struct sockaddr *)&t_peer, t_len) == 0);
+	ask(fd, 1, 10, 300, 0);
+	cpu = cpu_ms();
+	say("recv", recv(fd, text, sizeof(text), 0));
+	cpu = cpu_ms() - cpu;
+	printf("%s, events %#x\n", cpu < 100 ? "slept" : "polled", (unsigned)events(fd, 0));
 	msg.msg_controllen = sizeof(control);
 	say("error queue", recvmsg(fd, &msg, MSG_ERRQUEUE));
 	msg.msg_controllen = sizeof(control);

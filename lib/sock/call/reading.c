@@ -188,11 +188,15 @@ static int receive_many(struct sl_sock *sk, int fd, struct mmsghdr *msgs, unsign
  * for none. */
 static int error_of(struct sl_sock *sk, int fd)
 {
+	int err = 0;
+
 	if (sk->proto == IPPROTO_TCP)
 		return -sl_tcp_sock_take_error(sk);
-	if (sl_unlikely(sl_load(&sk->os) & SL_OS_ERR) && sl_sock_is_udp(sk))
-		return sl_sock_pending_error(sk, fd);
-	return 0;
+	if (sl_unlikely(sl_load(&sk->os) & SL_OS_ERR) && sl_sock_is_udp(sk)) {
+		err = sl_sock_pending_error(sk, fd);
+		sl_sock_look_error(sk, fd); /* (the queue of errors is another matter) */
+	}
+	return err;
 }
 
 /* recvmmsg(2): the time-out is looked at after each datagram only, as Linux does it (BUGS), and

@@ -87,8 +87,12 @@ static bool disturbed(const struct sl_call *s)
  * (tcp_recvmsg_locked(), sk_stream_wait_memory()), any does, and so does a stop. */
 static bool interrupted(const struct sl_call *s)
 {
-	return sl_sig_intr != s->intr ||
-	       (disturbed(s) && (s->deadline || (s->done && *s->done)));
+	return sl_sig_intr != s->intr || (disturbed(s) && (s->deadline || (s->done && *s->done)));
+}
+
+static uint8_t os_bits(short revents)
+{
+	return (uint8_t)(SL_OS_IN | (revents & POLLERR ? SL_OS_ERR : 0));
 }
 
 /* Attempts once more and, on -EAGAIN, sleeps once. A signal ends the sleep, and its handler runs
@@ -132,6 +136,9 @@ static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
 		r = -EINTR;
 	if (r == -EAGAIN)
 		sl_lane_tcp_sleeps(w.lane);
+	/* Unread errors in the shadow's queue would end each sleep; the keeper tells of more. */
+	if (sl_unlikely(sl_load(&s->sk->os) & SL_OS_ERR) && sl_sock_is_udp(s->sk) && !s->kernel)
+		fds[0].fd = -1;
 	if (r == -EAGAIN && sl_load(&w.watch.sk) && sl_load(&s->sk->lane) == w.lane &&
 	    sl_bell_sleep(w.bell)) {
 		w.lane->stats->sleeps++;
@@ -141,7 +148,7 @@ static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
 		r = sl_sys_ppoll_cancel(fds, n, until(s->deadline, most_ns, &ts), NULL);
 		w.lane->stats->wakes += r > 0 && sl_has_revents(fds + 2, n - 2);
 		if (r > 0 && fds[0].revents && !s->kernel)
-			__atomic_fetch_or(&s->sk->os, SL_OS_IN, __ATOMIC_RELEASE);
+			__atomic_fetch_or(&s->sk->os, os_bits(fds[0].revents), __ATOMIC_RELEASE);
 		r = r < 0 ? r : -EAGAIN;
 	}
 	pthread_cleanup_pop(1);

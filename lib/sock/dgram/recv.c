@@ -257,8 +257,11 @@ static ssize_t from_kernel(struct sl_sock *sk, int fd, const struct sl_rx_req *r
 	ssize_t n = sl_sys_recvmsg(fd, m, (r->flags & ~MSG_WAITFORONE) | MSG_DONTWAIT);
 
 	sl_udp_sk(sk)->os_count = 0;
-	if (n == -EAGAIN)
+	if (n == -EAGAIN) {
+		if (sl_unlikely(had & SL_OS_ERR)) /* the queue of errors is not read */
+			sl_sock_look_error(sk, fd);
 		return n;
+	}
 	if (n < 0) /* before the keeper has seen it */
 		sl_sock_path_again(sk);
 	/* More may be there: look again next time, until it says EAGAIN. */

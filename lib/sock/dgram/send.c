@@ -323,7 +323,9 @@ static ssize_t try_once(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
 		*lane_out = lane;
 	if (sl_unlikely(n == ERROR_WAITS)) {
 		n = sl_sock_pending_error(sk, fd);
-		return n ? n : try_once(sk, fd, r, lane_out);
+		n = n ? n : try_once(sk, fd, r, lane_out);
+		sl_sock_look_error(sk, fd); /* (the queue of errors is another matter) */
+		return n;
 	}
 	return n == SL_SEND_BY_OS ? send_by_kernel(sk, fd, r) : n;
 }
