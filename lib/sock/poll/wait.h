@@ -70,7 +70,8 @@ struct sl_wait {
 	unsigned nfds;
 	bool spins;       /* polls now */
 	bool os_later;    /* the first look need not ask the kernel; sl_wait_begin() says it must */
-	bool stop_ends;   /* SIGSTOP and SIGCONT end the call; sl_wait_begin() says that they do not */
+	bool stop_ends;   /* SIGSTOP and SIGCONT end the call; sl_wait_begin() says that they do not
+			   */
 	uint32_t sig_ran; /* sl_sig_ran when the call began */
 	uint32_t stops;   /* sl_sig_stops then */
 	uint32_t moves;   /* sl_lane_moves when the lanes were collected */
