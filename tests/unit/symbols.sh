@@ -38,7 +38,10 @@ none "the preload library wants only public calls of ours" \
 none "libsluice.so wants none of the calls taken over" "$(common "$calls" "$(wanted "$LIB")")"
 none "no stdio, no exit, no locale" "$(common \
 	"printf fprintf vprintf vfprintf puts fputs putchar fopen fdopen fwrite fflush perror stdout stderr exit _exit abort quick_exit system setlocale strtok rand srand setenv putenv" \
-	"$(wanted "$LIB"; wanted "$PRE")")"
+	"$(wanted "$LIB"; wanted "$PRE" | grep -vx exit)")"
+# (The last thread of a process ends it by exit(3), as the C library's pthread_exit(3) does.)
+none "exit(3) for the last thread alone" "$(grep -rnE '(^|[^A-Za-z_.:])exit\(|[(, ]exit[,)]' preload --include=*.c |
+	grep -vE '^preload/exit.c:[0-9]+:([[:space:]]before_end\(exit, 0\);|SL_SYS\(exit\)| \*)')"
 # Calls that a signal handler may make do not come to malloc(3), which it may have interrupted. (The
 # skeletons of the BPF programs do, when a device is opened: never in a handler, base/handler.h.)
 none "lib allocates by base/heap.h" "$(grep -rnE \
