@@ -274,9 +274,11 @@ static int wait_ours(struct sl_epoll *ep, int epfd, struct epoll_event *evs, int
 	int r;
 
 	/* (The kernel's call looks at signals only if it has time to wait, unlike ppoll(2).) */
-	r = sl_wait_begin(&c.wait, timeout, at_once ? NULL : sigmask);
+	r = sl_wait_begin(&c.wait, timeout, sigmask);
 	if (r < 0)
 		return r;
+	if (at_once)
+		c.wait.time.mask = NULL;
 	c.ep = ep;
 	c.epfd = epfd;
 	c.evs = evs;
