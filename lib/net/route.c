@@ -35,8 +35,8 @@ static uint8_t segments(const struct nlattr *a)
 	return (uint8_t)sl_min(sl_rtnl_u32(a, 0), 255u);
 }
 
-/* What a route says to TCP. A congestion window and a least time-out that are not locked are only
- * memories of an earlier connection (dst_metric_locked()). */
+/* The metrics of a route that TCP uses. A congestion window and a least time-out that are not
+ * locked are only memories of an earlier connection (dst_metric_locked()). */
 static void parse_tcp_metrics(const struct nlattr **tb, struct sl_route_tcp *out)
 {
 	uint32_t locks = sl_rtnl_u32(tb[RTAX_LOCK], 0);

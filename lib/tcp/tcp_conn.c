@@ -205,7 +205,7 @@ uint16_t sl_tcp_our_mss(uint16_t route_mss, uint16_t user_mss)
 	return user_mss && user_mss < route_mss ? user_mss : route_mss;
 }
 
-/* Takes what the route says to TCP. Linux reads some of it at each use, so a change of the route
+/* Takes the metrics of the route. Linux reads some of it at each use, so a change of the route
  * counts at once; the rest is for connections that begin. */
 void sl_tcp_take_metrics(struct sl_tcp *c, const struct sl_route_tcp *r, bool begins)
 {

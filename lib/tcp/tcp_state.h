@@ -29,9 +29,9 @@ uint8_t sl_tcp_rcv_wscale(uint32_t rcvbuf, bool locked, uint32_t clamp);
 uint32_t sl_tcp_first_window(uint32_t rcvbuf, uint32_t clamp, uint16_t mss);
 /* RFC 9293 3.7.1: the MSS to announce, from the route; the user may want a smaller one. */
 uint16_t sl_tcp_our_mss(uint16_t route_mss, uint16_t user_mss);
-/* The same after initrwnd of the route, in segments of mss bytes. */
+/* The first receive window: the route's initrwnd (segments of mss bytes) where that is less. */
 uint32_t sl_tcp_route_window(const struct sl_route_tcp *r, uint32_t window, uint16_t mss);
-/* Takes what the route says to TCP; NULL: nothing. begins: the connection has no peer yet. */
+/* Takes the metrics of the route; NULL: it has none. begins: the connection has no peer yet. */
 void sl_tcp_take_metrics(struct sl_tcp *c, const struct sl_route_tcp *r, bool begins);
 /* True: our SYN asks for ECN. */
 bool sl_tcp_asks_ecn(const struct sl_tcp *c);

@@ -61,7 +61,7 @@ ok "all of it was tried" grep -q "^ok: the end" <<<"$out"
 wait "$sniffer"
 same "the frame that it may send leaves" "from the daemon's client" "$(tail -n 1 "$TMP/frame")"
 go_on "after it"
-# What changes is followed, without a process that asks.
+# The daemon follows changes of the device without a request.
 b bridge fdb replace "02:00:00:00:99:99" dev vx dst "$A4"
 ok "the fdb is followed" wait_until 5 bound 1
 for n in 1 0; do

@@ -2,11 +2,10 @@
 /* Replaces an attached steering program by another form of it.
  *
  * Theory of operation: the form that takes packets out of VXLAN is larger, takes longer to verify,
- * and needs more memory, so a device gets it with the first VXLAN device that is to be opened by
- * it. The new program has the maps and the key of the old one: claims stay, and so does the choice
- * among the sockets of a group. A link and a program that is alone are replaced in one step. A
- * dispatcher runs both for a moment: the new program sees each packet that the old one passes, and
- * has the same claims. */
+ * and needs more memory, so a device gets it with its first VXLAN device. The new program has the
+ * maps and the key of the old one: claims stay, and so does the choice among the sockets of a
+ * group. A link and a program that is alone are replaced in one step. A dispatcher runs both for a
+ * moment: the new program sees each packet that the old one passes, and has the same claims. */
 #include "ctl/steer/renew.h"
 
 #include <errno.h>
