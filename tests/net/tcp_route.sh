@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What a route says to TCP: each metric of ip-route(8) has the kernel's effect on connections both ways.
+# Each metric of a route (ip-route(8)) has the kernel's effect on TCP connections both ways.
 MODES=${MODES:-oracle one}
 MODES=${MODES/both/one} # (the far host looks at packets)
 . "$(dirname "$0")/lib_tcp.sh"

@@ -362,7 +362,7 @@ static void test_locks_that_are_not_let_go(void **state)
 	look_is(&w, watch, LIVE, false, 0, false);
 	look_is(&w, watch, LIVE, false, 0, false);
 	look_is(&w, watch, 0, false, 0, false);
-	/* The same thread is stopped at two looks in a row. */
+	/* The daemon finds the thread stopped at two looks in a row. */
 	w.g.queue[0].lock.word = holder + 2;
 	look_is(&w, watch, LIVE, false, 0, false);
 	look_is(&w, watch, LIVE, false, 0, false);

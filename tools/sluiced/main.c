@@ -378,9 +378,8 @@ static void check_ports(void)
 {
 	sl_devices_check();
 	sl_vlans_check();
-	if (sluiced.memory_users) {
+	if (sluiced.memory_users)
 		(void)sl_broker_reap();
-	}
 }
 
 static bool is_needed(void)

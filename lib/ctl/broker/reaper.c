@@ -23,11 +23,11 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include "base/fds.h"
+#include "base/rights.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "ctl/broker/helper.h"
@@ -42,12 +42,6 @@
 _Static_assert((int)SL_REAPER_FDS == SL_HELPER_FDS, "a reaper is a helper");
 
 #define SLOW_MOST 64 /* descriptors that the last message bears */
-
-/* The last message, with descriptors of the owner's or without. */
-union last_words {
-	struct cmsghdr align;
-	char room[CMSG_SPACE(SLOW_MOST * sizeof(int))];
-};
 
 /* The owner's side -------------------------------------------------------------------------------
  */
@@ -124,21 +118,9 @@ static unsigned slow_ones(int fd[SLOW_MOST])
 	return n;
 }
 
-static int say_bye(const struct sl_device *port, const int *fd, unsigned n)
+static long say_bye(const struct sl_device *port, const int *fd, unsigned n)
 {
-	union last_words words = {0};
-	struct iovec iov = {SL_REAPER_BYE, 1};
-	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
-
-	if (n) {
-		m.msg_control = &words;
-		m.msg_controllen = CMSG_SPACE(n * sizeof(int));
-		words.align = (struct cmsghdr){.cmsg_len = CMSG_LEN(n * sizeof(int)),
-					       .cmsg_level = SOL_SOCKET,
-					       .cmsg_type = SCM_RIGHTS};
-		memcpy(CMSG_DATA(&words.align), fd, n * sizeof(int));
-	}
-	return (int)sl_sys_sendmsg(port->reaper_fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+	return sl_rights_send(port->reaper_fd, SL_REAPER_BYE, 1, fd, n, MSG_DONTWAIT);
 }
 
 void sl_reaper_stop(struct sl_device *port, bool exiting)
@@ -174,21 +156,19 @@ static void *close_one(void *fd)
  * side by side. Waits for the owner's end first, since a close by a reaper that is quicker would
  * not be the last one, and the owner's end would wait for the kernel. (A function that the program
  * runs at its exit may keep the owner alive.) */
-static void close_left(const struct cmsghdr *c)
+static void close_left(const int *fd, unsigned n)
 {
-	unsigned n = (unsigned)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int)), started = 0;
 	struct pollfd end = {.fd = 3 + SL_REAPER_PIDFD, .events = POLLIN};
 	const struct timespec most = {.tv_sec = 1};
 	pthread_t thread[SLOW_MOST];
-	int fd;
+	unsigned started = 0;
 
 	(void)sl_sys(SYS_ppoll, &end, 1, &most, NULL, 8);
 	for (unsigned i = 0; i < n; i++) {
-		memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
-		if (!pthread_create(&thread[started], NULL, close_one, (void *)(intptr_t)fd))
+		if (!pthread_create(&thread[started], NULL, close_one, (void *)(intptr_t)fd[i]))
 			started++;
 		else
-			sl_sys_close(fd);
+			sl_sys_close(fd[i]);
 	}
 	while (started)
 		pthread_join(thread[--started], NULL);
@@ -197,20 +177,14 @@ static void close_left(const struct cmsghdr *c)
 /* Returns true if the owner has said that it has cleaned up. */
 static bool hear_bye(void)
 {
-	union last_words words;
+	int fd[SLOW_MOST];
+	struct sl_rights r = {.fd = fd, .max = SLOW_MOST};
 	char c;
-	struct iovec iov = {&c, 1};
-	struct msghdr m = {.msg_iov = &iov,
-			   .msg_iovlen = 1,
-			   .msg_control = &words,
-			   .msg_controllen = sizeof(words)};
-	const struct cmsghdr *left;
 
-	if (sl_sys_recvmsg(3 + SL_REAPER_LIFE, &m, MSG_CMSG_CLOEXEC) != 1)
+	if (sl_rights_recv(3 + SL_REAPER_LIFE, &c, 1, 0, &r) != 1)
 		return false;
-	left = CMSG_FIRSTHDR(&m);
-	if (left && left->cmsg_level == SOL_SOCKET && left->cmsg_type == SCM_RIGHTS)
-		close_left(left);
+	if (r.n)
+		close_left(fd, r.n);
 	return true;
 }
 

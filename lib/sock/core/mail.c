@@ -34,6 +34,7 @@
 #include "sock/core/board.h"
 #include "sock/core/life.h"
 #include "sock/core/mailboxes.h"
+#include "sock/core/option.h"
 #include "sock/core/sock.h"
 #include "sock/core/stranger.h"
 #include "sock/proc/keeper.h"
@@ -146,15 +147,6 @@ static struct postbox own_box(void)
 				.shared = true};
 }
 
-/* True: is_handed_back() says nothing, since the kernel's socket listens all the time. */
-static bool is_listener(int fd)
-{
-	socklen_t len = sizeof(int);
-	int on = 0;
-
-	return !sl_sys_getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) && on;
-}
-
 /* A parent that was killed has handed nothing back: its reaper does (tools/death/others.c). A
  * socket with an error is over. */
 static void wait_for_reaper(int fd, const struct postbox *to)
@@ -164,7 +156,7 @@ static void wait_for_reaper(int fd, const struct postbox *to)
 	struct pollfd p = {.fd = fd};
 	const struct timespec zero = {0, 0};
 
-	if (sl_broker_is_leased() || is_listener(fd) || !reader_is_gone(to->fd))
+	if (sl_broker_is_leased() || sl_opt_listens(fd) || !reader_is_gone(to->fd))
 		return;
 	while (!is_handed_back(fd) && sl_now_ns() < end) {
 		if (sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0 && p.revents & POLLERR)
@@ -185,7 +177,7 @@ static void tell_of_connection(struct sl_sock *sk, const struct sl_letter *l,
 
 	(void)sl_sys(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
 		     end);
-	tell(l, end[1], to, is_listener(fd) ? -1 : fd);
+	tell(l, end[1], to, sl_opt_listens(fd) ? -1 : fd);
 	if (end[1] >= 0)
 		sl_sys_close(end[1]);
 	if (ops->receive(sk, inode, end[0], to->fd))

@@ -20,6 +20,7 @@ int sl_opt_cpu(void); /* SO_INCOMING_CPU: the calling thread turns the lane */
 int sl_opt_meminfo(int fd, void *val, socklen_t *len, uint32_t rmem, uint32_t rcvbuf, uint32_t wmem,
 		   uint32_t sndbuf, uint32_t drops);
 void sl_sock_want_with(struct sl_sock *sk, uint16_t bit, bool on); /* a bit of sk->want */
+bool sl_opt_listens(int fd);                                       /* the kernel's socket does */
 /* Reads SO_RCVTIMEO or SO_SNDTIMEO of the kernel's socket. 0: none, or SL_TIMEO_NO_WAIT. */
 uint64_t sl_opt_timeout_ns(int fd, int name);
 /* SO_RCVTIMEO, SO_SNDTIMEO. False: another option. */

@@ -24,6 +24,7 @@
 #include "sluice.h"
 #include "ctl/front/broker.h"
 #include "sock/core/life.h"
+#include "sock/core/option.h"
 #include "sock/core/stranger.h"
 #include "sock/listen/listen.h"
 #include "sock/stream/stream.h"
@@ -479,14 +480,6 @@ int sl_tlisten_either(const struct sl_sock *sk, int listener)
 	return is_in_use(b) && has_parts(b) ? either(b, sk, listener) : -1;
 }
 
-static bool listens(int fd)
-{
-	socklen_t len = sizeof(int);
-	int on = 0;
-
-	return !sl_sys_getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) && on;
-}
-
 int sl_tlisten_wait_fd(const struct sl_sock *sk, int fd)
 {
 	struct box *b = sk && sk->proto == IPPROTO_TCP ? box_of(sk) : NULL;
@@ -496,7 +489,7 @@ int sl_tlisten_wait_fd(const struct sl_sock *sk, int fd)
 
 	if (p.fd < 0 || (!has_parts(b) && sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) <= 0))
 		return fd;
-	if (!listens(fd)) /* it was shut down, and the kernel has more to say of it */
+	if (!sl_opt_listens(fd)) /* it was shut down, and the kernel has more to say of it */
 		return fd;
 	both = either(b, sk, fd);
 	return both < 0 ? fd : both;

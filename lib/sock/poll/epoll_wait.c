@@ -273,11 +273,10 @@ static int wait_ours(struct sl_epoll *ep, int epfd, struct epoll_event *evs, int
 	struct call c;
 	int r;
 
-	/* (The kernel's call looks at signals only if it has time to wait, unlike ppoll(2).) */
 	r = sl_wait_begin(&c.wait, timeout, sigmask);
 	if (r < 0)
 		return r;
-	if (at_once)
+	if (at_once) /* (the kernel's call leaves signals pending then, unlike ppoll(2)) */
 		c.wait.time.mask = NULL;
 	c.ep = ep;
 	c.epfd = epfd;
