@@ -9,21 +9,17 @@
  * round trip of eight and a quarter less for the next, and PROBE_RTT shrinks the window to four
  * segments for 200 ms, once the smallest round trip is ten seconds old. A loss changes no rate, but
  * in recovery's first round trip no more is sent than arrives. A policer (much loss at an equal
- * rate) is met by sending at its rate (lt_bw).
- *
- * Rates are segments a microsecond times 2^24, gains are times 2^8. */
+ * rate) is met by sending at its rate (lt_bw). */
 #include <assert.h>
 #include <linux/inet_diag.h>
 #include <string.h>
 
 #include "tcp/loss/cc.h"
-#include "tcp/loss/tcp_rate.h"
+#include "tcp/loss/cc_bw.h"
 #include "tcp/tcp_host.h"
 #include "tcp/tcp_sndq.h"
 
-#define BW_SHIFT 24
-#define BW_UNIT  (1ull << BW_SHIFT)
-#define UNIT     256u
+#define UNIT SL_BW_GAIN
 
 #define HIGH_GAIN   739u /* 2 / ln 2, and 1/256: the least that doubles in a round trip */
 #define DRAIN_GAIN  88u
@@ -38,18 +34,13 @@
 #define MIN_RTT_US   10000000ull
 #define PROBE_RTT_US 200000u
 
-#define AGGR_MAX_US 100000u /* at most so much is added to cwnd for ACKs that come in clumps */
-#define AGGR_ROUNDS 5u
-#define AGGR_RESET  (1u << 20)
+#define CLUMP_ROUNDS 5u
 
 #define LT_MIN_ROUNDS 4u
 #define LT_MAX_ROUNDS 48u
 #define LT_LOSS       50u  /* of 256: a fifth */
 #define LT_NEAR       32u  /* of 256: an eighth */
 #define LT_NEAR_BYTES 500u /* bytes a second */
-#define BURST_SHIFT   10   /* a burst is 1/1024 s */
-#define BURST_BYTES   65536u
-#define ONE_BYTES_S   150000u /* below 1.2 Mbit/s a burst is one segment */
 
 enum mode { STARTUP, DRAIN, PROBE_BW, PROBE_RTT };
 
@@ -59,16 +50,16 @@ struct best { /* a running maximum over rounds (Kathleen Nichols' algorithm) */
 
 struct bbr {
 	struct best best[3]; /* the largest, and those to take its place, newer each */
-	uint64_t cycle_us, min_rtt_at_us, probe_end_us, epoch_us, lt_us;
+	struct sl_bw_clumps clumps;
+	uint64_t cycle_us, min_rtt_at_us, probe_end_us, lt_us;
 	uint32_t min_rtt_us;
 	uint32_t rounds, next_round; /* value of c->delivered that ends the round */
 	uint32_t prior_cwnd, seen_lost;
 	uint32_t full_bw;
-	uint32_t epoch_acked, extra[2];
 	uint32_t lt_bw, lt_delivered, lt_lost;
 	uint16_t pacing_gain, cwnd_gain;
 	uint8_t mode, cycle, full_rounds, ca;
-	uint8_t extra_rounds, extra_i, lt_rounds;
+	uint8_t lt_rounds;
 	bool full, round_start, conserves, idle, rtt_seen, probe_round;
 	bool lt_use, lt_sampling;
 } __attribute__((may_alias));
@@ -123,82 +114,48 @@ static void take_bw(struct bbr *b, uint32_t bw)
 	}
 }
 
-static uint64_t bytes_s(const struct sl_tcp *c, uint64_t bw, uint32_t gain)
-{
-	uint64_t r = bw * c->mss * gain >> 8; /* of payload, as the pace counts it */
-
-	return (r * 990000) >> BW_SHIFT; /* 1 % less, so that no queue builds up */
-}
-
-static uint32_t burst_bytes(const struct sl_tcp *c, uint64_t rate)
-{
-	uint32_t least = c->mss * (rate < ONE_BYTES_S ? 1u : 2u);
-	uint32_t bytes = (uint32_t)sl_min(rate >> BURST_SHIFT, (uint64_t)BURST_BYTES);
-
-	return sl_max(bytes, least);
-}
-
-static void set_rate(struct sl_tcp *c, uint64_t rate)
-{
-	sl_tcp_rate_set(sl_tcp_rate(c), rate, burst_bytes(c, rate));
-}
-
-/* Before the first sample: the window in a round trip, or in a millisecond. */
 static void first_rate(struct sl_tcp *c, struct bbr *b)
 {
-	uint64_t rtt_us = c->srtt_us ? c->srtt_us : 1000;
-
 	b->rtt_seen = c->srtt_us;
-	set_rate(c, bytes_s(c, c->cwnd * BW_UNIT / rtt_us, HIGH_GAIN));
+	sl_bw_first_pace(c, HIGH_GAIN);
 }
 
 static void pace(struct sl_tcp *c, struct bbr *b, uint32_t bw, uint32_t gain)
 {
-	uint64_t rate = bytes_s(c, bw, gain);
+	uint64_t rate = sl_bw_bytes_s(c, bw, gain);
 
 	if (!b->rtt_seen && c->srtt_us)
 		first_rate(c, b);
 	if (b->full || rate > sl_tcp_rate(c)->bytes_s)
-		set_rate(c, rate);
+		sl_bw_pace(c, rate);
 }
 
-static uint32_t burst_segs(const struct sl_tcp *c)
+static uint32_t bdp(const struct bbr *b, uint32_t bw, uint32_t gain)
 {
-	return burst_bytes(c, sl_tcp_rate(c)->bytes_s) / c->mss;
-}
-
-static uint32_t bdp(const struct sl_tcp *c, const struct bbr *b, uint32_t bw, uint32_t gain)
-{
-	uint64_t w;
-
 	if (b->min_rtt_us == UINT32_MAX) /* no sample yet */
 		return FIRST_CWND;
-	w = (uint64_t)bw * b->min_rtt_us;
-	return (uint32_t)((((w * gain) >> 8) + BW_UNIT - 1) >> BW_SHIFT);
+	return sl_bw_product(bw, b->min_rtt_us, gain);
 }
 
 /* Room for bursts at both ends, and an even number: delayed ACKs cover two. */
 static uint32_t with_bursts(const struct sl_tcp *c, const struct bbr *b, uint32_t w)
 {
-	w += 3 * burst_segs(c);
+	w += 3 * sl_bw_burst(c);
 	w = (w + 1) & ~1u;
 	return b->mode == PROBE_BW && b->cycle == 0 ? w + 2 : w;
 }
 
 static uint32_t target(const struct sl_tcp *c, const struct bbr *b, uint32_t gain)
 {
-	return with_bursts(c, b, bdp(c, b, max_bw(b), gain));
+	return with_bursts(c, b, bdp(b, max_bw(b), gain));
 }
 
 /* Segments in the network when the next burst leaves. */
 static uint32_t in_net(const struct sl_tcp *c, const struct bbr *b, uint32_t in_flight)
 {
-	uint64_t next_us = sl_tcp_rate(c)->next_ns / 1000, now = c->host->now_us, gone;
-
-	gone = next_us > now ? current_bw(b) * (next_us - now) >> BW_SHIFT : 0;
 	if (b->pacing_gain > UNIT)
-		in_flight += burst_segs(c);
-	return gone >= in_flight ? 0 : in_flight - (uint32_t)gone;
+		in_flight += sl_bw_burst(c);
+	return sl_bw_in_net(c, current_bw(b), in_flight);
 }
 
 /* Policers ------------------------------------------------------------------------------------- */
@@ -220,7 +177,7 @@ static void lt_reset(const struct sl_tcp *c, struct bbr *b)
 
 static void enter_probe_bw(const struct sl_tcp *c, struct bbr *b)
 {
-	uint32_t at = ((uint32_t)c->host->now_us ^ c->iss) * 2654435761u;
+	uint32_t at = sl_bw_random(c);
 
 	b->mode = PROBE_BW;
 	/* Begin anywhere but at the phase that drains, so that flows do not probe together. */
@@ -235,7 +192,7 @@ static void lt_interval(const struct sl_tcp *c, struct bbr *b, uint32_t bw)
 	uint32_t diff = bw > b->lt_bw ? bw - b->lt_bw : b->lt_bw - bw;
 
 	if (b->lt_bw && ((uint64_t)diff * UNIT <= (uint64_t)LT_NEAR * b->lt_bw ||
-			 bytes_s(c, diff, UNIT) <= LT_NEAR_BYTES)) {
+			 sl_bw_bytes_s(c, diff, UNIT) <= LT_NEAR_BYTES)) {
 		b->lt_bw = (uint32_t)(((uint64_t)bw + b->lt_bw) / 2);
 		b->lt_use = true;
 		b->pacing_gain = UNIT;
@@ -275,7 +232,7 @@ static void lt_sample(const struct sl_tcp *c, struct bbr *b, bool limited, uint3
 		return;
 	us = c->delivered_us - b->lt_us;
 	if (us >= 1000)
-		lt_interval(c, b, (uint32_t)sl_min(delivered * BW_UNIT / us, (uint64_t)UINT32_MAX));
+		lt_interval(c, b, (uint32_t)sl_min(delivered * SL_BW_UNIT / us, (uint64_t)UINT32_MAX));
 }
 
 static void police(const struct sl_tcp *c, struct bbr *b, bool limited, uint32_t losses)
@@ -305,34 +262,9 @@ static void update_bw(struct sl_tcp *c, struct bbr *b, const struct sl_rate_samp
 		b->conserves = false;
 	}
 	police(c, b, s->app_limited, losses);
-	bw = (uint32_t)sl_min(s->delivered * BW_UNIT / s->interval_us, (uint64_t)UINT32_MAX);
+	bw = sl_bw_sample(s);
 	if (!s->app_limited || bw >= max_bw(b))
 		take_bw(b, bw);
-}
-
-/* How much more than the rate says is acknowledged at once: the window must hold that, too. */
-static void update_clumps(struct sl_tcp *c, struct bbr *b, const struct sl_rate_sample *s,
-			  uint32_t acked)
-{
-	uint64_t now = c->host->now_us, expected;
-	uint32_t extra;
-
-	if (!acked || !s->interval_us)
-		return;
-	if (b->round_start && ++b->extra_rounds >= AGGR_ROUNDS) {
-		b->extra_rounds = 0;
-		b->extra_i ^= 1;
-		b->extra[b->extra_i] = 0;
-	}
-	expected = current_bw(b) * sl_min(now - b->epoch_us, (uint64_t)UINT32_MAX) >> BW_SHIFT;
-	if (b->epoch_acked <= expected || b->epoch_acked + acked >= AGGR_RESET) {
-		b->epoch_acked = 0;
-		b->epoch_us = now;
-		expected = 0;
-	}
-	b->epoch_acked += acked;
-	extra = sl_min((uint32_t)(b->epoch_acked - expected), c->cwnd);
-	b->extra[b->extra_i] = sl_max(b->extra[b->extra_i], extra);
 }
 
 /* True: the phase of PROBE_BW is over. in_flight: before the ACK. */
@@ -471,14 +403,6 @@ static uint32_t recover(struct sl_tcp *c, struct bbr *b, uint32_t acked, uint32_
 	return b->conserves ? sl_max(cwnd, conserved) : cwnd;
 }
 
-static uint32_t clumps(const struct bbr *b)
-{
-	uint64_t most = (uint64_t)current_bw(b) * AGGR_MAX_US >> BW_SHIFT;
-	uint64_t extra = sl_max(b->extra[0], b->extra[1]);
-
-	return b->full ? (uint32_t)sl_min(extra, most) : 0;
-}
-
 static void set_cwnd(struct sl_tcp *c, struct bbr *b, uint32_t acked, uint32_t losses)
 {
 	uint32_t goal, cwnd;
@@ -486,7 +410,9 @@ static void set_cwnd(struct sl_tcp *c, struct bbr *b, uint32_t acked, uint32_t l
 	if (acked) {
 		cwnd = recover(c, b, acked, losses);
 		if (!b->conserves) {
-			goal = bdp(c, b, current_bw(b), b->cwnd_gain) + clumps(b);
+			goal = bdp(b, current_bw(b), b->cwnd_gain);
+			if (b->full)
+				goal += sl_bw_clumps_most(&b->clumps, current_bw(b));
 			goal = with_bursts(c, b, goal);
 			if (b->full)
 				cwnd = sl_min(cwnd + acked, goal);
@@ -509,7 +435,9 @@ static void bbr_on_ack(struct sl_tcp *c, uint32_t acked, uint32_t rtt_us)
 
 	b->seen_lost = c->lost;
 	update_bw(c, b, &s, losses);
-	update_clumps(c, b, &s, acked);
+	if (acked && s.interval_us)
+		sl_bw_clumps_take(&b->clumps, c, current_bw(b), acked,
+				  b->round_start ? CLUMP_ROUNDS : 0);
 	if (b->mode == PROBE_BW &&
 	    phase_is_over(c, b, sl_tcp_in_flight(c) + acked + losses, losses)) {
 		b->cycle = (b->cycle + 1) & (CYCLE - 1);
@@ -533,7 +461,8 @@ static void bbr_init(struct sl_tcp *c)
 	memset(b, 0, sizeof(*b));
 	c->ssthresh = SL_TCP_INFINITE_SSTHRESH;
 	b->min_rtt_us = c->min_rtt_us ? c->min_rtt_us : UINT32_MAX;
-	b->min_rtt_at_us = b->cycle_us = b->epoch_us = now;
+	b->min_rtt_at_us = b->cycle_us = now;
+	sl_bw_clumps_restart(&b->clumps, now);
 	b->seen_lost = c->lost;
 	b->next_round = c->delivered;
 	lt_reset(c, b);
@@ -576,8 +505,7 @@ static void bbr_on_idle(struct sl_tcp *c)
 	if (!sl_tcp_rate(c)->app_limited)
 		return;
 	b->idle = true;
-	b->epoch_us = c->host->now_us;
-	b->epoch_acked = 0;
+	sl_bw_clumps_restart(&b->clumps, c->host->now_us);
 	if (b->mode == PROBE_BW)
 		pace(c, b, current_bw(b), UNIT);
 	else if (b->mode == PROBE_RTT)
@@ -587,7 +515,7 @@ static void bbr_on_idle(struct sl_tcp *c)
 static uint32_t bbr_info(const struct sl_tcp *c, union tcp_cc_info *info)
 {
 	const struct bbr *b = priv(c);
-	uint64_t bw = (uint64_t)current_bw(b) * c->mss * 1000000 >> BW_SHIFT;
+	uint64_t bw = (uint64_t)current_bw(b) * c->mss * 1000000 >> SL_BW_SHIFT;
 
 	info->bbr = (struct tcp_bbr_info){
 		.bbr_bw_lo = (uint32_t)bw,

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the versions of bbr share: rates, the pace, and windows that are made of them (cc_bw.c).
+ * Rates (bw) are segments of c->mss a microsecond, times 2^24; gains are times 2^8. */
+#ifndef SL_CC_BW_H
+#define SL_CC_BW_H
+
+#include "tcp/loss/tcp_rate.h"
+
+#define SL_BW_SHIFT 24
+#define SL_BW_UNIT  (1ull << SL_BW_SHIFT)
+#define SL_BW_GAIN  256u /* a gain of 1 */
+
+/* ACKs that come in clumps: how much more than the rate says arrives at once. */
+struct sl_bw_clumps {
+	uint64_t since_us;
+	uint32_t acked, extra[2];
+	uint8_t rounds, i;
+};
+
+/* Bytes of payload a second at that rate and gain, less 1 %, so that no queue builds up. */
+uint64_t sl_bw_bytes_s(const struct sl_tcp *c, uint64_t bw, uint32_t gain);
+/* Sets the pace to that many bytes a second, in bursts that fit. */
+void sl_bw_pace(struct sl_tcp *c, uint64_t bytes_s);
+/* Before the first sample: the pace is the window in a round trip, or in a millisecond. */
+void sl_bw_first_pace(struct sl_tcp *c, uint32_t gain);
+/* Segments in a burst at the present pace. */
+uint32_t sl_bw_burst(const struct sl_tcp *c);
+/* The sample's rate; 0: there is none. */
+uint32_t sl_bw_sample(const struct sl_rate_sample *s);
+/* What a path of that rate and round trip holds, times the gain, in segments, rounded up. */
+uint32_t sl_bw_product(uint32_t bw, uint32_t rtt_us, uint32_t gain);
+/* Of in_flight, the segments that are in the network when the next burst leaves. */
+uint32_t sl_bw_in_net(const struct sl_tcp *c, uint32_t bw, uint32_t in_flight);
+/* The times at which flows look for more must not be the same: a number of all bits. */
+uint32_t sl_bw_random(const struct sl_tcp *c);
+
+/* Counts the segments that an ACK acknowledges. rounds: a maximum lasts for one to two times as
+ * many round trips; 0: none ends with this ACK. */
+void sl_bw_clumps_take(struct sl_bw_clumps *k, const struct sl_tcp *c, uint32_t bw, uint32_t acked,
+		       uint8_t rounds);
+/* Begins to count anew. */
+void sl_bw_clumps_restart(struct sl_bw_clumps *k, uint64_t now_us);
+/* How many segments the window must hold for them, a tenth of a second at most. */
+uint32_t sl_bw_clumps_most(const struct sl_bw_clumps *k, uint32_t bw);
+
+#endif
