@@ -19,7 +19,11 @@ struct sl_txseg {
 	uint8_t flags; /* flags sent with it: SL_TCP_SYN, FIN, PSH, URG */
 	uint8_t marks; /* SL_TXS_* */
 	uint8_t sent;  /* times sent, saturating */
-	uint32_t run;  /* of a SACKED piece: it and so many behind it, less one, are SACKED */
+	uint32_t in_flight : 24; /* tcp_rate.c's: segments in flight when it was sent, with it */
+	union {
+		uint32_t run;  /* SACKED: it and so many behind it, less one, are SACKED */
+		uint32_t lost; /* else tcp_rate.c's: c->lost when it was sent */
+	};
 	uint64_t sent_us; /* time of the last transmission */
 	/* delivery rate and RACK (draft-cheng-iccrg-delivery-rate-estimation) */
 	uint32_t delivered;

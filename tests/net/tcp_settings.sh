@@ -29,6 +29,7 @@ b sysctl -qw net.ipv4.tcp_timestamps=1
 has "TCP_TIMESTAMP_OPTION=0" '^ts=0 ' SLUICE_TCP_TIMESTAMP_OPTION=0
 has "TCP_CC_ALGO=cubic" 'cc=cubic$' SLUICE_TCP_CC_ALGO=cubic
 has "TCP_CC_ALGO=bbr" 'cc=bbr$' SLUICE_TCP_CC_ALGO=bbr
+has "TCP_CC_ALGO=bbr3" 'cc=bbr3$' SLUICE_TCP_CC_ALGO=bbr3
 has "TCP_CC_ALGO=0" 'cc=reno$' SLUICE_TCP_CC_ALGO=0
 if b sysctl -qw net.ipv4.tcp_congestion_control=bbr 2>/dev/null; then
 	has "as it is set: bbr" 'cc=bbr$'

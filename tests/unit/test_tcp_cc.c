@@ -135,6 +135,7 @@ static void test_names(void **state)
 	assert_ptr_equal(sl_cc_find("cubic"), &sl_cc_cubic);
 	assert_ptr_equal(sl_cc_find("reno"), &sl_cc_reno);
 	assert_ptr_equal(sl_cc_find("bbr"), &sl_cc_bbr);
+	assert_ptr_equal(sl_cc_find("bbr3"), &sl_cc_bbr3);
 	assert_null(sl_cc_find(""));
 	for (const char *const *n = sl_tcp_congestions(); *n; n++)
 		assert_non_null(sl_cc_find(*n));

@@ -10,7 +10,7 @@
 #define NO_SCALING (-1) /* SLUICE_WINDOW_SCALING */
 
 /* by the numbers of SLUICE_TCP_CC_ALGO */
-static const char *const algorithms[] = {"reno", "cubic", "cubic", "bbr"};
+static const char *const algorithms[] = {"reno", "cubic", "cubic", "bbr", "bbr3"};
 
 static void set_congestion(struct sl_tcp_params *p, const char *name)
 {

@@ -8,8 +8,8 @@
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_opts.h"
 
-static const struct sl_cc *const algorithms[] = {&sl_cc_cubic, &sl_cc_reno, &sl_cc_bbr,
-						 &sl_cc_dctcp, &sl_cc_dctcp_reno};
+static const struct sl_cc *const algorithms[] = {&sl_cc_cubic, &sl_cc_reno,  &sl_cc_bbr,
+						 &sl_cc_bbr3,  &sl_cc_dctcp, &sl_cc_dctcp_reno};
 
 const struct sl_cc *sl_cc_find(const char *name)
 {
@@ -21,7 +21,8 @@ const struct sl_cc *sl_cc_find(const char *name)
 
 const char *const *sl_tcp_congestions(void)
 {
-	static const char *const names[] = {"cubic", "reno", "bbr", "dctcp", "dctcp-reno", NULL};
+	static const char *const names[] = {"cubic", "reno",       "bbr", "bbr3",
+					    "dctcp", "dctcp-reno", NULL};
 
 	return names;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Congestion control: the algorithms (cc_bbr.c, cc_cubic.c, cc_dctcp.c, cc_reno.c) and what they
- * share (cc.c).
+/* Congestion control: the algorithms (cc_bbr.c, cc_bbr3.c, cc_cubic.c, cc_dctcp.c, cc_reno.c) and
+ * what they share (cc.c).
  */
 #ifndef SL_CC_H
 #define SL_CC_H
@@ -8,6 +8,7 @@
 #include "tcp/tcp_conn.h"
 
 struct sl_tcp_ack;
+struct sl_txseg;
 union tcp_cc_info;
 
 /* A congestion control algorithm, as a table of functions (like tcp_congestion_ops of Linux). cwnd
@@ -24,6 +25,8 @@ struct sl_cc {
 	void (*on_recovery)(struct sl_tcp *c); /* recovery begins; ssthresh is set */
 	/* each ACK, before it is judged (in_ack_event of Linux) */
 	void (*on_any_ack)(struct sl_tcp *c, const struct sl_tcp_ack *a);
+	/* piece s is marked as lost, and counted in c->lost */
+	void (*on_lost)(struct sl_tcp *c, const struct sl_txseg *s);
 	uint32_t (*undo_cwnd)(struct sl_tcp *c); /* cwnd if the reduction was spurious */
 	void (*on_idle)(struct sl_tcp *c);       /* sending starts again after an idle time */
 	/* The algorithm sets cwnd itself in recovery, too (cong_control of Linux): on_ack() is
@@ -38,7 +41,8 @@ struct sl_cc {
 };
 
 #define SL_TCP_INFINITE_SSTHRESH 0x7fffffffu /* as TCP_INFO shows it */
-extern const struct sl_cc sl_cc_bbr, sl_cc_cubic, sl_cc_dctcp, sl_cc_dctcp_reno, sl_cc_reno;
+extern const struct sl_cc sl_cc_bbr, sl_cc_bbr3, sl_cc_cubic, sl_cc_dctcp, sl_cc_dctcp_reno,
+	sl_cc_reno;
 /* Begins c->cc anew, with memory for its rates if it needs that. Without memory c->cc is CUBIC. */
 void sl_cc_start(struct sl_tcp *c);
 /* Call when it is known whether the peer does ECN. */

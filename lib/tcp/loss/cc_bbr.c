@@ -11,7 +11,6 @@
  * in recovery's first round trip no more is sent than arrives. A policer (much loss at an equal
  * rate) is met by sending at its rate (lt_bw). */
 #include <assert.h>
-#include <linux/inet_diag.h>
 #include <string.h>
 
 #include "tcp/loss/cc.h"
@@ -28,13 +27,9 @@
 #define BW_ROUNDS   10u /* the filter of rates */
 #define FULL_THRESH 320u
 #define FULL_ROUNDS 3u
-#define MIN_CWND    4u
-#define FIRST_CWND  10u /* RFC 6928; until there is a model */
 
 #define MIN_RTT_US   10000000ull
 #define PROBE_RTT_US 200000u
-
-#define CLUMP_ROUNDS 5u
 
 #define LT_MIN_ROUNDS 4u
 #define LT_MAX_ROUNDS 48u
@@ -60,7 +55,7 @@ struct bbr {
 	uint16_t pacing_gain, cwnd_gain;
 	uint8_t mode, cycle, full_rounds, ca;
 	uint8_t lt_rounds;
-	bool full, round_start, conserves, idle, rtt_seen, probe_round;
+	bool full, round_start, conserves, idle, probe_round;
 	bool lt_use, lt_sampling;
 } __attribute__((may_alias));
 static_assert(sizeof(struct bbr) <= SL_RATE_PRIV * sizeof(uint64_t), "private state");
@@ -114,26 +109,15 @@ static void take_bw(struct bbr *b, uint32_t bw)
 	}
 }
 
-static void first_rate(struct sl_tcp *c, struct bbr *b)
+static void pace(struct sl_tcp *c, const struct bbr *b, uint32_t gain)
 {
-	b->rtt_seen = c->srtt_us;
-	sl_bw_first_pace(c, HIGH_GAIN);
-}
-
-static void pace(struct sl_tcp *c, struct bbr *b, uint32_t bw, uint32_t gain)
-{
-	uint64_t rate = sl_bw_bytes_s(c, bw, gain);
-
-	if (!b->rtt_seen && c->srtt_us)
-		first_rate(c, b);
-	if (b->full || rate > sl_tcp_rate(c)->bytes_s)
-		sl_bw_pace(c, rate);
+	sl_bw_pace(c, current_bw(b), gain, b->full, HIGH_GAIN);
 }
 
 static uint32_t bdp(const struct bbr *b, uint32_t bw, uint32_t gain)
 {
 	if (b->min_rtt_us == UINT32_MAX) /* no sample yet */
-		return FIRST_CWND;
+		return SL_BW_FIRST_CWND;
 	return sl_bw_product(bw, b->min_rtt_us, gain);
 }
 
@@ -232,7 +216,8 @@ static void lt_sample(const struct sl_tcp *c, struct bbr *b, bool limited, uint3
 		return;
 	us = c->delivered_us - b->lt_us;
 	if (us >= 1000)
-		lt_interval(c, b, (uint32_t)sl_min(delivered * SL_BW_UNIT / us, (uint64_t)UINT32_MAX));
+		lt_interval(c, b,
+			    (uint32_t)sl_min(delivered * SL_BW_UNIT / us, (uint64_t)UINT32_MAX));
 }
 
 static void police(const struct sl_tcp *c, struct bbr *b, bool limited, uint32_t losses)
@@ -331,7 +316,7 @@ static void stay_in_probe_rtt(struct sl_tcp *c, struct bbr *b)
 	/* Low rates of this time say nothing about the path. */
 	sl_tcp_rate(c)->app_limited = sl_max(c->delivered + in_flight, 1u);
 	if (!b->probe_end_us) {
-		if (in_flight > MIN_CWND)
+		if (in_flight > SL_BW_MIN_CWND)
 			return;
 		b->probe_end_us = c->host->now_us + PROBE_RTT_US;
 		b->probe_round = false;
@@ -416,15 +401,15 @@ static void set_cwnd(struct sl_tcp *c, struct bbr *b, uint32_t acked, uint32_t l
 			goal = with_bursts(c, b, goal);
 			if (b->full)
 				cwnd = sl_min(cwnd + acked, goal);
-			else if (cwnd < goal || c->delivered < FIRST_CWND)
+			else if (cwnd < goal || c->delivered < SL_BW_FIRST_CWND)
 				cwnd += acked;
-			cwnd = sl_max(cwnd, MIN_CWND);
+			cwnd = sl_max(cwnd, SL_BW_MIN_CWND);
 		}
 		c->cwnd = cwnd;
 		sl_tcp_cap_cwnd(c);
 	}
 	if (b->mode == PROBE_RTT)
-		c->cwnd = sl_min(c->cwnd, MIN_CWND);
+		c->cwnd = sl_min(c->cwnd, SL_BW_MIN_CWND);
 }
 
 static void bbr_on_ack(struct sl_tcp *c, uint32_t acked, uint32_t rtt_us)
@@ -437,7 +422,7 @@ static void bbr_on_ack(struct sl_tcp *c, uint32_t acked, uint32_t rtt_us)
 	update_bw(c, b, &s, losses);
 	if (acked && s.interval_us)
 		sl_bw_clumps_take(&b->clumps, c, current_bw(b), acked,
-				  b->round_start ? CLUMP_ROUNDS : 0);
+				  b->round_start ? SL_BW_CLUMP_ROUNDS : 0);
 	if (b->mode == PROBE_BW &&
 	    phase_is_over(c, b, sl_tcp_in_flight(c) + acked + losses, losses)) {
 		b->cycle = (b->cycle + 1) & (CYCLE - 1);
@@ -447,7 +432,7 @@ static void bbr_on_ack(struct sl_tcp *c, uint32_t acked, uint32_t rtt_us)
 	check_drain(c, b);
 	update_min_rtt(c, b, rtt_us, s.delivered);
 	set_gains(b);
-	pace(c, b, current_bw(b), b->pacing_gain);
+	pace(c, b, b->pacing_gain);
 	set_cwnd(c, b, acked, losses);
 }
 
@@ -467,7 +452,7 @@ static void bbr_init(struct sl_tcp *c)
 	b->next_round = c->delivered;
 	lt_reset(c, b);
 	set_gains(b);
-	first_rate(c, b);
+	sl_bw_first_pace(c, HIGH_GAIN);
 }
 
 static uint32_t bbr_ssthresh(struct sl_tcp *c)
@@ -507,7 +492,7 @@ static void bbr_on_idle(struct sl_tcp *c)
 	b->idle = true;
 	sl_bw_clumps_restart(&b->clumps, c->host->now_us);
 	if (b->mode == PROBE_BW)
-		pace(c, b, current_bw(b), UNIT);
+		pace(c, b, UNIT);
 	else if (b->mode == PROBE_RTT)
 		leave_probe_rtt(c, b);
 }
@@ -515,16 +500,11 @@ static void bbr_on_idle(struct sl_tcp *c)
 static uint32_t bbr_info(const struct sl_tcp *c, union tcp_cc_info *info)
 {
 	const struct bbr *b = priv(c);
-	uint64_t bw = (uint64_t)current_bw(b) * c->mss * 1000000 >> SL_BW_SHIFT;
 
-	info->bbr = (struct tcp_bbr_info){
-		.bbr_bw_lo = (uint32_t)bw,
-		.bbr_bw_hi = (uint32_t)(bw >> 32),
-		.bbr_min_rtt = b->min_rtt_us,
-		.bbr_pacing_gain = b->pacing_gain,
-		.bbr_cwnd_gain = b->cwnd_gain,
-	};
-	return sizeof(info->bbr);
+	info->bbr.bbr_min_rtt = b->min_rtt_us;
+	info->bbr.bbr_pacing_gain = b->pacing_gain;
+	info->bbr.bbr_cwnd_gain = b->cwnd_gain;
+	return sl_bw_info(c, current_bw(b), &info->bbr);
 }
 
 const struct sl_cc sl_cc_bbr = {

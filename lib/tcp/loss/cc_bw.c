@@ -28,7 +28,7 @@ static uint32_t burst_bytes(const struct sl_tcp *c, uint64_t rate)
 	return sl_max(bytes, least);
 }
 
-void sl_bw_pace(struct sl_tcp *c, uint64_t bytes_s)
+static void set_pace(struct sl_tcp *c, uint64_t bytes_s)
 {
 	sl_tcp_rate_set(sl_tcp_rate(c), bytes_s, burst_bytes(c, bytes_s));
 }
@@ -37,7 +37,18 @@ void sl_bw_first_pace(struct sl_tcp *c, uint32_t gain)
 {
 	uint64_t rtt_us = c->srtt_us ? c->srtt_us : 1000;
 
-	sl_bw_pace(c, sl_bw_bytes_s(c, c->cwnd * SL_BW_UNIT / rtt_us, gain));
+	sl_tcp_rate(c)->rtt_seen = c->srtt_us;
+	set_pace(c, sl_bw_bytes_s(c, c->cwnd * SL_BW_UNIT / rtt_us, gain));
+}
+
+void sl_bw_pace(struct sl_tcp *c, uint32_t bw, uint32_t gain, bool full, uint32_t first)
+{
+	uint64_t rate = sl_bw_bytes_s(c, bw, gain);
+
+	if (!sl_tcp_rate(c)->rtt_seen && c->srtt_us)
+		sl_bw_first_pace(c, first);
+	if (full || rate > sl_tcp_rate(c)->bytes_s)
+		set_pace(c, rate);
 }
 
 uint32_t sl_bw_burst(const struct sl_tcp *c)
@@ -72,6 +83,15 @@ uint32_t sl_bw_in_net(const struct sl_tcp *c, uint32_t bw, uint32_t in_flight)
 uint32_t sl_bw_random(const struct sl_tcp *c)
 {
 	return ((uint32_t)c->host->now_us ^ c->iss) * 2654435761u;
+}
+
+uint32_t sl_bw_info(const struct sl_tcp *c, uint32_t bw, struct tcp_bbr_info *info)
+{
+	uint64_t bytes_s = (uint64_t)bw * c->mss * 1000000 >> SL_BW_SHIFT;
+
+	info->bbr_bw_lo = (uint32_t)bytes_s;
+	info->bbr_bw_hi = (uint32_t)(bytes_s >> 32);
+	return sizeof(*info);
 }
 
 /* Clumps --------------------------------------------------------------------------------------- */

@@ -4,11 +4,17 @@
 #ifndef SL_CC_BW_H
 #define SL_CC_BW_H
 
+#include <linux/inet_diag.h>
+
 #include "tcp/loss/tcp_rate.h"
 
 #define SL_BW_SHIFT 24
 #define SL_BW_UNIT  (1ull << SL_BW_SHIFT)
 #define SL_BW_GAIN  256u /* a gain of 1 */
+
+#define SL_BW_MIN_CWND     4u
+#define SL_BW_FIRST_CWND   10u /* RFC 6928; until there is a model */
+#define SL_BW_CLUMP_ROUNDS 5u
 
 /* ACKs that come in clumps: how much more than the rate says arrives at once. */
 struct sl_bw_clumps {
@@ -17,12 +23,13 @@ struct sl_bw_clumps {
 	uint8_t rounds, i;
 };
 
-/* Bytes of payload a second at that rate and gain, less 1 %, so that no queue builds up. */
+/* Bytes of payload a second at that rate, less 1 %, so that no queue builds up. */
 uint64_t sl_bw_bytes_s(const struct sl_tcp *c, uint64_t bw, uint32_t gain);
-/* Sets the pace to that many bytes a second, in bursts that fit. */
-void sl_bw_pace(struct sl_tcp *c, uint64_t bytes_s);
-/* Before the first sample: the pace is the window in a round trip, or in a millisecond. */
+/* Sets the pace before the first sample: the window in a round trip, or in a millisecond. */
 void sl_bw_first_pace(struct sl_tcp *c, uint32_t gain);
+/* Sets the pace to that rate and gain. full: the path is known to be full; else the pace only
+ * grows, and is set anew, by `first` as gain, when the round trip becomes known. */
+void sl_bw_pace(struct sl_tcp *c, uint32_t bw, uint32_t gain, bool full, uint32_t first);
 /* Segments in a burst at the present pace. */
 uint32_t sl_bw_burst(const struct sl_tcp *c);
 /* The sample's rate; 0: there is none. */
@@ -33,6 +40,9 @@ uint32_t sl_bw_product(uint32_t bw, uint32_t rtt_us, uint32_t gain);
 uint32_t sl_bw_in_net(const struct sl_tcp *c, uint32_t bw, uint32_t in_flight);
 /* The times at which flows look for more must not be the same: a number of all bits. */
 uint32_t sl_bw_random(const struct sl_tcp *c);
+
+/* Fills in the rate for TCP_CC_INFO; the rest is the caller's. Returns the size. */
+uint32_t sl_bw_info(const struct sl_tcp *c, uint32_t bw, struct tcp_bbr_info *info);
 
 /* Counts the segments that an ACK acknowledges. rounds: a maximum lasts for one to two times as
  * many round trips; 0: none ends with this ACK. */

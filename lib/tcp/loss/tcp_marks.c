@@ -13,6 +13,7 @@
  * several runs joins them (as the paths of a union-find): a logarithm of the window, taken over
  * many ACKs. */
 #include "base/heap.h"
+#include "tcp/loss/cc.h"
 #include "tcp/loss/tcp_again.h"
 #include "tcp/loss/tcp_marks.h"
 #include "tcp/loss/tcp_rack.h"
@@ -143,6 +144,8 @@ void sl_tcp_mark_lost(struct sl_tcp *c, uint32_t i)
 	if (!c->sack_ok && c->sacked_out + c->lost_out > sl_tcp_pieces_out(c))
 		c->sacked_out--;
 	c->lost++;
+	if (sl_unlikely(c->cc->on_lost))
+		c->cc->on_lost(c, p);
 	hint_at(c, i);
 }
 
@@ -278,8 +281,10 @@ void sl_tcp_mark_all_lost(struct sl_tcp *c)
 	for (uint32_t i = c->tx_una; i != c->tx_nxt; i++) {
 		struct sl_txseg *p = sl_tcp_piece(c, i);
 
-		if (reneged)
+		if (reneged && p->marks & SL_TXS_SACKED) {
 			p->marks &= ~SL_TXS_SACKED;
+			p->lost = c->lost;
+		}
 		if (p->marks & SL_TXS_SACKED)
 			continue;
 		if (rack && i != c->tx_una && elapsed_us(c, p->sent_us) < c->rack_rtt_us)

@@ -6,9 +6,11 @@
  * lost. Pieces sent once lie in the queue in order of time, so rack_hint need only move on; pieces
  * sent again are in a queue of their own (sl_tcp_oldest_copy()). Whatever blocks a peer repeats, it
  * marks each piece once, and no ACK walks over what is marked. */
+#include "tcp/loss/cc.h"
 #include "tcp/loss/tcp_loss.h"
 #include "tcp/loss/tcp_marks.h"
 #include "tcp/loss/tcp_rack.h"
+#include "tcp/loss/tcp_rate.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_int.h"
 #include "tcp/tcp_queue.h"
@@ -98,6 +100,8 @@ static void sacked(struct sl_tcp *c, struct sl_txseg *p, struct sl_tcp_ack *a)
 {
 	arrived(c, p, a);
 	clear_lost(c, p);
+	if (sl_unlikely(c->cc->controls))
+		sl_tcp_rate_on_sack(c, p);
 	p->marks |= SL_TXS_SACKED;
 	p->run = 1;
 	c->sacked_out++;

@@ -8,7 +8,8 @@
  *
  * The piece that left last among those that an ACK reports gives the sample. RACK has just found
  * it; its memory lies in the ring below tx_una, which nothing has overwritten yet. Thus connections
- * whose algorithm takes no samples pay nothing for those that do.
+ * whose algorithm takes no samples pay nothing for those that do. What a piece remembers of losses
+ * lies where a SACKED piece has its run, so it is taken out before.
  *
  * Segments leave in bursts of a millisecond, as Linux' do (tcp_tso_autosize()): the timer's tick is
  * no limit to the rate. A timer that comes late may be caught up on. */
@@ -18,9 +19,16 @@
 #include "tcp/loss/tcp_rate.h"
 #include "tcp/tcp_int.h"
 
-#define BYTE_SHIFT 20
-#define NS_PER_S   1000000000ull
-#define LIMITED    1u /* in a piece's acked_us: the program, not the path, set the rate */
+#define BYTE_SHIFT     20
+#define NS_PER_S       1000000000ull
+#define MOST_IN_FLIGHT ((1u << 24) - 1)
+#define LIMITED        1u /* in a piece's acked_us: the program, not the path, set the rate */
+
+static void note_flight(const struct sl_tcp *c, struct sl_txseg *s)
+{
+	s->in_flight = (uint32_t)sl_min(sl_tcp_in_flight(c) + 1, MOST_IN_FLIGHT);
+	s->lost = c->lost;
+}
 
 bool sl_tcp_rate_new(struct sl_tcp *c)
 {
@@ -29,6 +37,10 @@ bool sl_tcp_rate_new(struct sl_tcp *c)
 	if (!c->opts || !c->opts->rate)
 		return false;
 	*c->opts->rate = (struct sl_tcp_rate){.una = c->tx_una};
+	/* What is under way was sent without notes. */
+	for (uint32_t i = c->tx_una; i != c->tx_nxt; i++)
+		if (!(sl_tcp_piece(c, i)->marks & SL_TXS_SACKED))
+			note_flight(c, sl_tcp_piece(c, i));
 	return true;
 }
 
@@ -89,7 +101,24 @@ void sl_tcp_rate_on_sent(struct sl_tcp *c, struct sl_txseg *s)
 	}
 	s->first_us = r->first_us;
 	s->acked_us = (r->acked_us & ~LIMITED) | (r->app_limited ? LIMITED : 0);
+	note_flight(c, s);
 	spend(r, s->len, c->host->now_us);
+}
+
+bool sl_tcp_rate_is_limited(const struct sl_txseg *s)
+{
+	return s->acked_us & LIMITED;
+}
+
+void sl_tcp_rate_on_sack(struct sl_tcp *c, const struct sl_txseg *s)
+{
+	struct sl_tcp_rate *r = sl_tcp_rate(c);
+
+	if (s->sent_us != c->rack_sent_us || piece_end(s) != c->rack_end_seq)
+		return;
+	r->sacked = true;
+	r->sacked_end = c->rack_end_seq;
+	r->sacked_lost = s->lost;
 }
 
 /* The piece that RACK found to be the newest arrival; NULL: the ACK reports none. */
@@ -139,13 +168,17 @@ struct sl_rate_sample sl_tcp_rate_on_ack(struct sl_tcp *c, uint32_t acked)
 		r->end_seq = c->rack_end_seq;
 		s.prior_delivered = c->rack_delivered;
 		s.delivered = c->delivered - c->rack_delivered;
-		s.app_limited = p->acked_us & LIMITED;
+		s.app_limited = sl_tcp_rate_is_limited(p);
+		s.in_flight = p->in_flight;
+		s.lost = c->lost -
+			 (r->sacked && r->sacked_end == r->end_seq ? r->sacked_lost : p->lost);
 		s.interval_us = sl_max(sent - p->first_us, now - (p->acked_us & ~LIMITED));
 		r->first_us = sent;
 		/* Shorter than any round trip: that is an answer to an earlier copy. */
 		if (s.interval_us < c->min_rtt_us || s.interval_us > INT32_MAX)
 			s.interval_us = 0;
 	}
+	r->sacked = false;
 	if (acked)
 		r->acked_us = now;
 	if (c->tx_nxt == c->tx_tail && sl_tcp_in_flight(c) < c->cwnd && c->lost_out <= c->retx_out)

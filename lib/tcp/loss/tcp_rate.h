@@ -17,12 +17,15 @@ struct sl_tcp_rate {
 	uint64_t next_ns;   /* when the next burst may leave */
 	uint32_t burst_ns;  /* length of a burst at this rate */
 	bool closed;        /* the burst is over: wait until next_ns */
+	bool rtt_seen;      /* it was set when the round trip was known */
 	bool waited;        /* the pace alone has held segments up: they may catch up */
 	/* samples; times are the low 32 bits of microseconds */
 	uint32_t first_us;    /* departure of the newest segment that has arrived */
 	uint32_t acked_us;    /* arrival of the ACK for it */
 	uint32_t app_limited; /* samples are the program's until so many were delivered; 0: no */
 	uint32_t end_seq;     /* the segment of the last sample */
+	uint32_t sacked_end, sacked_lost; /* the newest one that a SACK block has reported */
+	bool sacked;                      /* it has, since the last sample */
 	uint64_t sent_us;
 	uint32_t una; /* tx_una after the last ACK */
 	uint64_t priv[SL_RATE_PRIV];
@@ -33,6 +36,8 @@ struct sl_rate_sample {
 	uint32_t delivered;       /* segments */
 	uint32_t prior_delivered; /* c->delivered when the segment left */
 	uint32_t interval_us;     /* 0: no sample */
+	uint32_t in_flight;       /* segments in flight when the segment left, with it */
+	uint32_t lost;            /* segments found lost since then */
 	bool app_limited;
 };
 
@@ -45,6 +50,10 @@ bool sl_tcp_rate_new(struct sl_tcp *c);
 void sl_tcp_rate_free(struct sl_tcp *c);
 /* Call when piece s was sent, before it counts as in flight. */
 void sl_tcp_rate_on_sent(struct sl_tcp *c, struct sl_txseg *s);
+/* Call when a SACK block reports piece s, which RACK has seen, before its run is written. */
+void sl_tcp_rate_on_sack(struct sl_tcp *c, const struct sl_txseg *s);
+/* True: the program, not the path, set the rate when piece s was sent. */
+bool sl_tcp_rate_is_limited(const struct sl_txseg *s);
 /* Call once for each ACK, after its pieces were dropped and counted. acked: how many arrived. */
 struct sl_rate_sample sl_tcp_rate_on_ack(struct sl_tcp *c, uint32_t acked);
 /* Sets the pace: bytes of payload a second, in bursts of that many bytes. */
