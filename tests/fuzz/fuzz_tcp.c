@@ -264,6 +264,16 @@ static void write_some(struct sim_conn *c, const struct step *st)
 	sim_check(&s, n <= (long)st->len);
 }
 
+static const char *congestion(uint8_t n)
+{
+	const char *const *names = sl_tcp_congestions();
+	unsigned count = 0;
+
+	while (names[count])
+		count++;
+	return names[n % count];
+}
+
 static void set_option(struct sim_conn *c, const struct step *st)
 {
 	struct sl_tcp *t = &c->tcp;
@@ -300,7 +310,7 @@ static void set_option(struct sim_conn *c, const struct step *st)
 		t->quickack_user = st->b % 3;
 		break;
 	default:
-		sl_tcp_set_congestion(t, st->b & 1 ? "cubic" : "reno");
+		sl_tcp_set_congestion(t, congestion(st->b));
 		break;
 	}
 	sl_tcp_option_changed(t);
