@@ -29,9 +29,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <string.h>
-#include <sys/mman.h>
 
-#include "base/apart.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/roomy.h"
@@ -40,7 +38,7 @@
 #include "net/net.h"
 #include "net/rtnl.h"
 #include "sock/proc/keeper.h"
-#include "sock/proc/sig.h"
+#include "sock/proc/nap.h"
 #include "stack/due.h"
 #include "stack/lane_tcp.h"
 #include "stack/lead.h"
@@ -443,57 +441,6 @@ static void be_punctual(bool paced)
 	sl_sys(SYS_prctl, PR_SET_TIMERSLACK, 1, 0, 0, 0);
 }
 
-/* The keeper's sleep finds out that the process was stopped and goes on, for the other threads:
- * most of their sleeps must go on then, and tell nothing. ppoll(2) gives EINTR after SIGCONT if it
- * cannot write what is left of its time, since it cannot be restarted. So the time lies in a page
- * that is mapped twice: the keeper writes it at set, the kernel may only read it at told. */
-static struct {
-	struct timespec *set, *told; /* NULL: could not be had; stops pass unseen */
-} nap;
-#define NAP_BYTES 4096ul
-#define NAP_MOST  1000000000 /* seconds; thirty years */
-
-static void nap_close(void)
-{
-	if (nap.told)
-		sl_sys(SYS_munmap, nap.told, NAP_BYTES);
-	if (nap.set)
-		sl_sys(SYS_munmap, nap.set, NAP_BYTES);
-	nap.set = nap.told = NULL;
-}
-
-static void nap_open(void)
-{
-	void *set;
-	long told;
-
-	if (nap.told || sl_sys_mmap(&set, NULL, NAP_BYTES, MAP_SHARED | MAP_ANONYMOUS, -1, 0))
-		return;
-	nap.set = set;
-	told = sl_sys(SYS_mremap, set, 0, NAP_BYTES, MREMAP_MAYMOVE, 0); /* (a second view) */
-	if (told > 0)
-		nap.told = (struct timespec *)told;
-	if (told < 0 || sl_sys(SYS_mprotect, told, NAP_BYTES, PROT_READ)) {
-		nap_close();
-		return;
-	}
-	sl_apart(nap.set, NAP_BYTES); /* (no child may set how long this process sleeps) */
-	sl_apart(nap.told, NAP_BYTES);
-}
-
-static long sleep_for(struct pollfd *fds, unsigned n, struct timespec *left)
-{
-	long r;
-
-	if (!nap.told)
-		return sl_sys_ppoll(fds, n, left);
-	*nap.set = left ? *left : (struct timespec){.tv_sec = NAP_MOST};
-	r = sl_sys_ppoll(fds, n, nap.told);
-	if (r == -EINTR) /* the keeper has no signal handler */
-		sl_sig_stopped();
-	return r;
-}
-
 /* A round: looks after everything, then sleeps as long as it may. */
 static void round_once(uint64_t *last_busy, uint64_t *last_house)
 {
@@ -536,7 +483,7 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 	sl_lane_for_each(attend, &l);
 	pace_looks(&l);
 	left = sleep_time(&ts, &l, quiet);
-	n = sleep_for(fds, l.nfds, left);
+	n = sl_nap(fds, l.nfds, left);
 	sl_lanes_awake();
 	run_jobs(SL_JOB_WOKEN, sl_now_ns());
 	l.woken = n > 0;
@@ -555,7 +502,7 @@ static void *keeper(void *arg)
 	sl_here_is_keeper = true;
 	sl_store_release(&tid, sl_tid());
 	sl_keeper_place();
-	nap_open();
+	sl_nap_open();
 	while (!sl_load(&ending))
 		round_once(&last_busy, &last_house);
 	return NULL;
@@ -689,6 +636,6 @@ bool sl_keeper_stop(void)
 void sl_keeper_child(void)
 {
 	close_epoll();
-	nap.set = nap.told = NULL; /* (a child does not have them) */
+	sl_nap_child();
 	reset();
 }
