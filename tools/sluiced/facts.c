@@ -43,15 +43,19 @@
 
 enum state { BORN, IDLE, ASKED, DONE, LEFT, OVER };
 
+struct question {
+	enum { READ, GET, SET, DROP } what;
+	int level, name;
+	socklen_t len;
+	bool on;
+};
+
 struct ask {
 	uint32_t state; /* enum state; a futex. The loop writes ASKED and LEFT, the thread DONE and
 			   OVER */
 	uint32_t uid;
 	int loops, threads; /* ends of the pair, each a number of its own table */
-	enum { READ, GET, SET, DROP } what;
-	int level, name;
-	socklen_t len;
-	bool on;
+	struct question q;
 	char value[SL_FACTS_BYTES];
 	struct sl_facts facts;
 	int result;
@@ -107,24 +111,25 @@ static void answer(struct ask *a)
 {
 	int fd = -1;
 	struct sl_rights r = {.fd = &fd, .max = 1};
+	struct question *q = &a->q;
 	char c;
 
 	a->result = -EBADF;
 	if (sl_rights_recv(a->threads, &c, sizeof(c), 0, &r) != 1 || r.n != 1)
 		return;
 	a->result = 0;
-	switch (a->what) {
+	switch (q->what) {
 	case READ:
 		read_facts(fd, &a->facts);
 		break;
 	case GET:
-		a->result = sl_sys_getsockopt(fd, a->level, a->name, a->value, &a->len);
+		a->result = sl_sys_getsockopt(fd, q->level, q->name, a->value, &q->len);
 		break;
 	case SET:
-		a->result = sl_sys_setsockopt(fd, a->level, a->name, a->value, a->len);
+		a->result = sl_sys_setsockopt(fd, q->level, q->name, a->value, q->len);
 		break;
 	case DROP:
-		a->result = sl_embedded_drop_packets(fd, a->on);
+		a->result = sl_embedded_drop_packets(fd, q->on);
 		break;
 	}
 	sl_sys_close(fd);
@@ -287,16 +292,26 @@ static bool is_answered_soon(void)
 	return true;
 }
 
-static int read_one(int fd)
+/* Has the thread do it and waits. 0: the answer is in *current. value: of len bytes. */
+static int ask(int fd, const struct question *q, const void *value)
 {
 	int err;
 	struct ask *a = prepare(fd, &err);
 
 	if (!a)
 		return err;
-	a->what = READ;
-	if (!is_answered_soon())
-		return -EBUSY;
+	a->q = *q;
+	if (q->len)
+		memcpy(a->value, value, q->len);
+	return is_answered_soon() ? current->result : -EBUSY;
+}
+
+static int read_one(int fd)
+{
+	int err = ask(fd, &(struct question){READ}, NULL);
+
+	if (err)
+		return err;
 	known[nknown++] = (struct known){fd, current->facts};
 	return 0;
 }
@@ -370,48 +385,21 @@ const struct sl_facts *sl_facts_of(int fd)
 
 int sl_facts_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 {
-	int err;
-	struct ask *a = prepare(fd, &err);
+	int err = ask(fd, &(struct question){GET, level, name, *len, false}, value);
 
-	if (!a)
+	if (err)
 		return err;
-	a->what = GET;
-	a->level = level;
-	a->name = name;
-	a->len = *len;
-	memcpy(a->value, value, *len);
-	if (!is_answered_soon())
-		return -EBUSY;
-	if (current->result)
-		return current->result;
-	*len = sl_min(*len, current->len);
+	*len = sl_min(*len, current->q.len);
 	memcpy(value, current->value, *len);
 	return 0;
 }
 
 int sl_facts_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 {
-	int err;
-	struct ask *a = prepare(fd, &err);
-
-	if (!a)
-		return err;
-	a->what = SET;
-	a->level = level;
-	a->name = name;
-	a->len = len;
-	memcpy(a->value, value, len);
-	return is_answered_soon() ? current->result : -EBUSY;
+	return ask(fd, &(struct question){SET, level, name, len, false}, value);
 }
 
 int sl_facts_drop_packets(int fd, bool on)
 {
-	int err;
-	struct ask *a = prepare(fd, &err);
-
-	if (!a)
-		return err;
-	a->what = DROP;
-	a->on = on;
-	return is_answered_soon() ? current->result : -EBUSY;
+	return ask(fd, &(struct question){DROP, .on = on}, NULL);
 }
