@@ -68,13 +68,6 @@ static void umem_close_fds(const struct sl_umem_info *u)
 			sl_sys_close(fd[i]);
 }
 
-static bool umem_is_sound(const struct sl_umem_info *u)
-{
-	return (u->frame_size == 2048 || u->frame_size == 4096) && u->headroom < u->frame_size &&
-	       sl_share_geometry_is_sound(&u->geometry) && u->geometry.nframes == u->nframes &&
-	       1u << u->geometry.frame_shift == u->frame_size;
-}
-
 int sl_umem_adopt(struct sl_vault_msg *m)
 {
 	const struct umem_kept *k = (const struct umem_kept *)m->body;
@@ -94,7 +87,10 @@ int sl_umem_adopt(struct sl_vault_msg *m)
 	u.memfd = sl_fd_keep(sl_vault_take(m, k->memfd));
 	u.share_fd = sl_fd_keep(sl_vault_take(m, k->share_fd));
 	u.told_fd = sl_fd_keep(sl_vault_take(m, k->told_fd));
-	err = umem_is_sound(&u) && !sl_umem_find(u.id) ? sl_umem_map_again(&u) : -EPROTO;
+	err = sl_umem_is_sound(u.nframes, u.frame_size, u.headroom, &u.geometry) &&
+			      !sl_umem_find(u.id)
+		      ? sl_umem_map_again(&u)
+		      : -EPROTO;
 	if (err)
 		umem_close_fds(&u);
 	return err;

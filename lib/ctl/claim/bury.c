@@ -180,8 +180,6 @@ static int bury(struct sl_umem *u, uint8_t member, const struct sl_broker_lane *
 	return err;
 }
 
-#define FRAME_BYTES_MAX 4096
-
 struct late {
 	const struct sl_umem_info *umem;
 	uint32_t ifindex;
@@ -191,7 +189,7 @@ struct late {
 
 static void show_late(void *arg, uint64_t addr, uint32_t bytes)
 {
-	static _Alignas(8) uint8_t frame[FRAME_BYTES_MAX]; /* (the broker's lock is held) */
+	static _Alignas(8) uint8_t frame[SL_FRAME_SIZE_LARGE]; /* (the broker's lock is held) */
 	const struct late *l = arg;
 	uint64_t off = addr & (l->umem->frame_size - 1);
 

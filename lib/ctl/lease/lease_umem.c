@@ -28,10 +28,8 @@ static size_t umem_bytes(const struct sl_umem_info *u)
 
 static bool umem_sound(const struct sl_lease_umem_ok *u)
 {
-	return u->nframes && (u->frame_size == 2048 || u->frame_size == 4096) &&
-	       u->headroom < u->frame_size && u->member && u->member < SL_SHARE_BROKER &&
-	       u->geometry.nframes == u->nframes && sl_share_geometry_is_sound(&u->geometry) &&
-	       1u << u->geometry.frame_shift == u->frame_size;
+	return u->nframes && u->member && u->member < SL_SHARE_BROKER &&
+	       sl_umem_is_sound(u->nframes, u->frame_size, u->headroom, &u->geometry);
 }
 
 /* Maps the group's table of frame owners. A child must not touch it: see sl_lease_child(). (The

@@ -61,6 +61,22 @@ struct sl_umem_info {
 	uint8_t member;
 };
 
+/* Sizes of a frame, in bytes; there are no others. */
+#define SL_FRAME_SIZE_SMALL 2048u
+#define SL_FRAME_SIZE_LARGE 4096u
+static inline bool sl_is_frame_size(uint32_t bytes)
+{
+	return bytes == SL_FRAME_SIZE_SMALL || bytes == SL_FRAME_SIZE_LARGE;
+}
+
+/* Checks what another process says of a memory. */
+static inline bool sl_umem_is_sound(uint32_t nframes, uint32_t frame_size, uint32_t headroom,
+				    const struct sl_share_geometry *g)
+{
+	return sl_is_frame_size(frame_size) && headroom < frame_size && g->nframes == nframes &&
+	       sl_share_geometry_is_sound(g) && 1u << g->frame_shift == frame_size;
+}
+
 /* Where packets come by packet sockets, an XSK only sends: so much of the memory of a process alone
  * is registered with it (io/far.h), and made at the start. Whole huge pages. */
 #define SL_UMEM_NEAR_BYTES (2u << 20)

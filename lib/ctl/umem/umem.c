@@ -411,7 +411,7 @@ int sl_umem_make(uint32_t id, uint32_t nframes, uint32_t frame_size, const char 
 
 	if (!frame_size)
 		frame_size = sl_broker_frame_size();
-	if (!nframes || (frame_size != 2048 && frame_size != 4096)) {
+	if (!nframes || !sl_is_frame_size(frame_size)) {
 		sl_why(why, "frames must be 2048 or 4096 bytes");
 		return -EINVAL;
 	}
