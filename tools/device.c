@@ -17,6 +17,7 @@
 #include "base/settings.h"
 #include "ctl/device/pair.h"
 #include "ctl/kern/libbpf.h"
+#include "base/sys.h"
 #include "ctl/rules/rule.h"
 #include "tools.h"
 
@@ -26,14 +27,6 @@ static bool has_master(const char *name)
 
 	snprintf(path, sizeof(path), "/sys/class/net/%.15s/master", name);
 	return !access(path, F_OK);
-}
-
-static int ethtool(int sock, const char *name, void *cmd)
-{
-	struct ifreq ifr = {.ifr_data = cmd};
-
-	memcpy(ifr.ifr_name, name, sizeof(ifr.ifr_name));
-	return ioctl(sock, SIOCETHTOOL, &ifr);
 }
 
 static unsigned count_rx_queues(const char *name)
@@ -58,7 +51,8 @@ static bool takes_rules(int sock, const char *name)
 	struct ethtool_rxnfc rules = {.cmd = ETHTOOL_GRXCLSRLCNT};
 	struct ethtool_rxfh_indir table = {.cmd = ETHTOOL_GRXFHINDIR};
 
-	return !ethtool(sock, name, &rules) && !ethtool(sock, name, &table) && table.size;
+	return !sl_sys_ethtool(sock, name, &rules) && !sl_sys_ethtool(sock, name, &table) &&
+	       table.size;
 }
 
 static void query_ioctls(int sock, struct sl_device *d)
@@ -77,15 +71,15 @@ static void query_ioctls(int sock, struct sl_device *d)
 		d->mtu = (unsigned)ifr.ifr_mtu;
 	if (!ioctl(sock, SIOCGIFHWADDR, &ifr))
 		d->type = ifr.ifr_hwaddr.sa_family;
-	if (!ethtool(sock, d->name, &drv))
+	if (!sl_sys_ethtool(sock, d->name, &drv))
 		snprintf(d->driver, sizeof(d->driver), "%.31s", drv.driver);
-	if (!ethtool(sock, d->name, &ch))
+	if (!sl_sys_ethtool(sock, d->name, &ch))
 		d->rx_queues = ch.rx_count + ch.combined_count;
 	if (!d->rx_queues)
 		d->rx_queues = count_rx_queues(d->name);
-	d->tx_csum = !ethtool(sock, d->name, &csum) && csum.data;
+	d->tx_csum = !sl_sys_ethtool(sock, d->name, &csum) && csum.data;
 	d->flow_rules = takes_rules(sock, d->name);
-	d->rx_tags = !ethtool(sock, d->name, &flags) && flags.data & ETH_FLAG_RXVLAN;
+	d->rx_tags = !sl_sys_ethtool(sock, d->name, &flags) && flags.data & ETH_FLAG_RXVLAN;
 	snprintf(vlan.device1, sizeof(vlan.device1), "%.15s", d->name);
 	if (!ioctl(sock, SIOCGIFVLAN, &vlan))
 		snprintf(d->lower, sizeof(d->lower), "%.15s", vlan.u.device2);

@@ -3,7 +3,10 @@
 #include "base/sys.h"
 
 #include <fcntl.h>
+#include <linux/sockios.h>
+#include <net/if.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "base/held.h"
@@ -160,6 +163,16 @@ int sl_sys_ppoll_cancel(struct pollfd *fds, unsigned nfds, const struct timespec
 		r = poll_by_select(fds, nfds, left, sigmask, true);
 	sl_held_sleep = NULL;
 	return (int)r;
+}
+
+int sl_sys_ethtool(int fd, const char *ifname, void *cmd)
+{
+	struct ifreq ifr = {.ifr_data = cmd};
+	int r;
+
+	memcpy(ifr.ifr_name, ifname, sizeof(ifr.ifr_name));
+	r = sl_sys_ioctl(fd, SIOCETHTOOL, &ifr);
+	return sl_min(r, 0);
 }
 
 int sl_sys_mmap(void **mem, void *at, size_t bytes, int flags, int fd, long off)

@@ -56,6 +56,10 @@ static inline int sl_sys_set_int(int fd, int level, int opt, int v)
 	return sl_sys_setsockopt(fd, level, opt, &v, sizeof(v));
 }
 
+/* Asks or tells a device's driver by ethtool's ioctl on any socket fd; cmd: a structure of
+ * linux/ethtool.h, which the kernel fills. 0 or -errno. */
+int sl_sys_ethtool(int fd, const char *ifname, void *cmd);
+
 /* mmap(2), readable and writable: 0 and where it is, or -errno. flags: all of them. */
 int sl_sys_mmap(void **mem, void *at, size_t bytes, int flags, int fd, long off);
 /* Zeroed memory of this process's own; not by malloc, which a signal handler may have interrupted.

@@ -17,9 +17,7 @@
 #include <linux/ethtool.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
-#include <linux/sockios.h>
 #include <linux/virtio_net.h>
-#include <net/if.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
@@ -255,26 +253,18 @@ static const struct sl_tx_ops gso_ops = {
 	.room = gso_room,
 };
 
-static bool ask_driver(int fd, const char *ifname, void *data)
-{
-	struct ifreq ifr = {.ifr_data = data};
-
-	memcpy(ifr.ifr_name, ifname, sizeof(ifr.ifr_name));
-	return sl_sys_ioctl(fd, SIOCETHTOOL, &ifr) >= 0;
-}
-
 static bool segments(int fd, const char *ifname)
 {
 	struct ethtool_value tso = {.cmd = ETHTOOL_GTSO};
 
-	return ask_driver(fd, ifname, &tso) && tso.data;
+	return !sl_sys_ethtool(fd, ifname, &tso) && tso.data;
 }
 
 static bool has_one_queue(int fd, const char *ifname)
 {
 	struct ethtool_channels c = {.cmd = ETHTOOL_GCHANNELS};
 
-	return !ask_driver(fd, ifname, &c) || c.tx_count + c.combined_count <= 1;
+	return sl_sys_ethtool(fd, ifname, &c) || c.tx_count + c.combined_count <= 1;
 }
 
 bool sl_gso_empties(struct sl_tx *tx)

@@ -25,14 +25,6 @@ static int dev_ioctl(int fd, unsigned long req, struct ifreq *ifr)
 	return sl_sys_ioctl(fd, req, ifr);
 }
 
-static int ethtool(int fd, const char *ifname, void *cmd)
-{
-	struct ifreq ifr = {.ifr_data = cmd};
-
-	memcpy(ifr.ifr_name, ifname, sizeof(ifr.ifr_name));
-	return dev_ioctl(fd, SIOCETHTOOL, &ifr);
-}
-
 /* Devices whose packets may come from a sender on the same host that left the checksum to an
  * offload which never ran. (A tunnel's inner packets are such over a veth, a bond's over
  * virtio_net; generic XDP sees them as they are.) */
@@ -54,7 +46,7 @@ static void query_driver(int fd, struct sl_port_info *info)
 	struct ethtool_drvinfo drv = {.cmd = ETHTOOL_GDRVINFO};
 
 	strcpy(info->driver, "unknown");
-	if (!ethtool(fd, info->ifname, &drv)) {
+	if (!sl_sys_ethtool(fd, info->ifname, &drv)) {
 		memcpy(info->driver, drv.driver, sizeof(info->driver));
 		info->driver[sizeof(info->driver) - 1] = 0;
 	}
@@ -84,7 +76,7 @@ static uint32_t queues_of(int fd, const char *ifname)
 {
 	struct ethtool_channels ch = {.cmd = ETHTOOL_GCHANNELS};
 
-	if (ethtool(fd, ifname, &ch) || !(ch.rx_count + ch.combined_count))
+	if (sl_sys_ethtool(fd, ifname, &ch) || !(ch.rx_count + ch.combined_count))
 		return 1;
 	return ch.rx_count + ch.combined_count;
 }
@@ -109,7 +101,7 @@ static bool wants_large_frames(int fd, const char *name, uint32_t small_mtu)
 		return false;
 	return (uint32_t)ifr.ifr_mtu > small_mtu ||
 	       (sl_broker_opts()->zerocopy != SL_BROKER_ZC_OFF &&
-		!ethtool(fd, ifr.ifr_name, &drv) && sl_dev_counts_kilobytes(drv.driver));
+		!sl_sys_ethtool(fd, ifr.ifr_name, &drv) && sl_dev_counts_kilobytes(drv.driver));
 }
 
 uint32_t sl_dev_frame_size(uint32_t small_mtu)
@@ -217,7 +209,7 @@ int sl_dev_ethtool(uint32_t ifindex, void *cmd)
 	if (fd < 0)
 		return fd;
 	err = dev_ioctl(fd, SIOCGIFNAME, &ifr); /* it may have been renamed */
-	return err ? err : ethtool(fd, ifr.ifr_name, cmd);
+	return err ? err : sl_sys_ethtool(fd, ifr.ifr_name, cmd);
 }
 
 int sl_dev_leaves_tags(const struct sl_port_info *info)

@@ -4,22 +4,19 @@
 
 #include <errno.h>
 #include <linux/ethtool.h>
-#include <linux/sockios.h>
 #include <string.h>
 
 #include "base/sys.h"
 
 int sl_ethtool(const char name[IFNAMSIZ], void *cmd)
 {
-	struct ifreq ifr = {.ifr_data = cmd};
 	int fd = sl_sys_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err;
 
 	if (fd < 0)
 		return fd;
-	memcpy(ifr.ifr_name, name, sizeof(ifr.ifr_name));
-	err = sl_sys_ioctl(fd, SIOCETHTOOL, &ifr);
+	err = sl_sys_ethtool(fd, name, cmd);
 	sl_sys_close(fd);
-	return sl_min(err, 0);
+	return err;
 }
 
 int sl_coalesce_get(const char name[IFNAMSIZ], struct sl_coalesce *c)
