@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "base/settings.h"
+#include "base/sys.h"
 #include "ctl/device/pair.h"
 #include "ctl/kern/libbpf.h"
-#include "base/sys.h"
 #include "ctl/rules/rule.h"
 #include "tools.h"
 

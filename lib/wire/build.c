@@ -42,17 +42,18 @@ static uint8_t *put_ethernet(uint8_t *p, const struct sl_udp_build *b, bool v6)
 	return p + 2;
 }
 
-static uint8_t *put_ipv4(uint8_t *p, const struct sl_udp_build *b, uint8_t proto)
+uint8_t *sl_put_ipv4(uint8_t *p, const struct sl_addr *src, const struct sl_addr *dst, uint32_t tos,
+		     uint8_t proto, uint8_t ttl)
 {
 	struct iphdr ip = {
 		.version = 4,
 		.ihl = 5,
-		.tos = b->tos,
-		.frag_off = b->df ? htobe16(0x4000) : 0,
-		.ttl = b->ttl,
+		.tos = (uint8_t)tos,
+		.frag_off = tos & SL_IP4_DF ? htobe16(0x4000) : 0,
+		.ttl = ttl,
 		.protocol = proto,
-		.saddr = b->src.w[3],
-		.daddr = b->dst.w[3],
+		.saddr = src->w[3],
+		.daddr = dst->w[3],
 	};
 
 	memcpy(p, &ip, sizeof(ip));
@@ -71,6 +72,13 @@ uint8_t *sl_put_ipv6(uint8_t *p, const struct sl_addr *src, const struct sl_addr
 	memcpy(p + 8, src->b, 16);
 	memcpy(p + 24, dst->b, 16);
 	return p + 40;
+}
+
+static uint8_t *put_ipv4(uint8_t *p, const struct sl_udp_build *b, uint8_t proto)
+{
+	uint32_t tos = b->tos | (b->df ? SL_IP4_DF : 0);
+
+	return sl_put_ipv4(p, &b->src, &b->dst, tos, proto, b->ttl);
 }
 
 static uint8_t *put_ipv6(uint8_t *p, const struct sl_udp_build *b, uint8_t proto)

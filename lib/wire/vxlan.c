@@ -12,22 +12,11 @@
 
 static uint8_t *put_ip(uint8_t *p, const struct sl_vxlan_build *b, bool v6)
 {
-	struct iphdr ip = {
-		.version = 4,
-		.ihl = 5,
-		.ttl = b->ttl,
-		.tos = b->tos & ~ECN,
-		.protocol = IPPROTO_UDP,
-		.frag_off = b->df ? htobe16(0x4000) : 0,
-		.saddr = b->src.w[3],
-		.daddr = b->dst.w[3],
-	};
-	uint32_t flow = (uint32_t)(b->tos & ~ECN) << 20 | b->label;
+	uint32_t tos = b->tos & ~ECN;
 
 	if (v6)
-		return sl_put_ipv6(p, &b->src, &b->dst, flow, IPPROTO_UDP, b->ttl);
-	memcpy(p, &ip, sizeof(ip));
-	return p + sizeof(ip);
+		return sl_put_ipv6(p, &b->src, &b->dst, tos << 20 | b->label, IPPROTO_UDP, b->ttl);
+	return sl_put_ipv4(p, &b->src, &b->dst, tos | (b->df ? SL_IP4_DF : 0), IPPROTO_UDP, b->ttl);
 }
 
 void sl_build_vxlan_hdr(struct sl_vxlan_hdr *h, const struct sl_vxlan_build *b)

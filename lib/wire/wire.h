@@ -50,6 +50,12 @@ static inline void sl_put_be16(void *p, uint16_t v)
 	memcpy(p, &v, 2);
 }
 
+static inline void sl_put_be32(void *p, uint32_t v)
+{
+	v = __builtin_bswap32(v);
+	memcpy(p, &v, 4);
+}
+
 /* Why a packet was refused. */
 enum sl_parse_result { SL_PARSE_OK, SL_PARSE_LEN, SL_PARSE_CSUM };
 
@@ -120,9 +126,13 @@ struct sl_udp_build {
 /* Makes the headers that stay the same. */
 void sl_build_udp_hdr(struct sl_udp_hdr *h, const struct sl_udp_build *b);
 
+/* Writes an IPv4 header without length, ID and checksum. tos: the byte, and SL_IP4_DF. Returns its
+ * end. */
+#define SL_IP4_DF 0x100u /* don't fragment */
+uint8_t *sl_put_ipv4(uint8_t *p, const struct sl_addr *src, const struct sl_addr *dst, uint32_t tos,
+		     uint8_t proto, uint8_t ttl);
 /* Writes an IPv6 header without its length. flow: traffic class << 20 | flow label. Returns its
- * end.
- */
+ * end. */
 uint8_t *sl_put_ipv6(uint8_t *p, const struct sl_addr *src, const struct sl_addr *dst,
 		     uint32_t flow, uint8_t proto, uint8_t ttl);
 

@@ -32,13 +32,7 @@ struct packet {
 static void fill_v4(struct packet *p, const struct sl_dgram *d, const struct sl_addr *src,
 		    const struct sl_addr *dst)
 {
-	p->ip.v4 = (struct iphdr){.version = 4,
-				  .ihl = 5,
-				  .tos = d->tos,
-				  .ttl = d->ttl,
-				  .protocol = IPPROTO_UDP,
-				  .saddr = src->w[3],
-				  .daddr = dst->w[3]};
+	sl_put_ipv4((uint8_t *)&p->ip.v4, src, dst, d->tos, IPPROTO_UDP, d->ttl);
 	p->udp.check = 0; /* none: it does not leave the host */
 }
 
@@ -47,12 +41,8 @@ static void fill_v6(struct packet *p, const struct sl_dgram *d, const struct sl_
 {
 	uint16_t len = (uint16_t)(sizeof(p->udp) + d->len);
 
-	p->ip.v6 = (struct ip6_hdr){.ip6_flow = htonl(6u << 28 | (uint32_t)d->tos << 20),
-				    .ip6_plen = htons(len),
-				    .ip6_nxt = IPPROTO_UDP,
-				    .ip6_hlim = d->ttl};
-	memcpy(&p->ip.v6.ip6_src, src->b, 16);
-	memcpy(&p->ip.v6.ip6_dst, dst->b, 16);
+	sl_put_ipv6((uint8_t *)&p->ip.v6, src, dst, (uint32_t)d->tos << 20, IPPROTO_UDP, d->ttl);
+	p->ip.v6.ip6_plen = htons(len);
 	p->udp.check = (uint16_t)~sl_csum_fold(sl_pseudo_sum(src, dst, IPPROTO_UDP, len));
 }
 

@@ -9,24 +9,14 @@
 #include "base/sys.h"
 #include "ctl/front/broker.h"
 #include "wire/csum.h"
+#include "wire/wire.h"
 
 #define TRIES   200 /* looks, 5 ms apart */
 #define RESEND  20  /* looks between two attempts */
 #define HURRY   5   /* looks of a caller in a hurry, 250 us apart */
 #define TCP_LEN 20u
 #define IP6_LEN 40u
-
-static void put16(uint8_t *p, uint32_t v)
-{
-	p[0] = (uint8_t)(v >> 8);
-	p[1] = (uint8_t)v;
-}
-
-static void put32(uint8_t *p, uint32_t v)
-{
-	put16(p, v >> 16);
-	put16(p + 2, v);
-}
+#define TTL     64
 
 /* Fields of a segment that the peer might have sent. */
 struct forged {
@@ -42,47 +32,31 @@ static void build_tcp(uint8_t *p, const struct sl_tcp_repair *r, const struct fo
 	uint16_t sum;
 
 	memset(p, 0, TCP_LEN);
-	put16(p, r->key.rport);
-	put16(p + 2, r->key.lport);
-	put32(p + 4, f->seq);
-	put32(p + 8, f->ack);
+	sl_put_be16(p, r->key.rport);
+	sl_put_be16(p + 2, r->key.lport);
+	sl_put_be32(p + 4, f->seq);
+	sl_put_be32(p + 8, f->ack);
 	p[12] = TCP_LEN / 4 << 4;
 	p[13] = f->flags;
-	put16(p + 14, sl_min(wnd, 65535u));
+	sl_put_be16(p + 14, sl_min(wnd, 65535u));
 	sum = sl_csum_fold(sl_csum_add(pseudo, p, TCP_LEN));
 	memcpy(p + 16, &sum, sizeof(sum));
-}
-
-static uint64_t pseudo_sum(const void *src, const void *dst, size_t n)
-{
-	const uint8_t rest[4] = {0, IPPROTO_TCP, 0, TCP_LEN};
-
-	return sl_csum_add(sl_csum_add(sl_csum_add(0, src, n), dst, n), rest, sizeof(rest));
 }
 
 /* Returns the length of the packet. The kernel fills in IPv4's checksum, length and ID. */
 static size_t build(uint8_t *p, const struct sl_tcp_repair *r, const struct forged *f)
 {
-	const uint8_t *src = r->key.remote.b, *dst = r->key.local.b;
+	const struct sl_addr *src = &r->key.remote, *dst = &r->key.local;
+	uint8_t *tcp;
 
-	if (sl_addr_is_v4(&r->key.local)) {
-		struct iphdr *ip = (struct iphdr *)p;
-
-		*ip = (struct iphdr){.version = 4, .ihl = 5, .ttl = 64, .protocol = IPPROTO_TCP};
-		memcpy(&ip->saddr, src + 12, 4);
-		memcpy(&ip->daddr, dst + 12, 4);
-		build_tcp(p + sizeof(*ip), r, f, pseudo_sum(src + 12, dst + 12, 4));
-		return sizeof(*ip) + TCP_LEN;
+	if (sl_addr_is_v4(dst)) {
+		tcp = sl_put_ipv4(p, src, dst, 0, IPPROTO_TCP, TTL);
+	} else {
+		tcp = sl_put_ipv6(p, src, dst, 0, IPPROTO_TCP, TTL);
+		sl_put_be16(p + 4, TCP_LEN);
 	}
-	memset(p, 0, IP6_LEN);
-	p[0] = 6 << 4;
-	put16(p + 4, TCP_LEN);
-	p[6] = IPPROTO_TCP;
-	p[7] = 64;
-	memcpy(p + 8, src, 16);
-	memcpy(p + 24, dst, 16);
-	build_tcp(p + IP6_LEN, r, f, pseudo_sum(src, dst, 16));
-	return IP6_LEN + TCP_LEN;
+	build_tcp(tcp, r, f, sl_pseudo_sum(src, dst, IPPROTO_TCP, TCP_LEN));
+	return (size_t)(tcp - p) + TCP_LEN;
 }
 
 static bool is_closed(uint8_t state)
