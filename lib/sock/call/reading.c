@@ -113,19 +113,16 @@ ssize_t sl_recv(int fd, void *buf, size_t len, int flags)
 	return sl_recvfrom(fd, buf, len, flags, NULL, NULL);
 }
 
-/* rwf: RWF_*. A read of no bytes returns at once, as in fs/read_write.c. */
+/* rwf: RWF_* */
 static ssize_t read_pieces(struct sl_sock *sk, int fd, const struct iovec *iov, int n, int rwf)
 {
-	struct sl_rx_req r = {iov, (size_t)n, NULL, sl_rwf_flags(rwf), 0};
-	ssize_t len;
+	struct sl_rx_req r = {.iov = iov, .niov = (size_t)n};
+	ssize_t len = sl_rwf_bytes(iov, n, rwf, &r.flags);
 
-	if (sl_guard_touch(iov, r.niov * sizeof(*iov)))
-		return -EFAULT;
-	len = sl_iov_bytes(iov, r.niov);
 	if (len <= 0)
 		return len;
 	r.len = (size_t)len;
-	return r.flags < 0 ? r.flags : receive_one(sk, fd, &r);
+	return receive_one(sk, fd, &r);
 }
 
 SL_API

@@ -123,20 +123,16 @@ ssize_t sl_sendmsg(int fd, const struct msghdr *msg, int flags)
 	return sl_unlikely(err) ? err : send_one(sk, fd, &r);
 }
 
-/* rwf: RWF_*. Sends nothing if there are no bytes, as fs/read_write.c does; write(2) of no bytes
- * sends an empty datagram. */
+/* rwf: RWF_*. Without bytes nothing is sent; write(2) of no bytes sends an empty datagram. */
 static ssize_t write_pieces(struct sl_sock *sk, int fd, const struct iovec *iov, int n, int rwf)
 {
-	struct sl_tx_req r = {.iov = iov, .niov = (size_t)n, .flags = sl_rwf_flags(rwf)};
-	ssize_t len;
+	struct sl_tx_req r = {.iov = iov, .niov = (size_t)n};
+	ssize_t len = sl_rwf_bytes(iov, n, rwf, &r.flags);
 
-	if (sl_guard_touch(iov, r.niov * sizeof(*iov)))
-		return -EFAULT;
-	len = sl_iov_bytes(iov, r.niov);
 	if (len <= 0)
 		return len;
 	r.len = (size_t)len;
-	return r.flags < 0 ? r.flags : send_one(sk, fd, &r);
+	return send_one(sk, fd, &r);
 }
 
 SL_API
