@@ -29,6 +29,13 @@ struct acc {
 	struct sl_tcp_key key; /* of the child */
 };
 
+static struct acc acc_of(struct sl_sock *sk, int fd, struct sockaddr *addr, socklen_t *len,
+			 int flags)
+{
+	return (struct acc){
+		.sk = sk, .fd = fd, .flags = flags, .new_fd = -1, .addr = addr, .len = len};
+}
+
 /* Takes a connection that another process had in its queue. */
 static int take_given(struct acc *a)
 {
@@ -265,14 +272,7 @@ static int kernel_accept(struct acc *a)
 
 int sl_tcp_sock_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
-	struct acc a = {
-		.sk = sk,
-		.fd = fd,
-		.flags = flags,
-		.new_fd = -1,
-		.addr = addr,
-		.len = len,
-	};
+	struct acc a = acc_of(sk, fd, addr, len, flags);
 	uint64_t deadline;
 	ssize_t r;
 
@@ -301,14 +301,7 @@ static bool is_drained(const struct sl_tlisten *l)
 int sl_tcp_sock_accept_left(struct sl_sock *sk, int fd, struct sockaddr *addr, socklen_t *len,
 			    int flags)
 {
-	struct acc a = {
-		.sk = sk,
-		.fd = fd,
-		.flags = flags,
-		.new_fd = -1,
-		.addr = addr,
-		.len = len,
-	};
+	struct acc a = acc_of(sk, fd, addr, len, flags);
 	const struct timespec pause = {.tv_nsec = LEFT_LOOK_NS};
 	uint64_t end = sl_now_ns() + LEFT_WAIT_NS;
 	const struct sl_tlisten *l;
