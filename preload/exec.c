@@ -198,29 +198,21 @@ int execle(const char *path, const char *arg, ...)
 	return execve(path, argv, envp);
 }
 
-int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
-		const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
-{
-	bool needs, begun = spawn_begin(&needs);
-	int err;
-
-	KEEP_LIBRARY(envp, needs);
-	err = REAL(posix_spawn)(pid, path, actions, attr, argv, envp);
-	spawn_end(begun);
-	return err;
-}
-
-int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
-		 const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
-{
-	bool needs, begun = spawn_begin(&needs);
-	int err;
-
-	KEEP_LIBRARY(envp, needs);
-	err = REAL(posix_spawnp)(pid, file, actions, attr, argv, envp);
-	spawn_end(begun);
-	return err;
-}
+/* posix_spawn(3) and posix_spawnp(3) differ in how the C library finds the file. */
+#define SPAWN(name)                                                                                \
+	int name(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,          \
+		 const posix_spawnattr_t *attr, char *const argv[], char *const envp[])            \
+	{                                                                                          \
+		bool needs, begun = spawn_begin(&needs);                                           \
+		int err;                                                                           \
+                                                                                                   \
+		KEEP_LIBRARY(envp, needs);                                                         \
+		err = REAL(name)(pid, file, actions, attr, argv, envp);                            \
+		spawn_end(begun);                                                                  \
+		return err;                                                                        \
+	}
+SPAWN(posix_spawn)
+SPAWN(posix_spawnp)
 
 /* The child's copy is not closed on exec, whatever the descriptor's flag says. The socket is handed
  * back now, since the list of actions cannot be read at the spawn. */
