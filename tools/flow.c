@@ -385,6 +385,7 @@ static int run_on_programs(const struct options *o)
 	static struct sl_stat_file files[4096];
 	int n = sl_stat_files(o->dir, files, sl_array_len(files)), status = 0;
 	unsigned found = 0, hidden = 0;
+	struct sl_stats *s;
 
 	if (n < 0) {
 		fprintf(stderr, "sluice flow: %s: %s\n", o->dir, strerror(-n));
@@ -396,17 +397,7 @@ static int run_on_programs(const struct options *o)
 		printf("%-5s %-24s %-24s %-12s %-8s %7s %-15s %5s %4s %10s %12s %10s %12s %8s\n",
 		       "PROTO", "LOCAL", "REMOTE", "STATE", "WHERE", "PID", "PROGRAM", "FD", "LANE",
 		       "RX-PACKETS", "RX-BYTES", "TX-PACKETS", "TX-BYTES", "AGE-S");
-	for (int i = 0; i < n; i++) {
-		const char *why;
-		struct sl_stats *s;
-
-		if (!files[i].alive || (o->pid && files[i].pid != o->pid))
-			continue;
-		s = sl_stat_snapshot(&files[i], &why);
-		if (!s) {
-			hidden++;
-			continue;
-		}
+	for (int i = 0; (s = sl_stat_next(files, n, o->pid, &i, &hidden)); i++) {
 		sl_rule_set_identity(s->program, "");
 		if (!o->name || sl_glob_match(o->name, s->program)) {
 			if (o->move)

@@ -105,7 +105,8 @@ static int run_on_programs(const struct options *o)
 {
 	static struct sl_stat_file files[4096];
 	int n = sl_stat_files(o->dir, files, sl_array_len(files));
-	unsigned found = 0;
+	unsigned found = 0, hidden = 0;
+	struct sl_stats *s;
 
 	if (n < 0) {
 		fprintf(stderr, "sluice pace: %s: %s\n", o->dir, strerror(-n));
@@ -117,15 +118,7 @@ static int run_on_programs(const struct options *o)
 		printf("%-5s %-24s %-24s %-6s %12s %12s %9s %8s %7s %-15s %5s\n", "PROTO", "LOCAL",
 		       "REMOTE", "BY", "ASKED-KBPS", "MEASURED", "BURST", "QUEUED", "PID",
 		       "PROGRAM", "FD");
-	for (int i = 0; i < n; i++) {
-		const char *why;
-		struct sl_stats *s;
-
-		if (!files[i].alive || (o->pid && files[i].pid != o->pid))
-			continue;
-		s = sl_stat_snapshot(&files[i], &why);
-		if (!s)
-			continue;
+	for (int i = 0; (s = sl_stat_next(files, n, o->pid, &i, &hidden)); i++) {
 		found = list_paces(o, s, found);
 		free(s);
 	}

@@ -139,6 +139,23 @@ close_file:
 	return s;
 }
 
+struct sl_stats *sl_stat_next(const struct sl_stat_file *files, int n, int pid, int *i,
+			      unsigned *hidden)
+{
+	const char *why;
+
+	for (; *i < n; ++*i) {
+		const struct sl_stat_file *f = &files[*i];
+		bool wanted = f->alive && (!pid || pid == f->pid);
+		struct sl_stats *s = wanted ? sl_stat_snapshot(f, &why) : NULL;
+
+		if (s)
+			return s;
+		*hidden += wanted;
+	}
+	return NULL;
+}
+
 /* Writes one field of the header. */
 static int put_field(const struct sl_stat_file *f, size_t offset, const void *value)
 {

@@ -16,6 +16,10 @@ struct sl_stat_file {
 int sl_stat_files(const char *dir, struct sl_stat_file *out, unsigned max);
 /* A snapshot for the caller to free(3). NULL: *why says what is wrong. */
 struct sl_stats *sl_stat_snapshot(const struct sl_stat_file *f, const char **why);
+/* The next snapshot of a running program from file *i on, which becomes its number; NULL: there is
+ * none. pid: of that process alone; 0: of all. Counts in *hidden those that cannot be read. */
+struct sl_stats *sl_stat_next(const struct sl_stat_file *files, int n, int pid, int *i,
+			      unsigned *hidden);
 /* True: the process is still there. */
 bool sl_stat_alive(const struct sl_stat_file *f);
 /* Asks for level or details of the log; -1 leaves one as it is. 0 or -errno. */

@@ -176,7 +176,8 @@ static bool look(const struct options *o, double seconds)
 {
 	static struct sl_stat_file files[MAX_FILES];
 	int n = sl_stat_files(o->dir, files, MAX_FILES);
-	const char *why;
+	unsigned hidden = 0;
+	struct sl_stats *s;
 
 	if (n < 0 && n != -ENOENT) {
 		fprintf(stderr, "sluice top: %s: %s\n", o->dir, strerror(-n));
@@ -188,14 +189,7 @@ static bool look(const struct options *o, double seconds)
 	n_before = n_now;
 	n_now = 0;
 	n_rows = 0;
-	for (int i = 0; i < n; i++) {
-		struct sl_stats *s;
-
-		if (!files[i].alive || (o->pid && files[i].pid != o->pid))
-			continue;
-		s = sl_stat_snapshot(&files[i], &why);
-		if (!s)
-			continue;
+	for (int i = 0; (s = sl_stat_next(files, n, o->pid, &i, &hidden)); i++) {
 		rows_of(s, past_of(files[i].pid), seconds);
 		now[n_now++] = (struct past){files[i].pid, s};
 	}
