@@ -36,21 +36,8 @@ static int write_entry(int fd, __u32 at, const struct sl_pace_rule *r)
 	return bpf_map_update_elem(fd, &at, r, BPF_ANY) ? -errno : 0;
 }
 
-int sl_pace_map_set(const char *device, const struct sl_pace_rule *r)
-{
-	int fd = sl_pins_open(device, "paces"), err;
-	bool found;
-	__u32 at;
-
-	if (fd < 0)
-		return fd;
-	at = place_of(fd, r, &found);
-	err = at == SL_MAX_PACES ? -ENOSPC : write_entry(fd, at, r);
-	close(fd);
-	return err;
-}
-
-int sl_pace_map_unset(const char *device, const struct sl_pace_rule *r)
+/* Writes by over the entry of the destination of r; NULL: takes the entry out. */
+static int replace(const char *device, const struct sl_pace_rule *r, const struct sl_pace_rule *by)
 {
 	static const struct sl_pace_rule none;
 	int fd = sl_pins_open(device, "paces"), err;
@@ -60,9 +47,22 @@ int sl_pace_map_unset(const char *device, const struct sl_pace_rule *r)
 	if (fd < 0)
 		return fd;
 	at = place_of(fd, r, &found);
-	err = found ? write_entry(fd, at, &none) : -ENOENT;
+	if (!by && !found)
+		err = -ENOENT;
+	else
+		err = at == SL_MAX_PACES ? -ENOSPC : write_entry(fd, at, by ? by : &none);
 	close(fd);
 	return err;
+}
+
+int sl_pace_map_set(const char *device, const struct sl_pace_rule *r)
+{
+	return replace(device, r, r);
+}
+
+int sl_pace_map_unset(const char *device, const struct sl_pace_rule *r)
+{
+	return replace(device, r, NULL);
 }
 
 int sl_pace_map_clear(const char *device)
