@@ -493,6 +493,8 @@ static void block_lane(FILE *to, const struct sl_stats *s, const struct sl_lane_
 	count_line(to, show, "Packets dropped", dropped);
 	fprintf(to, "Packets queue len: %llu\n", (ull)queued_on(s, l));
 	fprintf(to, "Drained max: %llu\n", (ull)l->keeper_max);
+	fprintf(to, "Buffer pool size: %llu\n", (ull)l->rx_posted);
+	fprintf(to, "Buffer disorder: %.2f%%\n", (double)l->rx_disorder / 100);
 	count_line(to, show, "Short of buffers", l->rx_no_frames);
 	fprintf(to, "Polls: %llu / %llu (%.2f%%) [empty/all]%s\n", rate(show, l->idle_turns),
 		rate(show, l->turns),

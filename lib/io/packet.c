@@ -429,3 +429,9 @@ void sl_packet_read_counts(struct sl_xsk *x, struct sl_xsk_counts *c)
 	c->rx_ring_full += x->rx_full;
 	c->rx_dropped += sl_load(&x->rx_lost);
 }
+
+void sl_packet_read_posted(const struct sl_xsk *x, struct sl_xsk_posted *p)
+{
+	p->frames += x->packet->n;
+	p->looked_at += x->packet->n;
+}

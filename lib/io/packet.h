@@ -19,6 +19,8 @@ int sl_packet_open(struct sl_xsk *x, const struct sl_packet_ring *r, struct sl_f
 void sl_packet_close(struct sl_xsk *x, struct sl_frames *cache);
 /* In a forked child, which has no mapping of the ring: closes the descriptor. Async-signal-safe. */
 void sl_packet_child(const struct sl_xsk *x);
+/* Adds the places of the ring, which are always in order. Lane held. */
+void sl_packet_read_posted(const struct sl_xsk *x, struct sl_xsk_posted *p);
 /* Adds the packets that the socket has dropped since it was made to the counts of the XSK. A system
  * call; only the keeper calls it. */
 void sl_packet_read_counts(struct sl_xsk *x, struct sl_xsk_counts *c);

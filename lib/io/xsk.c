@@ -19,6 +19,7 @@
 #include "base/sys.h"
 
 #define REFILL_BATCH 64
+#define LOOK_MOST    256u      /* frames of a fill ring, when its order is looked at */
 #define PKT_CONTD    (1u << 0) /* XDP_PKT_CONTD, Linux 6.6 */
 
 /* A frame that one thread gives to the kernel by a ring may come back to another thread by another
@@ -238,6 +239,23 @@ int sl_xsk_read_counts(const struct sl_xsk *x, struct sl_xsk_counts *c)
 	c->fill_empty = st.rx_fill_ring_empty_descs;
 	c->tx_invalid = st.tx_invalid_descs;
 	return 0;
+}
+
+void sl_xsk_read_posted(const struct sl_xsk *x, struct sl_xsk_posted *p)
+{
+	const struct sl_share_ring *f = &x->q->fill;
+	uint32_t at = sl_load(f->consumer), n = sl_min(sl_load(f->producer) - at, f->size);
+	uint64_t was = UINT64_MAX;
+
+	p->frames += n;
+	n = sl_min(n, LOOK_MOST);
+	p->looked_at += n;
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t addr = sl_load(&f->addr[(at + i) & (f->size - 1)]);
+
+		p->jumps += i && addr < was;
+		was = addr;
+	}
 }
 
 const uint8_t *sl_xsk_next_packet(const struct sl_xsk *x, size_t *room)

@@ -89,6 +89,15 @@ bool sl_xsk_device_gone(struct sl_xsk *x, struct sl_frames *cache);
  * frame has for it. Only to prefetch: it may be wrong. NULL: not known. Lane held. */
 const uint8_t *sl_xsk_next_packet(const struct sl_xsk *x, size_t *room);
 
+/* Frames that wait for packets. */
+struct sl_xsk_posted {
+	uint32_t frames;
+	uint32_t looked_at, jumps; /* of so many, so many lie before the one that they follow */
+};
+/* Adds those of the queue's fill ring. Other threads and the kernel change it meanwhile: the counts
+ * are of about now. Lane held. */
+void sl_xsk_read_posted(const struct sl_xsk *x, struct sl_xsk_posted *p);
+
 /* Packets that the kernel did not deliver or take since the XSK was made. */
 struct sl_xsk_counts {
 	uint64_t rx_dropped; /* no frame to receive into, or too long for one */

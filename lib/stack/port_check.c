@@ -197,6 +197,28 @@ static void empty_gone(struct sl_port *p)
 	p->emptied = w.done;
 }
 
+/* What vma_stats shows of the buffers of a completion queue. A lane that a thread holds keeps what
+ * was seen last. */
+static void look_at_posted(struct sl_lane *lane, void *arg)
+{
+	struct sl_xsk_posted p = {0};
+
+	if (!sl_lane_trylock(lane))
+		return;
+	for (uint32_t i = 0; i < lane->nlegs; i++) {
+		struct sl_leg *leg = lane->leg[i];
+
+		for (uint32_t q = 0; q < leg->nqueues && !sl_leg_is_closed(leg); q++)
+			if (leg->xsk[q].packet)
+				sl_packet_read_posted(&leg->xsk[q], &p);
+			else if (leg->xsk[q].q)
+				sl_xsk_read_posted(&leg->xsk[q], &p);
+	}
+	sl_lane_unlock(lane);
+	lane->stats->rx_posted = p.frames;
+	lane->stats->rx_disorder = p.looked_at ? p.jumps * 10000u / p.looked_at : 0;
+}
+
 void sl_ports_check(void)
 {
 	struct sl_port *p;
@@ -213,4 +235,5 @@ void sl_ports_check(void)
 		empty_gone(p);
 		sl_port_check_tags(p);
 	}
+	sl_lane_for_each(look_at_posted, NULL);
 }

@@ -72,6 +72,8 @@ ok "view 3 is like example 3" like_manual --view=3 --details=2 --interval=1 --cy
 	Packets dropped: [0-9]+ /s
 	Packets queue len: [0-9]+
 	Drained max: [0-9]+
+	Buffer pool size: [1-9][0-9]*
+	Buffer disorder: [0-9]+\.[0-9]{2}%
 EOF
 ok "a program by its name, some of its sockets" like_manual --name=sockperf --sockets=0-9999 <<<' *[0-9]+ Rx:.*'
 ok "a name that no program has" eval 'stat --name=other 2>&1 | grep -q "Failed to identify process"'
