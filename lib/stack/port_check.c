@@ -197,8 +197,8 @@ static void empty_gone(struct sl_port *p)
 	p->emptied = w.done;
 }
 
-/* What vma_stats shows of the buffers of a completion queue. A lane that a thread holds keeps what
- * was seen last. */
+/* Counts the buffers that vma_stats shows of a completion queue. A lane that a thread holds keeps
+ * what was seen last. */
 static void look_at_posted(struct sl_lane *lane, void *arg)
 {
 	struct sl_xsk_posted p = {0};

@@ -18,6 +18,7 @@ import crowd
 import vxlan
 import hosts
 import lease
+import prefetch
 import steering
 from conns import many_cases, many_connections, most_connections, rate_of_connections
 from goals import goals
@@ -58,7 +59,7 @@ def main():
     opt.add_argument("--short", action="store_true", help="64 bytes only, fewer rounds")
     opt.add_argument("--rounds", type=int)
     opt.add_argument("--seconds", type=float)
-    opt.add_argument("--only", help="groups: latency,rate,bystanders,tcp,talk,apps,bulk (all three in tcp),goodput,conns,many,instructions,lease,crowd,vxlan,steering")
+    opt.add_argument("--only", help="groups: latency,rate,bystanders,tcp,talk,apps,bulk (all three in tcp),goodput,conns,many,instructions,lease,crowd,vxlan,steering,prefetch")
     opt.add_argument("--unpinned", action="store_true", help="the scheduler chooses the cores")
     args = opt.parse_args()
     if args.unpinned:
@@ -87,6 +88,8 @@ def main():
         cases += lease.cases(seconds)
     if "crowd" in only:
         cases += crowd.cases(seconds)
+    if "prefetch" in only:
+        cases += prefetch.cases(seconds)
     if "vxlan" in only:
         cases += vxlan.cases(seconds)
     if "conns" in only:
