@@ -278,6 +278,61 @@ static void errors_unread(void)
 	close(fd);
 }
 
+/* What one socket says to each call that may return an error which recvmmsg(2) has kept. */
+static void kept_by(const char *call, struct iovec second)
+{
+	struct iovec io[2] = {{b, 2}, second};
+	struct mmsghdr mm[3] = {{.msg_hdr = {.msg_iov = &io[0], .msg_iovlen = 1}},
+				{.msg_hdr = {.msg_iov = &io[1], .msg_iovlen = 1}},
+				{.msg_hdr = {.msg_iov = &io[0], .msg_iovlen = 1}}};
+	socklen_t len = sizeof(int);
+	int err = 0;
+
+	open_one();
+	if (!stream) {
+		wait_in(s);
+		CHECK(send(s, "again", 5, 0) == 5);
+		sleep_ms(50); /* both have come, or one: the error comes in any case */
+	}
+	printf("-- %s\n", call);
+	say("recvmmsg", recvmmsg(s, mm, 3, MSG_DONTWAIT, NULL));
+	printf("events %#x\n", (unsigned)events(s, 0) & POLLERR);
+	if (!strcmp(call, "SO_ERROR")) {
+		say(call, getsockopt(s, SOL_SOCKET, SO_ERROR, &err, &len));
+		printf("%d\n", err);
+	} else if (!strcmp(call, "send")) {
+		say(call, send(s, "third", 5, MSG_NOSIGNAL));
+	} else if (!strcmp(call, "sendmsg")) {
+		say(call, sendmsg(s, &mm[0].msg_hdr, MSG_NOSIGNAL));
+	} else if (!strcmp(call, "peek")) {
+		say(call, recv(s, b, sizeof(b), MSG_PEEK | MSG_DONTWAIT));
+	} else if (!strcmp(call, "recvmmsg")) {
+		say(call, recvmmsg(s, mm, 1, MSG_DONTWAIT, NULL));
+	} else if (!strcmp(call, "connect")) {
+		say(call, connect(s, (struct sockaddr *)&t_peer, t_len));
+	} else if (!strcmp(call, "shutdown")) {
+		say(call, shutdown(s, SHUT_WR));
+	}
+	printf("events %#x\n", (unsigned)events(s, 0) & POLLERR);
+	say("then", recv(s, b, sizeof(b), MSG_DONTWAIT));
+	printf("events %#x\n", (unsigned)events(s, 0) & POLLERR);
+	close(s);
+}
+
+/* The error that ends a recvmmsg(2) after its first message is the socket's. */
+static void errors_kept(void)
+{
+	static const char *const calls[] = {"recv", "peek",    "recvmmsg", "SO_ERROR",
+					    "send", "sendmsg", "connect",  "shutdown"};
+
+	for (int i = 0; i < 2; i++) {
+		stream = i;
+		for (size_t k = 0; k < sizeof(calls) / sizeof(*calls); k++)
+			kept_by(calls[k], (struct iovec){BAD, 10});
+		kept_by("SO_ERROR", (struct iovec){b, (size_t)-1});
+	}
+}
+
 /* A second C library in the process sends and receives by the same numbers. */
 static void other_library(void)
 {
@@ -306,6 +361,7 @@ int main(int argc, char **argv)
 		{"datagrams", datagrams},
 		{"waits", waits},
 		{"errors_unread", errors_unread},
+		{"errors_kept", errors_kept},
 		{"other_library", other_library}, /* last: all is the kernel's then */
 		{NULL, NULL},
 	};

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls that receive: datagrams, or bytes of a stream. */
 #include <errno.h>
+#include <pthread.h>
 
 #include "base/clock.h"
 #include "base/guard.h"
 #include "base/heap.h"
+#include "base/settings.h"
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/call/rwf.h"
+#include "sock/core/extra.h"
 #include "sock/core/iov.h"
+#include "sock/core/life.h"
+#include "sock/core/shadow.h"
 #include "sock/dgram/recv.h"
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
@@ -145,10 +150,17 @@ ssize_t sl_preadv2(int fd, const struct iovec *iov, int n, off_t off, int flags)
 	return read_pieces(sk, fd, iov, n, flags);
 }
 
-/* True: an error of the connection, not only of this call. */
-static bool is_of_connection(ssize_t err)
+/* do_recvmmsg(): the error that ends the call after the first message is the socket's from then on.
+ * (The kernel keeps its own ERESTARTSYS, too, which no program can know: the next call returns
+ * errno 512. EBADF: it would have held the file.) */
+static void keep_error(struct sl_sock *sk, int err)
 {
-	return err != -EAGAIN && err != -EINTR && err != -EBADF && err != -EFAULT;
+	if (err == EAGAIN || err == EBADF || (err == EINTR && !sk->rcvtimeo_ns))
+		return;
+	if (sk->proto == IPPROTO_TCP)
+		sl_tcp_sock_put_error(sk, err);
+	else
+		sl_sock_keep_error(sk, err);
 }
 
 /* Receives up to n datagrams: how many came, or -errno of the first. end_ns 0: no time-out. */
@@ -171,13 +183,13 @@ static int receive_many(struct sl_sock *sk, int fd, struct mmsghdr *msgs, unsign
 		if (ret < 0)
 			break;
 		msgs[got].msg_len = (unsigned)ret;
-		if (end_ns && sl_now_ns() >= end_ns) {
+		if ((end_ns && sl_now_ns() >= end_ns) || m->msg_flags & MSG_OOB) {
 			got++;
 			break;
 		}
 	}
-	if (got && ret < 0 && sk->proto == IPPROTO_TCP && is_of_connection(ret))
-		sl_tcp_sock_put_error(sk, (int)-ret);
+	if (got && ret < 0)
+		keep_error(sk, (int)-ret);
 	return got ? (int)got : (int)ret;
 }
 
@@ -194,6 +206,30 @@ static int error_of(struct sl_sock *sk, int fd)
 		sl_sock_look_error(sk, fd); /* (the queue of errors is another matter) */
 	}
 	return err;
+}
+
+static void end_kernel_call(void *sk)
+{
+	sl_sock_out_of_kernel(sk);
+}
+
+/* Of a socket that is the kernel's, which keeps its errors itself. -EREMOTE: the socket has
+ * datagrams here still, or its connection may come back, so one message after the other is
+ * received. */
+static int receive_in_kernel(struct sl_sock *sk, int fd, struct mmsghdr *msgs, unsigned n,
+			     int flags, struct timespec *timeout)
+{
+	int got;
+
+	if (sl_sock_queued(sk) || sk->told_mss || sl_settings.rx_poll_init ||
+	    !sl_sock_in_kernel(sk))
+		return -EREMOTE;
+	pthread_cleanup_push(end_kernel_call, sk);
+	got = (int)sl_sys_cancel(SYS_recvmmsg, fd, msgs, n, flags, timeout);
+	pthread_cleanup_pop(1);
+	for (int i = 0; i < got; i++)
+		sl_stats_rx_os(sk->stats, msgs[i].msg_len, flags & MSG_PEEK);
+	return got;
 }
 
 /* recvmmsg(2): the time-out is looked at after each datagram only, as Linux does it (BUGS), and
@@ -219,6 +255,11 @@ int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct time
 		return ret;
 	if (!n) /* the kernel looks for an error all the same */
 		return (int)sl_sys(SYS_recvmmsg, fd, msgs, 0, flags, NULL);
+	if (sl_load(&sk->state) == SL_STATE_KERNEL) {
+		ret = receive_in_kernel(sk, fd, msgs, n, flags, timeout);
+		if (ret != -EREMOTE)
+			return ret;
+	}
 	ret = receive_many(sk, fd, msgs, n, flags, end);
 	if (timeout && ret > 0) {
 		now = sl_now_ns();

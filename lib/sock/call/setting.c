@@ -122,8 +122,15 @@ static int get_option(int fd, int level, int name, void *val, socklen_t *len)
 		return err == -EREMOTE ? sl_sys_getsockopt(fd, level, name, val, len) : err;
 	}
 	if (sk && level == SOL_SOCKET && name == SO_ERROR && sl_load(&sk->os) & SL_OS_ERR) {
+		int kept = sl_sock_kept_error(sk), now = 0;
+
 		sl_sock_take_error(sk);
 		err = sl_sys_getsockopt(fd, level, name, val, len);
+		if (err == 0 && kept) {
+			memcpy(&now, val, sl_min(*len, (socklen_t)sizeof(now)));
+			now = now ? now : kept;
+			memcpy(val, &now, sl_min(*len, (socklen_t)sizeof(now)));
+		}
 		sl_sock_look_error(sk, fd); /* (the queue of errors is another matter) */
 		return err;
 	}

@@ -126,18 +126,26 @@ void sl_sock_look_error(struct sl_sock *sk, int fd)
 	struct timespec zero = {0, 0};
 
 	__atomic_fetch_and(&sk->os, (uint8_t)~SL_OS_ERR, __ATOMIC_ACQ_REL);
-	if (sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 0) > 0 && p.revents & POLLERR)
+	if (sl_load(&sk->error) ||
+	    (sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 0) > 0 && p.revents & POLLERR))
 		__atomic_fetch_or(&sk->os, SL_OS_ERR, __ATOMIC_RELEASE);
 }
 
 int sl_sock_pending_error(struct sl_sock *sk, int fd)
 {
 	socklen_t len = sizeof(int);
-	int err = 0;
+	int err = 0, kept;
 
 	sl_sock_take_error(sk);
+	kept = sl_sock_kept_error(sk);
 	sl_sys_getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len);
-	return -err;
+	return err ? -err : -kept;
+}
+
+void sl_sock_keep_error(struct sl_sock *sk, int err)
+{
+	sl_store(&sk->error, (int16_t)err);
+	tell(sk, SL_OS_ERR);
 }
 
 int sl_sock_get_int(const struct sl_sock *sk, int level, int name)

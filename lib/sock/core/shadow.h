@@ -20,9 +20,11 @@ void sl_shadow_look(void);
  * held. */
 void sl_sock_path_again(struct sl_sock *sk);
 void sl_sock_take_error(struct sl_sock *sk); /* sl_sock_path_again() if a call will take an error */
-/* Takes the last error that came back for the shadow (ICMP), for the program's next call: -errno or
- * 0. */
+/* Takes the last error that came back for the shadow (ICMP), or that recvmmsg(2) has kept, for the
+ * program's next call: -errno or 0. */
 int sl_sock_pending_error(struct sl_sock *sk, int fd);
+/* recvmmsg(2) has received something before this error (positive): the next call returns it. */
+void sl_sock_keep_error(struct sl_sock *sk, int err);
 /* Asks the kernel whether the socket has an error, or a message in its error queue, still. */
 void sl_sock_look_error(struct sl_sock *sk, int fd);
 

@@ -77,13 +77,14 @@ struct sl_sock {
 		struct sl_sock *next_free;
 	};
 	uint32_t rcvlowat;
-	int32_t linger_ms;    /* SO_LINGER; -1: off */
-	int16_t error;        /* positive errno that a dissolved connection has left; taken once */
-	uint16_t told_mss;    /* handed back: the MSS that its peer was told; 0: ask the kernel */
-	uint8_t shut;         /* shutdown(2) while unconnected: RCV_SHUTDOWN 1, SEND_SHUTDOWN 2 */
-	bool inq;             /* TCP_INQ */
-	bool zerocopy;        /* SO_ZEROCOPY */
-	bool tfo_connect : 1; /* TCP_FASTOPEN_CONNECT */
+	int32_t linger_ms; /* SO_LINGER; -1: off */
+	int16_t error; /* positive errno: a dissolved connection or recvmmsg(2) left it; taken once
+			*/
+	uint16_t told_mss;      /* handed back: the MSS that its peer was told; 0: ask the kernel */
+	uint8_t shut;           /* shutdown(2) while unconnected: RCV_SHUTDOWN 1, SEND_SHUTDOWN 2 */
+	bool inq;               /* TCP_INQ */
+	bool zerocopy;          /* SO_ZEROCOPY */
+	bool tfo_connect : 1;   /* TCP_FASTOPEN_CONNECT */
 	bool tfo_no_cookie : 1; /* TCP_FASTOPEN_NO_COOKIE */
 	bool tfo_now;           /* connects by sendto(MSG_FASTOPEN); slow held */
 	bool named : 1;         /* bound by connect(2), not by the program */
@@ -137,6 +138,14 @@ static inline bool sl_sock_is_udp(const struct sl_sock *sk)
 static inline bool sl_sock_stays(const struct sl_sock *sk)
 {
 	return sk->phase == SL_STAYING && sk->proto == IPPROTO_TCP;
+}
+/* Takes the error that connect(AF_UNSPEC) or recvmmsg(2) has left: a positive errno; later calls
+ * return 0. */
+static inline int sl_sock_kept_error(struct sl_sock *sk)
+{
+	return sl_likely(!sl_load(&sk->error))
+		       ? 0
+		       : __atomic_exchange_n(&sk->error, 0, __ATOMIC_RELAXED);
 }
 /* True: what a call gives is known to this process alone, not to the kernel's socket. */
 static inline bool sl_sock_is_apart(const struct sl_sock *sk)

@@ -254,7 +254,10 @@ static ssize_t from_kernel(struct sl_sock *sk, int fd, const struct sl_rx_req *r
 	struct msghdr none = {.msg_iov = sl_unconst(r->iov), .msg_iovlen = r->niov};
 	struct msghdr *m = r->msg ? r->msg : &none;
 	uint8_t had = __atomic_exchange_n(&sk->os, 0, __ATOMIC_ACQ_REL);
-	ssize_t n = sl_sys_recvmsg(fd, m, (r->flags & ~MSG_WAITFORONE) | MSG_DONTWAIT);
+	ssize_t n = -sl_sock_kept_error(sk);
+
+	if (sl_likely(!n))
+		n = sl_sys_recvmsg(fd, m, (r->flags & ~MSG_WAITFORONE) | MSG_DONTWAIT);
 
 	sl_udp_sk(sk)->os_count = 0;
 	if (n == -EAGAIN) {
@@ -419,7 +422,7 @@ static ssize_t try_once(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 			return n;
 	}
 	/* When both have data they take turns, so neither starves. */
-	if (sl_unlikely(os && (us->os_turn ^= 1))) {
+	if (sl_unlikely(os && (sl_load(&sk->error) || (us->os_turn ^= 1)))) {
 		n = from_kernel(sk, fd, r);
 		if (n != -EAGAIN)
 			return n;

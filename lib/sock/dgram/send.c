@@ -157,15 +157,6 @@ static ssize_t send_locked(struct sl_sock *sk, struct sl_lane *lane, const struc
 	return send_by(sk, r, now, &sl_udp_sk(sk)->path, &none, leg_out);
 }
 
-/* True: the error still waits, since the call ended for another reason before it came to it. */
-static bool error_waits(int fd)
-{
-	struct pollfd p = {.fd = fd};
-	struct timespec zero = {0, 0};
-
-	return sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0 && p.revents & POLLERR;
-}
-
 /* By the program's own call: sendmsg(2) cuts a name that is too long and takes an empty one for
  * none, where sendto(2) fails. */
 static ssize_t call_kernel(int fd, const struct sl_tx_req *r)
@@ -190,9 +181,11 @@ static ssize_t send_by_kernel(struct sl_sock *sk, int fd, const struct sl_tx_req
 
 	if (sl_unlikely(err))
 		sl_sock_take_error(sk);
-	n = call_kernel(fd, r);
-	if (sl_unlikely(err) && error_waits(fd))
-		__atomic_fetch_or(&sk->os, SL_OS_ERR, __ATOMIC_RELEASE);
+	n = sl_unlikely(err) ? -sl_sock_kept_error(sk) : 0;
+	if (sl_likely(!n))
+		n = call_kernel(fd, r);
+	if (sl_unlikely(err)) /* it waits still if the call ended before it came to it */
+		sl_sock_look_error(sk, fd);
 	if (n >= 0 && sl_unlikely(sk->errq != NULL))
 		sl_errq_sent_by_os(sk, r->msg);
 	if (n >= 0 && !sl_udp_sk(sk)->behind)

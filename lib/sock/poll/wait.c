@@ -170,6 +170,8 @@ static void ask_shadow(struct sl_sock *sk)
 		bits |= (p[0].revents | p[1].revents) & POLLIN ? SL_OS_IN : 0;
 		bits |= p[0].revents & POLLERR ? SL_OS_ERR : 0;
 	}
+	if (sl_load(&sk->error))
+		bits |= SL_OS_ERR;
 	if (bits)
 		__atomic_fetch_or(&sk->os, bits, __ATOMIC_RELEASE);
 }

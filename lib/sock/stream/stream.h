@@ -54,13 +54,6 @@ static inline bool sl_tcp_sock_is_named(const struct sl_sock *sk)
 
 	return c && sl_load(&c->tcp.state) != SL_TCP_CLOSED;
 }
-/* Takes the error that connect(AF_UNSPEC) has left; later calls return 0. */
-static inline int sl_tcp_sock_error(struct sl_sock *sk)
-{
-	return sl_likely(!sl_load(&sk->error))
-		       ? 0
-		       : __atomic_exchange_n(&sk->error, 0, __ATOMIC_RELAXED);
-}
 /* tcp_recv.c: takes the connection's error, or sk->error (the kernel's sock_error()). No lane held.
  */
 int sl_tcp_sock_take_error(struct sl_sock *sk);

@@ -338,7 +338,7 @@ static int outcome(struct sl_sock *sk, int err)
 		return -EALREADY;
 	c = sk->conn;
 	if (!c) { /* shutdown(2) has ended it */
-		err = sl_tcp_sock_error(sk);
+		err = sl_sock_kept_error(sk);
 		err = err ? -err : -ECONNABORTED;
 	} else if (c->tcp.state == SL_TCP_CLOSED && sk->phase != SL_CONNECTED) {
 		err = sl_tconn_take_error(c);
@@ -357,7 +357,7 @@ static int outcome(struct sl_sock *sk, int err)
 static int wait_kernel(struct sl_sock *sk, int fd, int unfinished)
 {
 	struct sockaddr_storage ss = {.ss_family = sk->family};
-	int err = sl_tcp_sock_error(sk);
+	int err = sl_sock_kept_error(sk);
 
 	if (err)
 		return -err;

@@ -211,7 +211,7 @@ int sl_tcp_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen_t
 	int err = -EREMOTE;
 
 	if (level == SOL_SOCKET && name == SO_ERROR && sl_load(&sk->error))
-		return put_int(val, len, sl_tcp_sock_error(sk));
+		return put_int(val, len, sl_sock_kept_error(sk));
 	if (level == IPPROTO_IPV6 && name == IPV6_V6ONLY && sk->family == AF_INET6 &&
 	    (sk->named || sl_load(&sk->conn)))
 		return put_int(val, len, sk->v6only);

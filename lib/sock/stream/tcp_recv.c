@@ -386,7 +386,7 @@ static ssize_t kernel_call(struct rx *x, int fd, struct msghdr *msg)
 	if (x->done && !(x->flags & MSG_PEEK))
 		return kernel_rest(x, fd, msg);
 	x->done = 0; /* (bytes that were only looked at are the kernel's, too) */
-	err = sl_tcp_sock_error(x->sk);
+	err = sl_sock_kept_error(x->sk);
 	return err ? -err : kernel_recvmsg(x, fd, msg ? msg : &m, x->flags);
 }
 
@@ -451,7 +451,7 @@ int sl_tcp_sock_take_error(struct sl_sock *sk)
 	if (sk->conn && !sl_tconn_is_connecting(sk->conn))
 		err = sl_tconn_take_error(sk->conn);
 	sl_lane_unlock(lane);
-	return err ? err : sl_tcp_sock_error(sk);
+	return err ? err : sl_sock_kept_error(sk);
 }
 
 void sl_tcp_sock_put_error(struct sl_sock *sk, int err)

@@ -205,7 +205,7 @@ static ssize_t send_kernel(struct sl_sock *sk, int fd, struct tx *x, const struc
 
 	if (taken(x))
 		return send_rest(x, fd);
-	err = sl_tcp_sock_error(sk);
+	err = sl_sock_kept_error(sk);
 	if (err)
 		return -err;
 	return kernel_sendmsg(sk, fd, msg ? msg : &m, x->flags);
