@@ -61,6 +61,7 @@
 #define EXIT_OTHER_VERSION 78
 #define FRAMES             65536         /* frames of packet memory, unless SLUICE_FRAMES is set */
 #define CHECK_MS           1000          /* how often the devices are looked after */
+#define STILL_NS           2000000000ull /* without an event, until the loop looks less often */
 #define TRIAL_MS           5             /* how often rescued handshakes on trial are */
 #define LEAVE_NS           5000000000ull /* for programs to move to the kernel what they have */
 
@@ -70,6 +71,7 @@ static int signal_fd = -1;
 static bool open_air;
 static unsigned stuck_seconds = 20; /* for a turn of the loop, at most */
 static bool stepping_down;          /* the next daemon continues with the vault's records */
+static uint64_t event_ns;           /* the loop's last event */
 static uint64_t end_ns; /* the daemon ends then, or once no session needs it; 0: it stays */
 
 /* Settings and policy ---------------------------------------------------------------------------
@@ -374,6 +376,15 @@ static void on_events(const struct epoll_event *ev, int n)
 	(void)sl_turn(ready, nready, TURN_NS, sl_session_readable);
 }
 
+/* True: a session has a claim, or one that ends still has to be taken back. */
+static bool has_claims(void)
+{
+	for (const struct sl_session *s = sluiced.sessions; s; s = s->next)
+		if (s->held.n || s->leaving)
+			return true;
+	return false;
+}
+
 static void check_ports(void)
 {
 	sl_devices_check();
@@ -382,22 +393,25 @@ static void check_ports(void)
 		(void)sl_broker_reap();
 }
 
-static bool is_needed(void)
-{
-	for (const struct sl_session *s = sluiced.sessions; s; s = s->next)
-		if (s->held.n || s->leaving)
-			return true;
-	return false;
-}
-
 /* Programs look once a second whether their device is still steered (sl_on_port_alive()). */
 static bool is_grace_over(void)
 {
 	if (stepping_down && !sl_keep_is_missing())
 		return true;
 	if (end_ns)
-		return !is_needed() || sl_now_ns() > end_ns;
-	return sluiced.draining && !sluiced.memory_users && !is_needed();
+		return !has_claims() || sl_now_ns() > end_ns;
+	return sluiced.draining && !sluiced.memory_users && !has_claims();
+}
+
+/* How often the loop looks at what no event tells: rules that bpftool writes, locks, sockets that
+ * another program binds, workers that are stopped. What programs do comes with requests, so a
+ * daemon that has had no event for a while looks as often only as the watch of the claims has to;
+ * and while nobody has a claim there is only the house-keeping. */
+static uint64_t look_ms(uint64_t now)
+{
+	if (now - event_ns < STILL_NS)
+		return SL_VIEW_MS;
+	return has_claims() ? SL_WATCH_MS : CHECK_MS;
 }
 
 /* The longest time that the loop may sleep, in milliseconds; -1: until an event comes. */
@@ -407,7 +421,7 @@ static int wait_limit(bool more, bool trials)
 	uint64_t ms = sl_min(door, later) / 1000000 + 1;
 
 	if (sluiced.memory_users || sl_keep_is_missing())
-		ms = sl_min(ms, (uint64_t)SL_VIEW_MS);
+		ms = sl_min(ms, look_ms(now));
 	if (sl_closer_look())
 		ms = sl_min(ms, (uint64_t)SL_CLOSER_LOOK_MS);
 	if (trials)
@@ -428,6 +442,8 @@ static void loop(void)
 		sl_watchdog_rest();
 		n = epoll_wait(sluiced.epfd, ev, sl_array_len(ev), wait_ms);
 		sl_watchdog_turn();
+		if (n > 0)
+			event_ns = sl_now_ns();
 		on_events(ev, n);
 		sl_closer_go();
 		more = sl_sessions_reap();

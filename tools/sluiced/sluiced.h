@@ -19,7 +19,7 @@ struct sl_session;
 
 #define SL_SESSIONS_MAX 1024
 #define SL_PORTS_MAX    64  /* devices in use */
-#define SL_VIEW_MS      100 /* how often the rules are looked at */
+#define SL_VIEW_MS      100 /* how often the rules are looked at, at most */
 
 /* The state of the daemon. */
 struct sl_sluiced {

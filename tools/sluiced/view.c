@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The rules and paces of a device, for processes to read. A map that may only be read cannot be
  * mapped (bpf_map_mmap() wants a shared mapping, which a read-only descriptor does not give), so
- * the daemon keeps a copy in a sealed memfd, that is at most SL_VIEW_MS behind what bpftool writes.
- */
+ * the daemon keeps a copy in a sealed memfd, which is a turn of the loop behind what bpftool
+ * writes: look_ms() in main.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
