@@ -55,12 +55,13 @@ again() { # replaces the daemon by a new one
 export SLUICE_DAEMON=$SOCKET
 
 # Members must only read these files, and root's programs cannot write them either: those of the daemon that is there,
-# and those of the next one. (A device is let go a moment after its process.)
+# and those of the next one. (A device is let go a moment after the lease has ended, and until then another group's
+# program that starts stays with the kernel.)
 looks() { # whom
 	b $1 "$BIN/hostile" "$SOCKET" "$DEV_B" look >"$TMP/look" 2>&1
 	same "${1:-root}: what the daemon alone writes can be read only" \
 		"told not-mapped not-opened not-changed not-cut; rules not-mapped not-opened not-changed not-cut; " "$(tr '\n' ';' <"$TMP/look" | sed 's/;/; /g')"
-	wait_until 20 leases_are 0
+	wait_until 20 leases_are 0 && wait_until 20 test ! -e "/sys/fs/bpf/sluice/$DEV_B" || fail "the device is not let go"
 }
 looks ""
 looks "setpriv --bounding-set=-all --inh-caps=-all"

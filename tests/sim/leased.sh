@@ -25,7 +25,7 @@ wait_until 20 grows "$TMP/steady" 10 || die "no answers"
 PROGRAM=$(pid_of "steady -i 20000")
 ok "by verbs" by_verbs "$PROGRAM"
 same "the NIC stands still" ok "$(nic_control b 'stall 1' | sort -u)"
-ok "what it was given is in flight" wait_until 2 in_flight
+ok "what it was given is in flight" wait_until 20 in_flight
 kill -9 "$PROGRAM"
 ok "it comes back" wait_until 20 all_there
 [ "$FAILED" = 0 ] || cat "$TMP/frames"
