@@ -30,7 +30,7 @@ void sl_tcp_params_default(struct sl_tcp_params *p)
 		.delack_min_ms = 40,
 		.delack_max_ms = 200,
 		.quickack_segs = 16,
-		.timestamps = true,
+		.timestamps = 1,
 		.window_scaling = true,
 		.wscale_fixed = -1,
 		.sack = true,

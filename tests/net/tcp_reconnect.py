@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """server ADDRESS PORT: answers a byte and closes first, so that TIME_WAIT is on its side.
-client ADDRESS PORT COUNT [FIRST]: connects from one port after the other, the same ones in each run (FIRST 0: from the
-ports that are chosen for it). Prints how many connections it made a second, and how many connect() calls took longer than
+client ADDRESS PORT COUNT [FIRST [COUNT FIRST]]: connects from one port after the other, the same ones in each run (FIRST
+0: from the ports that are chosen for it); once more at the end of its input. Prints how many connections it made a second, and how many connect() calls took longer than
 LATE."""
 import socket
 import sys
@@ -19,7 +19,7 @@ def server(where):
             s.send(b"x")
 
 
-def client(where, count, first=20000):
+def client(where, count, first=20000, *later):
     late, begin = 0, 0.0
     for i in range(count + 1):
         with socket.socket(FAMILY) as s:
@@ -33,6 +33,9 @@ def client(where, count, first=20000):
             assert s.recv(1) == b"x" and s.recv(1) == b""
         begin = begin or time.monotonic()  # (the first connection starts the library)
     print(round(count / (time.monotonic() - begin)), late, flush=True)
+    if later:
+        sys.stdin.read()
+        client(where, *later)
 
 
 where = (sys.argv[2], int(sys.argv[3]))

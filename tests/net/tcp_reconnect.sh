@@ -4,7 +4,7 @@
 # ticks: time stamps of ours have the kernel's clock. (Where that is not known, the ACK of the old connection is reset,
 # and the SYN goes out again behind the reset.) And so does a client by the kernel after one of ours.
 . "$(dirname "$0")/lib_tcp.sh"
-need python3 awk
+need python3 awk strace
 net_up
 ADDR=$A4 PORT=7000 COUNT=${COUNT:-150}
 a_server() {
@@ -55,5 +55,33 @@ took=$(($(segs) - was))
 ok "from a few ports, after the kernel: $took segments, new ones take $first" test $((took * 60)) -le $((first * 40 + first * 4))
 read -r rate slow < <(COUNT=40 client b 0)
 ok "from a few ports, by the kernel after ours: $slow of 40 came late" test "${slow:-40}" -le 6
+stop "$server"
+# Without random offsets one answer of the kernel serves all ports of two addresses: the library does not ask for each
+# connection. (Two calls of connect(2) for a question, none for a connection of ours.)
+ADDR=$A4
+b sysctl -qw net.ipv4.ip_local_port_range="32768 60999" net.ipv4.tcp_timestamps=2
+a_server pa
+COUNT=60 client b >/dev/null
+rate="" slow=""
+read -r rate slow < <(sb timeout 60 strace -f -e trace=connect -o "$TMP/trace" python3 "$TESTS/net/tcp_reconnect.py" client "$ADDR" $PORT 60)
+asked=$(grep -c 'sin_port=htons('$PORT')' "$TMP/trace")
+ok "60 connections with tcp_timestamps 2: $asked questions, $slow came late" test "$asked" -ge 1 -a "$asked" -le 4
+# tcp_timestamps changes while a program runs: what it learnt before is forgotten.
+was=$(segs)
+COUNT=60 client b 23000 >/dev/null
+first=$(($(segs) - was))
+mkfifo "$TMP/go"
+sb timeout 60 python3 "$TESTS/net/tcp_reconnect.py" client "$ADDR" $PORT 10 22000 60 23000 <"$TMP/go" >"$TMP/changed" &
+changed=$!
+exec 9>"$TMP/go"
+wait_until 20 test -s "$TMP/changed"
+b sysctl -qw net.ipv4.tcp_timestamps=1
+COUNT=60 client b 23000 >/dev/null
+sleep 1.5 # (a change is followed within a second)
+was=$(segs)
+exec 9>&-
+wait $changed
+took=$(($(segs) - was))
+ok "after a change of tcp_timestamps: $took segments, new ones take $first" test $took -ge 240 -a $took -le $((first + 20))
 stop "$server"
 done_testing

@@ -10,7 +10,13 @@
  *
  * The library keeps one such socket for each family open. The socket gets the port by a range of
  * that port alone (IP_LOCAL_PORT_RANGE, Linux 6.3), so the library asks before it binds the shadow.
- * If the program has bound it, a socket that shares the port is needed (SO_REUSEADDR). */
+ * If the program has bound it, a socket that shares the port is needed (SO_REUSEADDR), and so it is
+ * on a kernel without such ranges.
+ *
+ * An answer costs the kernel as much as a tenth of a connection. Linux before the spring of 2026
+ * leaves the ports out of its hash, and tcp_timestamps 2 has no hash at all. Where two answers for
+ * different ports are the same, one answer serves the pair of addresses; else it serves those
+ * ports. Answers are asked for again after a while, and after tcp_timestamps has changed. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -23,20 +29,37 @@
 #include "sock/core/endpoint.h"
 #include "sock/stream/stream.h"
 #include "stack/lane_tcp.h"
+#include "tcp/tcp_hash.h"
 #include "tcp/tcp_tw.h"
 
 #define TFO_CLIENT 1u     /* a bit of tcp_fastopen */
 #define SLOW_NS    200000 /* a measurement that took longer is made again */
 #define MEASURES   3
+#define ANSWERS    128
+#define ANSWER_NS  60000000000ull /* how long an answer holds */
+#define SAME_MS    2              /* two measurements of one clock are no further apart */
 
 static struct sl_fd_once asker[2]; /* IPv4, IPv6 */
-static struct sl_lock asker_lock;  /* for what asker's names are; a leaf */
+static struct sl_lock asker_lock;  /* for what follows; a leaf */
 static struct asker_name {
 	struct sl_addr addr; /* which it keeps when it disconnects */
 	uint32_t oif;
 	int fd; /* 0: it has no address */
 } names[2];
-static bool never; /* this kernel cannot be asked; atomic */
+static bool never;    /* this kernel cannot be asked; atomic */
+static bool no_range; /* nor with a port by range; atomic */
+
+struct answer {
+	struct sl_tcp_key key; /* without ports where they do not matter */
+	uint32_t offset;
+	uint64_t until_ns; /* 0: no answer */
+};
+static struct {
+	struct answer at[ANSWERS]; /* by the key's hash */
+	struct answer last;        /* with its ports */
+	enum { PORTS_UNKNOWN, PORTS_MATTER, PORTS_ALIKE } ports;
+	uint8_t timestamps; /* tcp_timestamps at that time */
+} known;
 
 static int new_socket(int family)
 {
@@ -55,11 +78,12 @@ static int open_asker(const char *ipv6)
 {
 	int fd = new_socket(ipv6 ? AF_INET6 : AF_INET);
 
-	if (fd >= 0 && (sl_sys_set_int(fd, IPPROTO_IP, IP_LOCAL_PORT_RANGE, 0) ||
-			sl_sys_set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1))) {
+	if (fd >= 0 && sl_sys_set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)) {
 		sl_sys_close(fd);
 		return -EOPNOTSUPP;
 	}
+	if (fd >= 0 && sl_sys_set_int(fd, IPPROTO_IP, IP_LOCAL_PORT_RANGE, 0))
+		sl_store(&no_range, true);
 	return fd;
 }
 
@@ -130,22 +154,28 @@ static bool connect_silently(int fd, const struct sl_tcp_key *key, uint32_t oif)
 	return err == 0;
 }
 
+/* Gives the asker that port (0: any) for its next connection. */
+static bool set_port(int fd, uint16_t port)
+{
+	int range = (int)((uint32_t)port << 16 | port);
+
+	if (sl_load(&no_range))
+		return !port;
+	return !sl_sys_set_int(fd, IPPROTO_IP, IP_LOCAL_PORT_RANGE, range);
+}
+
 static bool ask_by_range(const struct sl_tcp_key *key, uint32_t oif, uint32_t *offset)
 {
-	int range = (int)((uint32_t)key->lport << 16 | key->lport), fd;
 	struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
+	int fd = asker_at(key, oif);
 	bool got;
 
-	if (!sl_lock(&asker_lock))
-		return false;
-	fd = asker_at(key, oif);
-	got = fd >= 0 && sl_sys_set_int(fd, IPPROTO_IP, IP_LOCAL_PORT_RANGE, range) == 0 &&
-	      connect_silently(fd, key, oif) && measure(fd, offset);
+	got = fd >= 0 && set_port(fd, key->lport) && connect_silently(fd, key, oif) &&
+	      measure(fd, offset);
 	if (fd >= 0)
 		(void)sl_sys_connect(fd, &nowhere, sizeof(nowhere)); /* the port is free again */
 	if (!got)
 		names[!sl_addr_is_v4(&key->remote)].fd = 0; /* its address may have gone */
-	sl_unlock(&asker_lock);
 	return got;
 }
 
@@ -163,6 +193,84 @@ static bool ask_by_sharing(const struct sl_tcp_key *key, uint32_t oif, uint32_t 
 	return got;
 }
 
+/* The key by which an answer is kept. */
+static struct sl_tcp_key kept_by(const struct sl_tcp_key *key)
+{
+	struct sl_tcp_key k = *key;
+
+	if (known.ports == PORTS_ALIKE)
+		k.lport = k.rport = 0;
+	return k;
+}
+
+static struct answer *answer_at(const struct sl_tcp_host *h, const struct sl_tcp_key *k)
+{
+	return &known.at[sl_tcp_key_hash(h, k) % ANSWERS];
+}
+
+static bool recall(const struct sl_tcp_host *h, const struct sl_tcp_key *key, uint32_t *offset)
+{
+	struct sl_tcp_key k = kept_by(key);
+	const struct answer *a = answer_at(h, &k);
+
+	if (known.timestamps != sl_tcp_params.timestamps) {
+		memset(&known, 0, sizeof(known));
+		known.timestamps = sl_tcp_params.timestamps;
+		return false;
+	}
+	*offset = a->offset;
+	return sl_tcp_key_eq(&a->key, &k) && sl_now_ns() < a->until_ns;
+}
+
+static bool is_same(uint32_t a, uint32_t b)
+{
+	return a - b + SAME_MS <= 2 * SAME_MS;
+}
+
+/* Learns from two answers for one pair of addresses whether the kernel looks at the ports. */
+static void compare(const struct sl_tcp_key *key, uint32_t offset)
+{
+	const struct answer *b = &known.last;
+	bool same = is_same(offset, b->offset);
+
+	if (!b->until_ns || !sl_addr_eq(&key->local, &b->key.local) ||
+	    !sl_addr_eq(&key->remote, &b->key.remote))
+		return;
+	if (known.ports == PORTS_ALIKE && !same)
+		memset(&known.at, 0, sizeof(known.at)); /* that was chance, or is no more so */
+	if (!same)
+		known.ports = PORTS_MATTER;
+	else if (known.ports == PORTS_UNKNOWN &&
+		 (key->lport != b->key.lport || key->rport != b->key.rport))
+		known.ports = PORTS_ALIKE;
+}
+
+static void remember(const struct sl_tcp_host *h, const struct sl_tcp_key *key, uint32_t offset)
+{
+	struct sl_tcp_key k;
+
+	compare(key, offset);
+	known.last = (struct answer){*key, offset, sl_now_ns() + ANSWER_NS};
+	k = kept_by(key);
+	*answer_at(h, &k) = (struct answer){k, offset, known.last.until_ns};
+}
+
+/* Asker lock held. bound: the shadow has the key's port. False: the kernel cannot be asked. */
+static bool ask(const struct sl_sock *sk, const struct sl_tcp_key *key, uint32_t oif, bool bound,
+		uint32_t *offset)
+{
+	struct sl_tcp_key any = *key;
+
+	if (known.ports == PORTS_ALIKE) {
+		any.lport = 0;
+		return ask_by_range(&any, oif, offset);
+	}
+	if (bound && !sk->reuse)
+		return false;
+	return bound || sl_load(&no_range) ? ask_by_sharing(key, oif, offset)
+					   : ask_by_range(key, oif, offset);
+}
+
 /* The kernel holds back a SYN only if it sees no black hole for Fast Open, which it does not look
  * for unless told to. */
 static bool may_ask(const struct sl_tcp_params *p)
@@ -173,23 +281,30 @@ static bool may_ask(const struct sl_tcp_params *p)
 uint32_t sl_tcp_stamps_offset(struct sl_sock *sk, const struct sl_tcp_key *key, uint32_t oif,
 			      bool bound)
 {
+	struct sl_tcp_host *h;
 	uint32_t offset = 0;
 	struct sl_lane *lane;
-	bool waits;
+	bool got;
 
-	if (!may_ask(&sl_tcp_params) || (bound && !sk->reuse) || !sl_sock_lock(sk, &lane))
+	if (!may_ask(&sl_tcp_params) || !sl_sock_lock(sk, &lane))
 		return 0;
-	waits = sl_tcp_peer_waits(lane->tcp, key);
+	h = lane->tcp;
+	got = sl_tcp_peer_waits(h, key);
 	sl_lane_unlock(lane);
-	if (!waits)
+	if (!got || !sl_lock(&asker_lock))
 		return 0;
-	if (!(bound ? ask_by_sharing(key, oif, &offset) : ask_by_range(key, oif, &offset)))
-		return 0;
-	return offset ? offset : 1;
+	if (!recall(h, key, &offset)) {
+		got = ask(sk, key, oif, bound, &offset);
+		if (got)
+			remember(h, key, offset);
+	}
+	sl_unlock(&asker_lock);
+	return !got ? 0 : offset ? offset : 1;
 }
 
 void sl_tcp_stamps_child(void)
 {
 	memset(&asker_lock, 0, sizeof(asker_lock));
 	memset(names, 0, sizeof(names));
+	memset(&known, 0, sizeof(known));
 }

@@ -44,7 +44,7 @@ static const struct entry entries[] = {
 	{"tcp_fin_timeout", 0, U32, P(fin_timeout_ms), 1, 32767, SECONDS},
 	{"tcp_rto_min_us", 0, U32, P(rto_min_ms), 1000, 1000000, 0}, /* 0: a thousandth */
 	{"tcp_rto_max_ms", 0, U32, P(rto_max_ms), 1000, 120000, 1},
-	{"tcp_timestamps", 0, BOOL, P(timestamps), 0, 2, 1},
+	{"tcp_timestamps", 0, U8, P(timestamps), 0, 2, 1},
 	{"tcp_window_scaling", 0, BOOL, P(window_scaling), 0, 1, 1},
 	{"tcp_sack", 0, BOOL, P(sack), 0, 1, 1},
 	{"tcp_dsack", 0, BOOL, P(dsack), 0, 1, 1},
