@@ -23,7 +23,7 @@ static int read_names(const struct sl_sock *sk, struct names *n)
 	if (err == 0)
 		err = sl_addr_from_sockaddr((struct sockaddr *)&ss, len, &n->local, &n->local_port,
 					    &n->scope);
-	if (err < 0)
+	if (err < 0 || !sl_sock_is_udp(sk)) /* (a stream's shadow has no peer while it is ours) */
 		return err;
 	len = sizeof(ss);
 	n->connected = sl_sys_getpeername(sk->fd, &ss, &len) == 0;

@@ -19,9 +19,10 @@
 #include "sock/core/option.h"
 #include "sock/core/sock.h"
 
-void sl_sock_read_reuse(struct sl_sock *sk)
+void sl_sock_read_reuse(struct sl_sock *sk, int name)
 {
-	sk->reuseport = sl_sock_get_int(sk, SOL_SOCKET, SO_REUSEPORT);
+	if (name == SO_REUSEPORT)
+		sk->reuseport = sl_sock_get_int(sk, SOL_SOCKET, SO_REUSEPORT);
 	sk->reuse = sk->reuseport || sl_sock_get_int(sk, SOL_SOCKET, SO_REUSEADDR);
 }
 

@@ -25,7 +25,8 @@ bool sl_opt_listens(int fd);                                       /* the kernel
 uint64_t sl_opt_timeout_ns(int fd, int name);
 /* SO_RCVTIMEO, SO_SNDTIMEO. False: another option. */
 bool sl_sock_set_timeout(struct sl_sock *sk, int name, const void *val, socklen_t len);
-void sl_sock_read_reuse(struct sl_sock *sk);
+/* Reads what the kernel made of SO_REUSEADDR or SO_REUSEPORT. */
+void sl_sock_read_reuse(struct sl_sock *sk, int name);
 /* Reads the priority of its packets, which SO_PRIORITY and IP_TOS have set on the shadow. False: it
  * is above 255, as a class of a queueing discipline (TC_H_MAKE()), which only the kernel's packets
  * pass. */

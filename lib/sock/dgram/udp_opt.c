@@ -130,7 +130,8 @@ static bool set_cork(struct sl_sock *sk, const struct given *g)
 	return true;
 }
 
-SET(set_reuse, sl_sock_read_reuse(sk))
+SET(set_reuse, sl_sock_read_reuse(sk, SO_REUSEADDR))
+SET(set_reuseport, sl_sock_read_reuse(sk, SO_REUSEPORT))
 SET(set_mark, sk->mark = (uint32_t)g->v)
 SET(set_zerocopy, sk->zerocopy = g->v)
 SET(set_no_csum, sl_udp_sk(sk)->no_csum = g->v)
@@ -191,7 +192,7 @@ static const struct opt opts[] = {
 	{SOL_SOCKET, SO_SELECT_ERR_QUEUE, SL_WANT_ERR_PRI, NULL},
 	{SOL_SOCKET, SO_RXQ_OVFL, SL_WANT_OVFL, NULL},
 	{SOL_SOCKET, SO_REUSEADDR, 0, set_reuse},
-	{SOL_SOCKET, SO_REUSEPORT, 0, set_reuse},
+	{SOL_SOCKET, SO_REUSEPORT, 0, set_reuseport},
 	{SOL_SOCKET, SO_BINDTODEVICE, 0, set_device},
 	{SOL_SOCKET, SO_BINDTOIFINDEX, 0, set_device},
 	{SOL_SOCKET, SO_MARK, 0, set_mark},

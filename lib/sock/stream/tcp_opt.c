@@ -303,7 +303,7 @@ static bool track_socket(struct sl_sock *sk, int name)
 		return true;
 	case SO_REUSEADDR:
 	case SO_REUSEPORT:
-		sl_sock_read_reuse(sk);
+		sl_sock_read_reuse(sk, name);
 		return true;
 	case SO_TIMESTAMP:
 	case SO_TIMESTAMP_NEW:
