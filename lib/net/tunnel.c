@@ -18,6 +18,7 @@
 #include <linux/if_link.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/heap.h"
 #include "base/log.h"
 #include "io/far.h"
@@ -46,9 +47,9 @@ struct sl_tunnel {
 	bool pending;       /* low has frames of ours since its last kick */
 	bool remade;        /* the device was, and gso is on the old one */
 	uint16_t ip_id;
-	uint64_t secret;
-	const char *said; /* why the kernel's device sends, as last logged */
-	struct way *last; /* of the last frame */
+	const struct sl_hash_key *secret; /* of source ports; no child has it */
+	const char *said;                 /* why the kernel's device sends, as last logged */
+	struct way *last;                 /* of the last frame */
 	struct way way[WAYS];
 };
 
@@ -126,7 +127,7 @@ static void make_headers(const struct sl_tunnel *t, struct way *w, const struct 
 		.inner_df = out->df == VXLAN_DF_INHERIT,
 		.df = out->df == VXLAN_DF_SET,
 		.sum = out->flags & (v4 ? SL_VXLAN_OUT_SUM4 : SL_VXLAN_OUT_SUM6),
-		.secret = t->secret,
+		.secret = &t->secret->k[1],
 	};
 
 	if (out->flags & SL_VXLAN_OUT_LOCAL)
@@ -371,7 +372,9 @@ static const struct sl_tx_ops tunnel_ops = {
 
 struct sl_tunnel *sl_tunnel_open(const struct sl_tunnel_low *low)
 {
-	struct sl_tunnel *t = sl_calloc(1, sizeof(*t));
+	static struct sl_hash_key *key; /* one for all, so that a flow has one source port */
+	const struct sl_hash_key *secret = sl_hash_key_get(&key);
+	struct sl_tunnel *t = secret->k[0] ? sl_calloc(1, sizeof(*t)) : NULL;
 
 	if (!t) {
 		errno = ENOMEM;
@@ -386,8 +389,8 @@ struct sl_tunnel *sl_tunnel_open(const struct sl_tunnel_low *low)
 	t->tx.ops = &tunnel_ops;
 	t->low = *low;
 	t->last = t->way;
-	t->secret = sl_mix(sl_now_ns(), (uintptr_t)t);
-	t->ip_id = (uint16_t)(t->secret >> 48);
+	t->secret = secret;
+	t->ip_id = (uint16_t)secret->k[2]; /* (each packet shows it) */
 	open_gso(t);
 	return t;
 }

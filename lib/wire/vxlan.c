@@ -78,7 +78,7 @@ static bool look4(const struct sl_vxlan_hdr *h, const uint8_t *eth, uint16_t n, 
 	in->tos = l3[1];
 	in->ttl = l3[8];
 	in->df = l3[6] & 0x40;
-	in->hash = sl_mix(sl_mix(h->secret, (uint64_t)ends[0] << 32 | ends[1]),
+	in->hash = sl_mix(sl_mix(*h->secret, (uint64_t)ends[0] << 32 | ends[1]),
 			  (uint64_t)l3[9] << 32 | ports);
 	if (h->sum) /* (the IP header's own sum is -0) */
 		in->sum = sum_of(l4, (uint16_t)(n - 34), l3[9], (uint64_t)ends[0] + ends[1]);
@@ -99,7 +99,7 @@ static bool look6(const struct sl_vxlan_hdr *h, const uint8_t *eth, uint16_t n, 
 	in->tos = (uint8_t)(l3[0] << 4 | l3[1] >> 4);
 	in->ttl = l3[7];
 	in->df = true;
-	in->hash = sl_mix(sl_addr_mix(sl_addr_mix(h->secret, &ends[0]), &ends[1]),
+	in->hash = sl_mix(sl_addr_mix(sl_addr_mix(*h->secret, &ends[0]), &ends[1]),
 			  (uint64_t)l3[6] << 32 | ports);
 	if (h->sum)
 		in->sum = sl_csum_words(l3, 10) +

@@ -20,7 +20,7 @@ struct sl_vxlan_hdr {
 	bool inner_df;
 	uint16_t mtu;                 /* bytes of the longest outer IP packet */
 	uint16_t port_min, port_span; /* source ports */
-	uint64_t secret;              /* sources cannot be told from flows */
+	const uint64_t *secret;       /* sources cannot be told from flows; the caller keeps it */
 	uint64_t udp_sum;             /* of the fixed part of what the checksum covers */
 };
 
@@ -33,7 +33,7 @@ struct sl_vxlan_build {
 	uint16_t mtu;
 	uint8_t tos, ttl;
 	bool inner_tos, inner_ttl, inner_df, df, sum;
-	uint64_t secret;
+	const uint64_t *secret;
 };
 void sl_build_vxlan_hdr(struct sl_vxlan_hdr *h, const struct sl_vxlan_build *b);
 
