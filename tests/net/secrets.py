@@ -48,10 +48,12 @@ def secrets_of(path):
 
 
 def hash_keys_of(path):
-    """The last 48 bytes of what was asked for as a key of a hash table (lib/base/hash.h)."""
+    """The last 48 bytes of what was asked for as a key of a hash table (lib/base/hash.h), of the steering program's
+    (lib/ctl/steer/load.c) and of source ports over VXLAN (lib/net/tunnel.c)."""
     with open(path) as f:
-        asked = re.findall(r'getrandom\("([^"]*)", (?:56|64), 0\) = ', f.read())
-    return {f"key {i}": bytes.fromhex(text.replace("\\x", ""))[-48:] for i, text in enumerate(asked)}
+        asked = re.findall(r'getrandom\("([^"]*)", (56|64|80), 0\) = ', f.read())
+    return {("steering" if size == "80" else f"key {i}"): bytes.fromhex(text.replace("\\x", ""))[-48:]
+            for i, (text, size) in enumerate(asked)}
 
 
 def look(path, what=secrets_of):

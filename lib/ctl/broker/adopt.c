@@ -27,6 +27,7 @@
 #include "ctl/device/part.h"
 #include "ctl/device/port.h"
 #include "ctl/lease/vault.h"
+#include "ctl/steer/load.h"
 #include "ctl/steer/maps.h"
 #include "ctl/umem/ring.h"
 #include "ctl/umem/umem.h"
@@ -160,7 +161,8 @@ void sl_device_keep(const struct sl_device *d, struct sl_vault_msg *m)
 		.nic = d->nic,
 	};
 	memcpy(k->vlan, d->vlan, sizeof(k->vlan));
-	memcpy(k->hash_key, d->attach.hash_key, sizeof(k->hash_key));
+	if (d->attach.hash_key)
+		memcpy(k->hash_key, d->attach.hash_key, sizeof(k->hash_key));
 	for (uint32_t i = 0; i < d->nparts; i++) {
 		const struct sl_part *p = &d->part[i];
 
@@ -243,10 +245,13 @@ static struct sl_device *device_of(struct sl_vault_msg *m)
 {
 	const struct device_kept *k = (const struct device_kept *)m->body;
 	bool sound = m->bytes == sizeof(*k) && device_is_sound(k);
-	struct sl_device *d = sound ? sl_device_new() : NULL;
+	struct sl_attach key = {0};
+	struct sl_device *d = sound && sl_steer_make_key(&key, false) ? sl_device_new() : NULL;
 
-	if (!d)
+	if (!d) {
+		sl_steer_drop_key(&key);
 		return NULL;
+	}
 	d->info = k->info;
 	d->attach.kind = (enum sl_attach_kind)k->kind;
 	d->attach.mode = (int)k->mode;
@@ -257,6 +262,7 @@ static struct sl_device *device_of(struct sl_vault_msg *m)
 	d->attach.guard_tried = k->guard_tried;
 	d->attach.frags = k->frags;
 	d->attach.vxlan = k->vxlan;
+	d->attach.hash_key = key.hash_key;
 	memcpy(d->attach.hash_key, k->hash_key, sizeof(k->hash_key));
 	d->lent_once = k->lent_once;
 	d->vlans_left = k->vlans_left;

@@ -50,15 +50,15 @@ enum sl_map {
 struct sl_attach {
 	enum sl_attach_kind kind;
 	struct bpf_object *obj;
-	struct xdp_program *prog;        /* libxdp only */
-	int mode;                        /* enum xdp_attach_mode */
-	bool beside;                     /* attached by a dispatcher */
-	uint32_t prog_id;                /* our program's */
-	bool frags;                      /* the program takes packets in several buffers */
-	bool vxlan;                      /* the program takes packets out of VXLAN */
-	uint64_t hash_key[SL_HASH_KEYS]; /* of the program: another form of it gets the same */
-	uint32_t hints;                  /* SL_HINT_*: metadata the program may ask of the driver */
-	uint32_t main_id;                /* program that the device runs: the dispatcher, or ours */
+	struct xdp_program *prog; /* libxdp only */
+	int mode;                 /* enum xdp_attach_mode */
+	bool beside;              /* attached by a dispatcher */
+	uint32_t prog_id;         /* our program's */
+	bool frags;               /* the program takes packets in several buffers */
+	bool vxlan;               /* the program takes packets out of VXLAN */
+	uint64_t *hash_key;       /* of the program, SL_HASH_KEYS: another form gets the same */
+	uint32_t hints;           /* SL_HINT_*: metadata the program may ask of the driver */
+	uint32_t main_id;         /* program that the device runs: the dispatcher, or ours */
 	int link_fd;
 	int drop_fd;               /* SL_ATTACH_TCX: the program for private devices; else -1 */
 	int guard_fd;              /* the guard's link, -1: none */

@@ -604,16 +604,19 @@ int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool re
 {
 	int err = -EOPNOTSUPP;
 
+	if (!sl_steer_make_key(a, true))
+		return why_failed(-ENOMEM, info->ifname, why);
 	a->vxlan = packet && sl_steer_wants_vxlan();
-	sl_steer_make_key(a);
 	sl_libs_quiet();
 	if (packet)
 		err = attach_packet(a, info);
 	if (err)
 		err = attach_best(a, info, reaper);
 	sl_libs_restore();
-	if (err)
+	if (err) {
+		sl_steer_drop_key(a);
 		return why_failed(err, info->ifname, why);
+	}
 	err = keep_maps(a);
 	if (err) {
 		sl_why(why, "%s: no descriptors left for the steering maps: %s", info->ifname,
@@ -633,6 +636,7 @@ void sl_attach_close(struct sl_attach *a, uint32_t ifindex)
 	sl_attach_unload(a);
 	sl_libs_close_leaks(a->prog_id);
 	sl_libs_restore();
+	sl_steer_drop_key(a);
 	sl_attach_child(a);
 }
 

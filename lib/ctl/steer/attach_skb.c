@@ -19,13 +19,12 @@ static int prepare(const struct sl_attach *a, struct bpf_object *obj)
 {
 	struct steer_skb__rodata constants = {.has_vxlan = true};
 	struct steer_skb_plain__rodata plain = {0};
+	const struct sl_steer_constants with = {&constants, sizeof(constants),
+						(uint64_t *)constants.hash_key},
+					without = {&plain, sizeof(plain),
+						   (uint64_t *)plain.hash_key};
 
-	if (!a->vxlan) {
-		memcpy(plain.hash_key, a->hash_key, sizeof(plain.hash_key));
-		return sl_steer_prepare(a, obj, &plain, sizeof(plain));
-	}
-	memcpy(constants.hash_key, a->hash_key, sizeof(constants.hash_key));
-	return sl_steer_prepare(a, obj, &constants, sizeof(constants));
+	return sl_steer_prepare(a, obj, a->vxlan ? &with : &without);
 }
 
 static struct bpf_object *load(const struct sl_attach *a)

@@ -29,7 +29,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/hash.h"
+#include "base/apart.h"
+#include "base/clock.h"
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -47,15 +48,27 @@
 #define DEV_BOUND_ONLY (1u << 6) /* BPF_F_XDP_DEV_BOUND_ONLY, which older headers do not have */
 #define HAS_FRAGS      (1u << 5) /* BPF_F_XDP_HAS_FRAGS, 5.18 */
 
-void sl_steer_make_key(struct sl_attach *a)
-{
-	struct sl_hash_key part;
+#define KEY_BYTES (SL_HASH_KEYS * sizeof(uint64_t))
 
-	for (size_t at = 0; at < sizeof(a->hash_key); at += sizeof(part)) {
-		sl_hash_key_make(&part);
-		memcpy((char *)a->hash_key + at, &part,
-		       sl_min(sizeof(a->hash_key) - at, sizeof(part)));
-	}
+/* (The stack of a child has what the parent's stack has, so the kernel writes into the page.) */
+bool sl_steer_make_key(struct sl_attach *a, bool random)
+{
+	a->hash_key = sl_apart_secret(KEY_BYTES);
+	if (!a->hash_key)
+		return false;
+	if (random && sl_sys(SYS_getrandom, a->hash_key, KEY_BYTES, 0) != (long)KEY_BYTES)
+		for (unsigned i = 0; i < SL_HASH_KEYS; i++)
+			a->hash_key[i] = sl_mix(sl_now_ns(), (uintptr_t)a + i);
+	return true;
+}
+
+void sl_steer_drop_key(struct sl_attach *a)
+{
+	if (!a->hash_key)
+		return;
+	sl_apart_wipe(a->hash_key, KEY_BYTES);
+	sl_sys(SYS_munmap, a->hash_key, KEY_BYTES);
+	a->hash_key = NULL;
 }
 
 #define LEAST_FLOWS     1024u
@@ -115,15 +128,25 @@ static int reuse_maps(const struct sl_attach *a, struct bpf_object *obj)
 	return err;
 }
 
-int sl_steer_prepare(const struct sl_attach *a, struct bpf_object *obj, const void *constants,
-		     size_t bytes)
+static int set_constants(const struct sl_attach *a, struct bpf_map *map,
+			 const struct sl_steer_constants *c)
 {
-	struct bpf_map *map = bpf_object__find_map_by_name(obj, ".rodata");
+	/* The structure may have padding at its end that the section does not have. */
+	size_t bytes = sl_min(c->size, (size_t)bpf_map__value_size(map));
 	int err;
 
-	/* The structure may have padding at its end that the section does not have. */
-	bytes = sl_min(bytes, (size_t)bpf_map__value_size(map));
-	err = bpf_map__set_initial_value(map, constants, bytes);
+	if (a->hash_key)
+		memcpy(c->key, a->hash_key, KEY_BYTES);
+	err = bpf_map__set_initial_value(map, c->bytes, bytes);
+	sl_apart_wipe(c->key, KEY_BYTES);
+	return err;
+}
+
+int sl_steer_prepare(const struct sl_attach *a, struct bpf_object *obj,
+		     const struct sl_steer_constants *c)
+{
+	int err = set_constants(a, bpf_object__find_map_by_name(obj, ".rodata"), c);
+
 	if (!err)
 		err = size_tables(obj);
 	return err ? err : reuse_maps(a, obj);
@@ -131,13 +154,13 @@ int sl_steer_prepare(const struct sl_attach *a, struct bpf_object *obj, const vo
 
 /* The object as it is loaded, or NULL and errno, closed. */
 static struct bpf_object *finish_open(const struct sl_attach *a, struct bpf_object *obj,
-				      uint32_t flags, const void *constants, size_t bytes)
+				      uint32_t flags, const struct sl_steer_constants *c)
 {
 	int err;
 
 	if (!obj)
 		return NULL;
-	err = sl_steer_prepare(a, obj, constants, bytes);
+	err = sl_steer_prepare(a, obj, c);
 	if (!err)
 		err = bpf_program__set_flags(bpf_object__find_program_by_name(obj, SL_STEER_PROG),
 					     flags);
@@ -157,12 +180,12 @@ struct bpf_object *sl_steer_open(const struct sl_attach *a)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "steer");
 	struct steer__rodata constants = {.has_frags = a->frags, .has_vxlan = a->vxlan};
+	const struct sl_steer_constants c = {&constants, sizeof(constants),
+					     (uint64_t *)constants.hash_key};
 	size_t size;
 	const void *elf = steer__elf_bytes(&size);
 
-	memcpy(constants.hash_key, a->hash_key, sizeof(constants.hash_key));
-	return finish_open(a, bpf_object__open_mem(elf, size, &opts), frags_flag(a->frags),
-			   &constants, sizeof(constants));
+	return finish_open(a, bpf_object__open_mem(elf, size, &opts), frags_flag(a->frags), &c);
 }
 
 /* Puts the kernel's functions in place of the placeholders, in programs and in the functions that
@@ -207,14 +230,14 @@ static struct bpf_object *open_bound(const struct sl_attach *a, uint32_t ifindex
 {
 	struct steer_bound__rodata constants = {
 		.has_vlan_tag = tags, .has_frags = a->frags, .has_vxlan = a->vxlan};
+	const struct sl_steer_constants c = {&constants, sizeof(constants),
+					     (uint64_t *)constants.hash_key};
 	struct bpf_object *obj = open_filled(tags);
 
-	memcpy(constants.hash_key, a->hash_key, sizeof(constants.hash_key));
 	if (obj)
 		bpf_program__set_ifindex(bpf_object__find_program_by_name(obj, SL_STEER_PROG),
 					 ifindex);
-	return finish_open(a, obj, DEV_BOUND_ONLY | frags_flag(a->frags), &constants,
-			   sizeof(constants));
+	return finish_open(a, obj, DEV_BOUND_ONLY | frags_flag(a->frags), &c);
 }
 
 /* More than the header of a program in any kernel (struct bpf_prog in front of its instructions).

@@ -11,13 +11,21 @@
 /* Opens the form of the program that is not bound to a device, without loading it: for packets in
  * several buffers, and for VXLAN, as a says, with its key and maps. NULL: errno. */
 struct bpf_object *sl_steer_open(const struct sl_attach *a);
-/* Makes the key of the hash that spreads a group's flows: a peer that knew it could choose the
- * process that gets its connections. */
-void sl_steer_make_key(struct sl_attach *a);
+/* The key of the hash that spreads a group's flows: a peer that knew it could choose the process
+ * that gets its connections. It lies in memory that no child has (base/apart.h). make: a random
+ * one, or an empty one for the caller to fill; false: no memory. drop: overwrites and frees it. */
+bool sl_steer_make_key(struct sl_attach *a, bool random);
+void sl_steer_drop_key(struct sl_attach *a);
 /* Sets the constants of an open object, and the entries of its tables, or has it use the maps that
- * a has. 0 or -errno. */
-int sl_steer_prepare(const struct sl_attach *a, struct bpf_object *obj, const void *constants,
-		     size_t bytes);
+ * a has. key: the place of the hash key in constants, which has a copy while the function runs. 0
+ * or -errno. */
+struct sl_steer_constants {
+	void *bytes;
+	size_t size;
+	uint64_t *key;
+};
+int sl_steer_prepare(const struct sl_attach *a, struct bpf_object *obj,
+		     const struct sl_steer_constants *c);
 /* True: a program that was loaded with `insns` instructions, and has xlated_bytes bytes now, still
  * fits in the pages that it was given. */
 bool sl_steer_fits(size_t insns, size_t xlated_bytes, size_t page);
