@@ -73,6 +73,7 @@ LDLIBS_device := -lbpf
 LDLIBS_steering_nic := -lbpf
 LDLIBS_own_libbpf := -rdynamic
 LDLIBS_own_btf := -rdynamic
+LDLIBS_own_verbs := -rdynamic
 LDLIBS_steercost := -lbpf
 $(VLAN_DIR)/tags.bpf.o: tests/vlan/tags.bpf.c tests/vlan/tags.h
 	@mkdir -p $(@D)

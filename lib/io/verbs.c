@@ -273,7 +273,7 @@ struct sl_tx *sl_verbs_open(uint32_t ifindex, const char *ifname, const struct s
 	    !sl_lock(&lock))
 		return NULL;
 	lib = sl_verbs_lib();
-	*why = "libibverbs is not installed";
+	*why = sl_verbs_lack();
 	dev = lib ? device_get(ifindex, info->device, why) : NULL;
 	if (dev)
 		v = open_tx(dev, want->depth, want->inline_bytes, why);

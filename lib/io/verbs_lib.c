@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/names.h"
 #include "base/sys.h"
 
 #define VERBS_SONAME "libibverbs.so.1"
@@ -17,6 +18,60 @@
 
 static struct sl_verbs_lib lib;
 static struct sl_mlx5_lib mlx5;
+static bool
+	clash; /* the program has functions of the same names, and the libraries would call these */
+
+/* Functions that the libraries call by names that a program may have, beside those of the tables:
+ * of each other, and each of itself. */
+#define INNER_CALLS(X)                                                                             \
+	X(ibv_create_cq)                                                                           \
+	X(ibv_query_device)                                                                        \
+	X(ibv_query_port)                                                                          \
+	X(ibv_query_gid_type)                                                                      \
+	X(ibv_read_sysfs_file)                                                                     \
+	X(ibv_read_ibdev_sysfs_file)                                                               \
+	X(ibv_dontfork_range)                                                                      \
+	X(ibv_dofork_range)                                                                        \
+	X(ibv_cmd_get_context)                                                                     \
+	X(ibv_cmd_alloc_pd)                                                                        \
+	X(ibv_cmd_reg_mr)                                                                          \
+	X(ibv_cmd_create_qp_ex2)                                                                   \
+	X(verbs_open_device)                                                                       \
+	X(verbs_init_cq)                                                                           \
+	X(verbs_set_ops)                                                                           \
+	X(verbs_register_driver_34)
+
+static bool names_are_taken(void)
+{
+	bool taken = false;
+
+#define X(name) taken = taken || sl_name_is_from_elsewhere("ibv_" #name, "libibverbs.so.");
+	SL_VERBS_CALLS(X)
+#undef X
+#define X(name) taken = taken || sl_name_is_from_elsewhere(#name, "libibverbs.so.");
+	INNER_CALLS(X)
+#undef X
+#define X(name) taken = taken || sl_name_is_from_elsewhere("mlx5dv_" #name, "libmlx5");
+	SL_MLX5_CALLS(X)
+#undef X
+	(void)dlerror(); /* of names that are not there */
+	return taken;
+}
+
+/* The mode of dlopen(3). With RTLD_DEEPBIND the libraries prefer their own names and the C
+ * library's. Where others stand in for open(2), by which the device is opened (tests/sim), or for
+ * malloc(3), as sanitizers do, which end the process at this mode, the usual mode must do. A
+ * library that is loaded already stays bound as it is. 0: neither mode will do. */
+static int mode_of_load(void)
+{
+	const int usual = RTLD_NOW | RTLD_LOCAL;
+
+	if (!sl_name_is_from_elsewhere("malloc", "libc.so.") &&
+	    !sl_name_is_from_elsewhere("open", "libc.so.") &&
+	    !sl_name_is_loaded("/libibverbs.so.1") && !sl_name_is_loaded("/libmlx5"))
+		return usual | RTLD_DEEPBIND;
+	return names_are_taken() ? 0 : usual;
+}
 
 static bool look_up(void *handle)
 {
@@ -47,17 +102,30 @@ const struct sl_verbs_lib *sl_verbs_lib(void)
 {
 	static bool tried, there;
 	void *handle;
+	int mode;
 
 	if (tried)
 		return there ? &lib : NULL;
 	tried = true;
-	handle = dlopen(VERBS_SONAME, RTLD_NOW | RTLD_LOCAL);
+	mode = mode_of_load();
+	clash = !mode;
+	/* (libibverbs loads its drivers in the usual mode, but this one only if it is not there.)
+	 */
+	if (mode & RTLD_DEEPBIND)
+		(void)dlopen(MLX5_SONAME, mode);
+	handle = mode ? dlopen(VERBS_SONAME, mode) : NULL;
 	if (!handle)
 		return NULL;
 	there = look_up(handle);
 	if (there)
 		prime(handle);
 	return there ? &lib : NULL;
+}
+
+const char *sl_verbs_lack(void)
+{
+	return clash ? "the program has functions of libibverbs' names"
+		     : "libibverbs is not installed";
 }
 
 static bool look_up_mlx5(void *handle)

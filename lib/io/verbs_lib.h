@@ -39,6 +39,7 @@ struct sl_verbs_lib {
 /* Loads libibverbs at the first call. NULL: it is not installed, or too old. The caller serialises
  * calls. */
 const struct sl_verbs_lib *sl_verbs_lib(void);
+const char *sl_verbs_lack(void); /* why it is NULL */
 
 /* libmlx5, the driver of mlx5 devices. libibverbs has loaded it already when such a device is
  * open. */

@@ -4,30 +4,15 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
-#include <string.h>
 
 #include "base/lock.h"
+#include "base/names.h"
 #include "base/roomy.h"
 #include "ctl/kern/say.h"
 
 static struct sl_libbpf lib;
 static bool loaded; /* lib is whole */
 static bool clash;  /* the program has functions of the same names, and libbpf would call these */
-
-/* True: the program's scope has that name, in another file than one whose name begins so. */
-static bool is_from_elsewhere(const char *name, const char *file)
-{
-	const char *path, *end;
-	void *theirs = dlsym(RTLD_DEFAULT, name);
-	Dl_info at;
-
-	if (!theirs)
-		return false;
-	path = dladdr(theirs, &at) && at.dli_fname ? at.dli_fname : "";
-	end = strrchr(path, '/');
-	return strncmp(end ? end + 1 : path, file, strlen(file)) != 0;
-}
 
 /* A program may have functions of such names (dnsdist has a bpf_prog_load(), others are linked with
  * libbpf statically and export it). The libraries' own calls would reach the program's functions.
@@ -36,7 +21,7 @@ static bool names_are_taken(void)
 {
 	bool taken = false;
 
-#define X(name) taken = taken || is_from_elsewhere(#name, file);
+#define X(name) taken = taken || sl_name_is_from_elsewhere(#name, file);
 	const char *file = "libbpf.so.";
 	SL_LIBBPF_CALLS(X)
 	file = "libxdp.so.";
@@ -44,12 +29,6 @@ static bool names_are_taken(void)
 #undef X
 	(void)dlerror(); /* of names that are not there */
 	return taken;
-}
-
-/* (dlopen(3) with RTLD_NOLOAD would open the files.) */
-static int is_library(struct dl_phdr_info *at, size_t bytes, void *arg)
-{
-	return strstr(at->dlpi_name, "/libbpf.so.1") || strstr(at->dlpi_name, "/libxdp.so.1");
 }
 
 /* The mode of dlopen(3). With RTLD_DEEPBIND the libraries prefer their own names and the C
@@ -60,7 +39,8 @@ static int mode_of_load(void)
 {
 	const int usual = RTLD_NOW | RTLD_LOCAL;
 
-	if (!is_from_elsewhere("malloc", "libc.so.") && !dl_iterate_phdr(is_library, NULL))
+	if (!sl_name_is_from_elsewhere("malloc", "libc.so.") &&
+	    !sl_name_is_loaded("/libbpf.so.1") && !sl_name_is_loaded("/libxdp.so.1"))
 		return usual | RTLD_DEEPBIND;
 	return names_are_taken() ? 0 : usual;
 }
