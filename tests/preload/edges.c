@@ -18,6 +18,8 @@
 #define BAD  ((void *)8)
 #define HIGH ((void *)-64) /* an address of the kernel's */
 
+#define ALONE ((int)0x80000000)
+
 static int s; /* connected, and with "hello" to be read */
 static bool stream;
 static char b[64];
@@ -100,6 +102,12 @@ static void receiving(void)
 	    recvmsg(s, &m, 0));
 	TRY("recvmmsg, length -1", (v[0].iov_len = (size_t)-1, mm.msg_hdr = m),
 	    recvmmsg(s, &mm, 1, MSG_DONTWAIT, NULL));
+	/* MSG_ERRQUEUE is among them, and a flag that recvmsg(2) alone refuses. */
+	TRY("recv, all flags", , recv(s, b, 10, -1));
+	TRY("recvmsg, all flags", , recvmsg(s, &m, -1));
+	TRY("recv, a bad flag", , recv(s, b, 10, ALONE));
+	TRY("recvmsg, a bad flag", , recvmsg(s, &m, ALONE));
+	TRY("recvmmsg, a bad flag", mm.msg_hdr = m, recvmmsg(s, &mm, 1, ALONE, NULL));
 	TRY("FIONREAD NULL", , ioctl(s, FIONREAD, NULL));
 	TRY("FIONREAD at 8", , ioctl(s, FIONREAD, BAD));
 	TRY("SIOCOUTQ at 8", , ioctl(s, TIOCOUTQ, BAD));
@@ -179,6 +187,12 @@ static void sending(void)
 	     memcpy(big + CMSG_SPACE(4), &(struct cmsghdr){500, SOL_SOCKET, SO_TIMESTAMPING},
 		    sizeof(*h))),
 	    sendmsg(s, &m, F));
+	TRY("control of a time, without the option",
+	    (m.msg_control = big, m.msg_controllen = CMSG_SPACE(8), h->cmsg_type = SO_TXTIME,
+	     h->cmsg_len = CMSG_LEN(8)),
+	    sendmsg(s, &m, F));
+	TRY("sendmsg, a bad flag", , sendmsg(s, &m, F | ALONE));
+	TRY("sendmmsg, a bad flag", mm.msg_hdr = m, sendmmsg(s, &mm, 1, F | ALONE));
 	TRY("of another level",
 	    (m.msg_control = big, m.msg_controllen = CMSG_SPACE(4), h->cmsg_level = 0x7777),
 	    sendmsg(s, &m, F));

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "base/clock.h"
+#include "base/compat.h"
 #include "base/guard.h"
 #include "base/heap.h"
 #include "base/settings.h"
@@ -69,7 +70,7 @@ ssize_t sl_recvmsg(int fd, struct msghdr *msg, int flags)
 	struct sl_rx_req r;
 	int err;
 
-	if (!sk)
+	if (!sk || sl_unlikely(flags < 0)) /* MSG_CMSG_COMPAT: the kernel refuses it */
 		return sl_sys_recvmsg(fd, msg, flags);
 	err = request_of(&r, msg, flags);
 	return sl_unlikely(err) ? err : receive_one(sk, fd, &r);
@@ -92,8 +93,11 @@ ssize_t sl_recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *a
 
 	if (!sk)
 		return sl_sys_recvfrom(fd, buf, len, flags, addr, addrlen);
-	if (sl_unlikely((intptr_t)buf < 0))
-		return -EFAULT; /* the kernel finds such an address before it takes anything */
+	if (sl_unlikely(((intptr_t)buf | flags) < 0)) {
+		if ((intptr_t)buf < 0)
+			return -EFAULT; /* the kernel finds it before it takes anything */
+		r.flags = flags & ~(int)MSG_CMSG_COMPAT; /* (recvmsg(2) alone refuses it) */
+	}
 	if (addr)
 		bad = sl_guard_touch_out(addrlen, sizeof(*addrlen));
 	msg.msg_namelen = addr && sl_likely(!bad) ? *addrlen : 0;
@@ -241,7 +245,7 @@ int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct time
 	uint64_t end = 0, now;
 	int ret;
 
-	if (!sk)
+	if (!sk || sl_unlikely(flags < 0))
 		return (int)sl_sys(SYS_recvmmsg, fd, msgs, n, flags, timeout);
 	if (timeout && sl_guard_touch(timeout, sizeof(*timeout)))
 		return -EFAULT;

@@ -117,7 +117,7 @@ ssize_t sl_sendmsg(int fd, const struct msghdr *msg, int flags)
 	struct sl_tx_req r;
 	int err;
 
-	if (!sk)
+	if (!sk || sl_unlikely(flags < 0)) /* MSG_CMSG_COMPAT: the kernel refuses it */
 		return sl_sys_sendmsg(fd, msg, flags);
 	err = sl_tx_req_of(&r, msg, flags);
 	return sl_unlikely(err) ? err : send_one(sk, fd, &r);
@@ -161,7 +161,7 @@ int sl_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
 	struct sl_sock *sk = sl_fd_sock(fd);
 	unsigned done = 0;
 
-	if (!sk)
+	if (!sk || sl_unlikely(flags < 0))
 		return (int)sl_sys(SYS_sendmmsg, fd, msgs, n, flags);
 	n = sl_min(n, (unsigned)SL_IOV_MAX);
 	while (done < n) {

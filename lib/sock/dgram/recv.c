@@ -29,10 +29,6 @@
 
 #define OS_HOT 100000 /* empty polls for which the kernel is looked at after it had data */
 
-/* Flags with which the kernel returns no datagram, but a message of the error queue, or EINVAL. The
- * other flags that we do not know are unknown to udp_recvmsg(), too (MSG_OOB is one of them). */
-#define OS_FLAGS (MSG_ERRQUEUE | (int)MSG_CMSG_COMPAT)
-
 /* Our queue ------------------------------------------------------------------------------------ */
 
 /* How many bytes there was room for, or -EFAULT. */
@@ -531,8 +527,7 @@ static ssize_t receive_special(struct sl_sock *sk, int fd, const struct sl_rx_re
 	ssize_t n;
 
 	if (!(r->flags & MSG_ERRQUEUE)) {
-		n = r->flags & OS_FLAGS || !sl_udp_sk(sk)->filtered ? -EAGAIN
-								    : from_accepted(sk, r);
+		n = sl_udp_sk(sk)->filtered ? from_accepted(sk, r) : -EAGAIN;
 		return n == -EAGAIN ? kernel_call(sk, fd, r) : n;
 	}
 	n = sl_errq_recv(sk, fd, r->msg ? r->msg : &none, r->flags);
@@ -557,7 +552,7 @@ ssize_t sl_dgram_recv(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 	ssize_t n;
 
 	sl_sock_part(sk);
-	if (sl_unlikely((r->flags & OS_FLAGS) || r->niov > UIO_MAXIOV ||
+	if (sl_unlikely((r->flags & MSG_ERRQUEUE) || r->niov > UIO_MAXIOV ||
 			(sk->state == SL_STATE_KERNEL && !sl_udp_queued(&sl_udp_sk(sk)->udp))))
 		return receive_special(sk, fd, r);
 	n = try_once(sk, fd, r);
