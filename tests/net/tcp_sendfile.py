@@ -22,6 +22,7 @@ def backwards(s, f, r, w):
         attempt(os.sendfile, sink.fileno(), s.fileno(), None, 4), attempt(os.sendfile, w, s.fileno(), 0, 4),
         attempt(os.sendfile, 999, s.fileno(), None, 4), attempt(os.splice, s.fileno(), s.fileno(), 4),
         attempt(os.splice, s.fileno(), sink.fileno(), 4), attempt(os.splice, s.fileno(), w, 0),
+        attempt(os.splice, s.fileno(), w, 4, None, 0), attempt(os.splice, r, s.fileno(), 4, 0),
         os.splice(s.fileno(), w, 4), os.read(r, 10), s.recv(100))
     # The flag is about the pipe, not about the connection.
     for how in (0, 2):  # SPLICE_F_NONBLOCK

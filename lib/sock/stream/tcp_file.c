@@ -285,10 +285,11 @@ ssize_t sl_sendfile(int out, int in, off_t *off, size_t len)
 	return n;
 }
 
-/* The connection of ours behind the descriptor, the other end being a pipe. */
-static struct sl_sock *to_splice(int fd, const off_t *off, int pipe)
+/* The connection of ours behind the descriptor, the other end being a pipe. Neither has a position:
+ * with one the kernel refuses the call (ESPIPE). */
+static struct sl_sock *to_splice(int fd, const off_t *off, int pipe, const off_t *pipe_off)
 {
-	struct sl_sock *sk = off ? NULL : sl_tcp_sock(fd);
+	struct sl_sock *sk = off || pipe_off ? NULL : sl_tcp_sock(fd);
 
 	return sk && sl_load(&sk->conn) && is_pipe(pipe) ? sk : NULL;
 }
@@ -307,8 +308,8 @@ SL_API
 ssize_t sl_splice(int in, off_t *in_off, int out, off_t *out_off, size_t len, unsigned flags)
 {
 	bool odd = !len || (flags & ~SPLICE_FLAGS); /* the kernel knows what to say */
-	struct sl_sock *from = odd ? NULL : to_splice(in, in_off, out);
-	struct sl_sock *to = odd || from ? NULL : to_splice(out, out_off, in);
+	struct sl_sock *from = odd ? NULL : to_splice(in, in_off, out, out_off);
+	struct sl_sock *to = odd || from ? NULL : to_splice(out, out_off, in, in_off);
 	int saved = errno;
 	uint8_t *buf = NULL;
 	ssize_t n;
