@@ -232,6 +232,18 @@ say("the end", attempt(getsockopt_with, s, TCP, 35, zero))
 s.close()
 
 
+# What goes to another device does not reach the peer, until the socket is bound to none again. (Whether IPv6 has a
+# route by another device the kernel does not tell.)
+if not six:
+    s, f = pair(own, peer, far, 7002)
+    s.send(b"before")
+    say("bound to another device", f.take(6), attempt(s.setsockopt, SOL, socket.SO_BINDTODEVICE, b"lo"),
+        s.send(b"lost"), time.sleep(0.3), attempt(f.recv, 10, socket.MSG_DONTWAIT),
+        attempt(s.setsockopt, SOL, socket.SO_BINDTODEVICE, b""), f.take(4))
+    s.close()
+    f.close()
+
+
 # A congestion control with a pace of its own, where the kernel has it.
 def congestion(s):
     attempt(s.setsockopt, TCP, socket.TCP_CONGESTION, b"bbr")
