@@ -38,7 +38,8 @@ trap 'exit 130' INT TERM HUP
 
 # Adds a pair of NICs, back to back, with addresses 02:00:00:00:NN:01 and :02, where NN is the pair's number.
 # The spec is MODEL[:OPTION,...]: virtio or igb, and QEMU's options of the device. virtio-QUEUES has several
-# queues; such a pair is joined by TAPs on a bridge, in a network namespace of QEMU's own.
+# queues; such a pair is joined by TAPs on a bridge, in a network namespace of QEMU's own. failover: the second NIC is a
+# virtio_net with a standby's feature, and nN_p, an e1000e with the same address on the same wire, its primary.
 DEVICES=()
 TAPS=()
 nic_pair() { # number spec
@@ -55,11 +56,19 @@ nic_pair() { # number spec
 			DEVICES+=(-netdev "tap,id=$id,ifname=t$n.$i,script=no,downscript=no,queues=$queues")
 		fi
 		case $model in
+		failover)
+			DEVICES+=(-device "$(virtio_device "$id" "$mac" 1)$([ $i = 1 ] || echo ,failover=on)")
+			[ $i = 1 ] || primary "$n" "$mac"
+			;;
 		virtio) DEVICES+=(-device "$(virtio_device "$id" "$mac" "$queues")$options") ;;
 		igb) DEVICES+=(-device "igb,id=$id,bus=port$id,netdev=$id,mac=$mac,romfile=$options") ;;
 		*) echo "lib_boot.sh: no NIC $model" >&2 && exit 2 ;;
 		esac
 	done
+}
+primary() { # number mac: the primary of that pair's second NIC
+	DEVICES+=(-device "pcie-root-port,id=portp$1,chassis=$((100 + $1)),slot=$((100 + $1))" -netdev "hubport,hubid=$1,id=n$1_p"
+		-device "e1000e,id=n$1_p,bus=portp$1,netdev=n$1_p,mac=$2,romfile=,failover_pair_id=n$1_2")
 }
 # (Without iommu_platform there is no zero-copy. A packet leaves 20 us after it was sent, by the guest's clock. By
 # default a thread of QEMU sends it when the thread gets to run; if all sleep in the guest meanwhile, the clock jumps
