@@ -43,17 +43,33 @@ static bool ask_ts_info(const struct sl_port *port, struct ethtool_ts_info *info
 	return !sl_ethtool(port->info.ifname, info);
 }
 
-bool sl_port_os_stamps(struct sl_port *port)
+static bool has_os_stamps(struct sl_port *port, uint8_t which)
 {
+	uint8_t has = SL_OS_STAMPS_ASKED;
 	struct ethtool_ts_info info;
 
-	if (port->os_stamps == SL_OS_STAMPS_UNKNOWN)
-		port->os_stamps =
-			sl_settings.hw_ts_conversion != SL_HW_TS_OFF && ask_ts_info(port, &info) &&
-					info.so_timestamping & SOF_TIMESTAMPING_TX_HARDWARE
-				? SL_OS_STAMPS_YES
-				: SL_OS_STAMPS_NO;
-	return port->os_stamps == SL_OS_STAMPS_YES;
+	if (sl_load(&port->os_stamps))
+		return sl_load(&port->os_stamps) & which;
+	if (sl_settings.hw_ts_conversion != SL_HW_TS_OFF && ask_ts_info(port, &info)) {
+		if (info.so_timestamping & SOF_TIMESTAMPING_TX_HARDWARE)
+			has |= SL_OS_STAMPS_TX;
+		if (info.so_timestamping & SOF_TIMESTAMPING_RX_HARDWARE)
+			has |= SL_OS_STAMPS_RX;
+	}
+	sl_store(&port->os_stamps, has);
+	return has & which;
+}
+
+bool sl_port_os_stamps(struct sl_port *port)
+{
+	return has_os_stamps(port, SL_OS_STAMPS_TX);
+}
+
+bool sl_port_os_rx_stamps(struct sl_port *port)
+{
+	const struct sl_port *low = port->base ? port->base : port;
+
+	return !(low->info.flags & SL_PORT_HW_STAMP) && has_os_stamps(port, SL_OS_STAMPS_RX);
 }
 
 static int open_phc(uint32_t ifindex)

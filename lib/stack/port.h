@@ -28,7 +28,7 @@ struct sl_port {
 	bool left; /* the VLAN device changed and cannot be offloaded: the kernel gets its packets
 		    */
 	struct sl_port_stats *stats;
-	uint8_t os_stamps; /* enum sl_os_stamps */
+	uint8_t os_stamps; /* SL_OS_STAMPS_*; 0: not asked yet */
 	bool emptied;      /* the device no longer exists and its fill rings were emptied */
 	bool lost;         /* the device exists, and is to be opened anew; the keeper's */
 	uint64_t ended_ns; /* when it was seen that the steering has ended; the keeper's */

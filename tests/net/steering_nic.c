@@ -10,13 +10,14 @@
  * queue.
  *
  * Environment: NIC_PLACES rules (64), NIC_REFUSES=tcp (rules for it), NIC_CHOOSES=1 (where they
- * lie). */
+ * lie), NIC_STAMPS=1 (it stamps what it receives; no packet has a stamp). */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/ethtool.h>
 #include <linux/filter.h>
+#include <linux/net_tstamp.h>
 #include <linux/seccomp.h>
 #include <linux/sockios.h>
 #include <net/if.h>
@@ -197,6 +198,24 @@ static int on_flags(uint64_t at, uint32_t cmd)
 	return err ? err : poke(at, &v, sizeof(v));
 }
 
+/* The kernel's answer, and the hardware's stamps beside it. */
+static int on_stamps(uint64_t at)
+{
+	struct ethtool_ts_info t;
+	struct ifreq ifr = {.ifr_data = (void *)&t};
+	int fd, err = peek(at, &t, sizeof(t));
+
+	if (err || !getenv("NIC_STAMPS"))
+		return err ? err : NOT_OURS;
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	strcpy(ifr.ifr_name, dev);
+	err = ioctl(fd, SIOCETHTOOL, &ifr) ? -errno : 0;
+	close(fd);
+	t.so_timestamping |= SOF_TIMESTAMPING_RX_HARDWARE | SOF_TIMESTAMPING_RAW_HARDWARE;
+	t.rx_filters |= 1u << HWTSTAMP_FILTER_NONE | 1u << HWTSTAMP_FILTER_ALL;
+	return err ? err : poke(at, &t, sizeof(t));
+}
+
 static int on_all(uint64_t at, struct ethtool_rxnfc *c)
 {
 	uint32_t locs[NIC_RULES], n = 0;
@@ -289,6 +308,8 @@ static int answer(const struct seccomp_notif *n)
 	case ETHTOOL_GRXFHINDIR:
 	case ETHTOOL_SRXFHINDIR:
 		return on_spread(at, cmd);
+	case ETHTOOL_GET_TS_INFO:
+		return on_stamps(at);
 	default:
 		return NOT_OURS;
 	}

@@ -22,6 +22,7 @@
 #include "ctl/device/part.h"
 #include "ctl/device/port.h"
 #include "ctl/kern/libbpf.h"
+#include "ctl/kern/netdev.h"
 #include "ctl/kern/say.h"
 #include "ctl/steer/attach.h"
 #include "ctl/steer/attach_skb.h"
@@ -69,6 +70,18 @@ static void look_for_tags(struct sl_device *p)
 		p->info.flags |= SL_PORT_TAGS;
 	else if (tags == 0)
 		p->info.flags &= ~SL_PORT_TAGS;
+}
+
+/* The steering program asks the driver for stamps, and the driver has them. (Linux before 6.7 does
+ * not say whether it has: a driver with other hints would answer that there is none.) */
+static void look_for_stamps(struct sl_device *p)
+{
+	struct sl_netdev dev;
+
+	if (p->attach.hints & SL_HINT_STAMP &&
+	    (sl_netdev_query(p->info.ifindex, &dev) || !dev.hints_known ||
+	     dev.hints & SL_XDP_HINT_STAMP))
+		p->info.flags |= SL_PORT_HW_STAMP;
 }
 
 /* (The embedded broker's packet memory may not be known yet: then the first lane binds the queues.)
@@ -180,6 +193,7 @@ static int port_start(struct sl_device *p, uint32_t ifindex, uint32_t umem, uint
 	if (p->attach.frags)
 		p->info.flags |= SL_PORT_FRAGS;
 	look_for_tags(p);
+	look_for_stamps(p);
 	err = sl_maps_open(p, why);
 	if (err)
 		goto detach;

@@ -4,12 +4,15 @@
  * Theory of operation: an unconnected socket claims its address and port on each device that may
  * bring packets for it, and on each that comes later. The first claim takes it from limbo to a
  * lane. */
+#include <linux/net_tstamp.h>
+
 #include "ctl/kern/diag.h"
 #include "sock/core/endpoint.h"
 #include "sock/core/life.h"
 #include "sock/core/option.h"
 #include "sock/core/sock.h"
 #include "sock/core/udp_sock.h"
+#include "stack/hwclock.h"
 #include "stack/port.h"
 
 uint32_t sl_lane_moves;
@@ -50,7 +53,17 @@ struct claim_walk {
 	unsigned ports;
 	enum sl_rule_action action;
 	uint32_t only; /* ifindex, 0: all */
+	bool unwanted; /* the socket does not want packets that come by one of them */
 };
+
+bool sl_sock_wants_port(const struct sl_sock *sk, struct sl_port *port)
+{
+	if (sl_unlikely(sk->want & SL_WANT_HW_STAMP) && sl_port_os_rx_stamps(port) &&
+	    sl_sock_get_int(sk, SOL_SOCKET, SO_TIMESTAMPING) & SOF_TIMESTAMPING_RX_HARDWARE)
+		return false;
+	return !sl_sock_is_udp(sk) || !sl_udp_sk_const(sk)->vni_after ||
+	       sl_udp_sk_const(sk)->vni_after == port->vni_after;
+}
 
 static bool claim_link(const struct sl_link *link, void *arg)
 {
@@ -61,8 +74,12 @@ static bool claim_link(const struct sl_link *link, void *arg)
 	if ((w->only && link->ifindex != w->only) || !sl_port_allowed(link))
 		return true;
 	port = sl_port_open(link->ifindex);
-	if (!port || !sl_sock_wants_port(w->sk, port))
+	if (!port)
 		return true;
+	if (!sl_sock_wants_port(w->sk, port)) {
+		w->unwanted = true;
+		return true;
+	}
 	w->action = sl_port_decide_narrow(port,
 					  &(struct sl_rule_ask){
 						  .role = w->sk->proto == IPPROTO_TCP
@@ -184,9 +201,11 @@ enum sl_reason sl_sock_claim_endpoints(struct sl_sock *sk)
 	sl_link_for_each(claim_link, &w);
 	if (w.action == SL_RULE_OS)
 		return SL_REASON_RULE;
-	if (w.ports == 0)
-		return w.why ? SL_REASON_CLAIM : SL_REASON_NO_DEVICE;
-	return SL_REASON_NONE;
+	if (w.ports)
+		return SL_REASON_NONE;
+	if (w.unwanted)
+		return SL_REASON_OPTION;
+	return w.why ? SL_REASON_CLAIM : SL_REASON_NO_DEVICE;
 }
 
 enum sl_reason sl_sock_claim_listener(struct sl_sock *sk)

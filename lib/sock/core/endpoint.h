@@ -41,12 +41,9 @@ bool sl_sock_add_claim(struct sl_sock *sk, const struct sl_claim_req *req, const
 /* Claims the socket's names on one port, for the packets that its rule allows. */
 bool sl_sock_claim_on(struct sl_sock *sk, struct sl_port *port, const struct sl_narrow *rule,
 		      const char **why);
-/* True: the socket wants packets that come by this port (sl_steer()). */
-static inline bool sl_sock_wants_port(const struct sl_sock *sk, const struct sl_port *port)
-{
-	return !sl_sock_is_udp(sk) || !sl_udp_sk_const(sk)->vni_after ||
-	       sl_udp_sk_const(sk)->vni_after == port->vni_after;
-}
+/* True: the socket wants packets that come by this port (sl_steer()), and they have here what it
+ * asks for: not so if only the kernel has the hardware's stamps of them. */
+bool sl_sock_wants_port(const struct sl_sock *sk, struct sl_port *port);
 /* A device of the socket's claims that lost its link when we claimed on it; NULL: none. */
 struct sl_port *sl_sock_without_link(const struct sl_sock *sk);
 void sl_sock_unclaim(struct sl_sock *sk); /* all of them */

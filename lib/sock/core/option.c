@@ -39,22 +39,32 @@ void sl_sock_want_with(struct sl_sock *sk, uint16_t bit, bool on)
 	sk->want = (uint16_t)(on ? sk->want | bit : sk->want & ~bit);
 }
 
+struct os_stamps {
+	bool tx, rx;
+};
+
 static void find_os_stamps(struct sl_lane *lane, void *arg)
 {
-	bool *found = arg;
+	struct os_stamps *found = arg;
 
-	for (uint32_t i = 0; i < sl_load_acquire(&lane->nlegs); i++)
-		*found |= sl_errq_is_os(lane->leg[i]);
+	for (uint32_t i = 0; i < sl_load_acquire(&lane->nlegs); i++) {
+		found->tx |= sl_errq_is_os(lane->leg[i]);
+		found->rx |= sl_port_os_rx_stamps(lane->leg[i]->port);
+	}
 }
 
-/* Is there a device in use that could stamp a stream, but by the kernel's way alone? (Which one a
- * connection takes that is not open yet, is seen when it opens.) */
-static bool is_os_stamped(void)
+/* Is there a device in use whose stamps the socket asks for, and only the kernel has them? (Which
+ * one a socket takes that is not open yet, is seen when it opens. Datagrams that ask for a stamp of
+ * their sending go by the kernel, each.) */
+static bool is_os_stamped(const struct sl_sock *sk, uint32_t v)
 {
-	bool found = false;
+	bool tx = sk->proto == IPPROTO_TCP && v & SL_TS_RECORD && v & SOF_TIMESTAMPING_TX_HARDWARE;
+	bool rx = v & SOF_TIMESTAMPING_RAW_HARDWARE && v & SOF_TIMESTAMPING_RX_HARDWARE;
+	struct os_stamps found = {0};
 
-	sl_lane_for_each(find_os_stamps, &found);
-	return found;
+	if (tx || rx)
+		sl_lane_for_each(find_os_stamps, &found);
+	return (tx && found.tx) || (rx && found.rx);
 }
 
 /* SO_TIMESTAMPING: what it means for what comes, and for what is sent. Beside a hardware stamp of
@@ -72,11 +82,9 @@ static bool set_stamping(struct sl_sock *sk, uint32_t v)
 	if (v & SOF_TIMESTAMPING_RAW_HARDWARE &&
 	    v & (SOF_TIMESTAMPING_OPT_PKTINFO | SOF_TIMESTAMPING_BIND_PHC))
 		return false;
-	if (sk->proto == IPPROTO_TCP && v & SL_TS_RECORD &&
-	    (v & SOF_TIMESTAMPING_OPT_STATS ||
-	     (v & SOF_TIMESTAMPING_TX_HARDWARE && is_os_stamped())))
+	if (sk->proto == IPPROTO_TCP && v & SL_TS_RECORD && v & SOF_TIMESTAMPING_OPT_STATS)
 		return false;
-	return ours;
+	return ours && !is_os_stamped(sk, v);
 }
 
 /* The last of SO_TIMESTAMP and SO_TIMESTAMPNS wins, as in the kernel. */

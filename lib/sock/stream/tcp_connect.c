@@ -240,8 +240,9 @@ static int start(struct sl_sock *sk, struct goal *g, enum sl_reason *reason)
 		sl_tconn_reap();
 	}
 	leg = g->port ? sl_lane_leg(sk->lane, g->port) : NULL;
-	if (leg && sl_unlikely(sl_errq_flags(sk) & SOF_TIMESTAMPING_TX_HARDWARE) &&
-	    sl_errq_is_os(leg)) {
+	if (leg && ((sl_unlikely(sl_errq_flags(sk) & SOF_TIMESTAMPING_TX_HARDWARE) &&
+		     sl_errq_is_os(leg)) ||
+		    !sl_sock_wants_port(sk, leg->port))) {
 		*reason = SL_REASON_OPTION;
 		return -EREMOTE;
 	}
