@@ -43,17 +43,36 @@ done
 same "sockets with lanes of their own have queues of their own" 3 "$(printf '%s\n' "${Q[@]}" | sort -u | wc -l)"
 ok "a listener has one" test -n "$(queue "tcp 7010 0")"
 same "a socket that connects has one for its flow" 1 "$(nic | grep -c "tcp [0-9]* 7100 ")"
-same "sockets that share a port have none" "" "$(queue "udp 7020 0")"
-answers 7020 100
+# Sockets that share a port: the NIC spreads over their lanes' queues, and nobody else's get a packet.
+CONTEXT=$(queue "udp 7020 0 context")
+ok "sockets that share a port have a context" test -n "$CONTEXT"
+read -r -a over < <(nic | sed -n "s/^context $CONTEXT: //p")
+same "of a queue for each" 2 "${#over[@]}"
+all_came() { local q; for q in 0 1 2 3; do came $q; done; }
+mapfile -t before < <(all_came)
+same "each of 50 clients is answered" 50 "$(a python3 "$TESTS/net/nic_steering.py" ask "$B4" 7020 50)"
+mapfile -t after < <(all_came)
+for q in 0 1 2 3; do
+	case " ${over[*]} " in
+	*" $q "*) ok "by queue $q, which is one of theirs, packets came" test $((after[q] - before[q])) -gt 0 ;;
+	*) ok "by queue $q none did" test $((after[q] - before[q])) -le 4 ;; # (neighbours')
+	esac
+done
 rules=$(nic | grep "^rules")
 same "a stream" "100000 of 100000" "$(a python3 "$TESTS/net/vxlan_native.py" tcp "$B4" 7010 100000)"
 same "an accepted connection needs no rule" "$rules" "$(nic | grep "^rules")"
 same "none of it by the kernel" 0 $(($(udp_stat b InDatagrams) - K_IN))
 echo close >&9
+ok "of two sockets that share a port one is closed: the rule leads to the other's queue" wait_until 5 eval '[ -n "$(queue "udp 7020 0")" ]'
+same "the context has gone" "" "$(nic | grep '^context')"
+answers 7020 50
 ok "a socket that is closed has none" wait_until 5 eval '[ -z "$(queue "udp 7002 0")" ]'
 ok "the others have theirs" test "$(queue "udp 7000 0")" = "${Q[7000]}"
+echo share >&9
+ok "a third socket shares the port: a context again" wait_until 5 eval '[ -n "$(queue "udp 7020 0 context")" ]'
 kill -9 "$PID"
 ok "after kill -9 there is none" wait_until 10 nic_says "rules 0"
+ok "and no context" wait_until 10 eval '[ -z "$(nic | grep "^context")" ]'
 ok "and rules are off, as they were" wait_until 10 nic_says "ntuple off"
 # A rule of the administrator's for the same end.
 # (ethtool(8) does -K by netlink, which the simulated NIC does not see.)
@@ -80,6 +99,16 @@ answers 7002 50
 kill -TERM "$PID"
 ok "a program that ends takes its own with it" wait_until 10 nic_says "rules 1"
 unset NIC_PLACES
+# A NIC without contexts.
+rm -f "$TMP"/do.*
+export NIC_SPREADS_NOT=1
+starts 1
+same "sockets that share a port have no rule there" "" "$(queue "udp 7020 0")$(queue "udp 7020 0 context")"
+answers 7020 50
+ok "the log says so" grep -q 'has no RSS contexts' "$TMP/sluice.$PID.log"
+kill -TERM "$PID"
+ok "its rules go with it" wait_until 10 nic_says "rules 1"
+unset NIC_SPREADS_NOT
 # A NIC that chooses where a rule lies.
 rm -f "$TMP"/do.*
 export NIC_CHOOSES=1

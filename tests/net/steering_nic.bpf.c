@@ -21,7 +21,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, NIC_SPREADS);
+	__uint(max_entries, NIC_CONTEXTS *NIC_SPREADS);
 	__type(key, __u32);
 	__type(value, __u32);
 } spread SEC(".maps");
@@ -85,7 +85,9 @@ int queues(struct __sk_buff *skb)
 	__u32 *queue = parse(skb, &k) ? 0 : find(&k);
 	__u32 at = bpf_get_hash_recalc(skb) % NIC_SPREADS;
 
-	if (!queue)
+	if (queue && *queue & NIC_SPREAD)
+		at += (*queue & ~NIC_SPREAD) * NIC_SPREADS;
+	if (!queue || *queue & NIC_SPREAD)
 		queue = bpf_map_lookup_elem(&spread, &at);
 	if (queue)
 		skb->queue_mapping =

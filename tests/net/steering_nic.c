@@ -7,10 +7,11 @@
  *
  * steering_nic STATE: says what the NIC was told. "rules N", "ntuple on|off" and "spread over N"
  * (queues), then a line for each rule: where it lies, protocol, local port, peer's port (0: any),
- * queue.
+ * queue, or "context" and its number, and at last a line for each context, with its queues.
  *
  * Environment: NIC_PLACES rules (64), NIC_REFUSES=tcp (rules for it), NIC_CHOOSES=1 (where they
- * lie), NIC_STAMPS=1 (it stamps what it receives; no packet has a stamp). */
+ * lie), NIC_SPREADS_NOT=1 (it has no contexts), NIC_STAMPS=1 (it stamps what it receives; no packet
+ * has a stamp). */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -45,16 +46,18 @@
 
 static struct nic {
 	uint32_t made, ntuple;
-	uint32_t spread[NIC_SPREADS];
+	uint32_t spread[NIC_CONTEXTS][NIC_SPREADS];
+	uint32_t context[NIC_CONTEXTS]; /* it is there */
 	struct {
 		uint32_t used;
+		uint32_t context;
 		struct ethtool_rx_flow_spec fs;
 	} rule[NIC_RULES];
 } * nic;
 
 static const char *dev;
 static uint32_t nqueues, places = NIC_RULES;
-static bool refuses_tcp, chooses;
+static bool refuses_tcp, chooses, no_contexts;
 static int map_rules, map_spread;
 
 static void die(const char *what)
@@ -69,9 +72,11 @@ static struct nic_key key_of(const struct ethtool_rx_flow_spec *fs)
 {
 	struct nic_key k = {.proto = IPPROTO_TCP};
 
-	if (fs->flow_type == UDP_V4_FLOW || fs->flow_type == UDP_V6_FLOW)
+	uint32_t type = fs->flow_type & ~FLOW_RSS;
+
+	if (type == UDP_V4_FLOW || type == UDP_V6_FLOW)
 		k.proto = IPPROTO_UDP;
-	if (fs->flow_type == TCP_V4_FLOW || fs->flow_type == UDP_V4_FLOW) {
+	if (type == TCP_V4_FLOW || type == UDP_V4_FLOW) {
 		const struct ethtool_tcpip4_spec *h = &fs->h_u.tcp_ip4_spec,
 						 *m = &fs->m_u.tcp_ip4_spec;
 
@@ -95,27 +100,33 @@ static struct nic_key key_of(const struct ethtool_rx_flow_spec *fs)
 	return k;
 }
 
-static void tell(const struct ethtool_rx_flow_spec *fs, bool there)
+static void tell(uint32_t at, bool there)
 {
+	const struct ethtool_rx_flow_spec *fs = &nic->rule[at].fs;
 	const struct nic_key k = key_of(fs);
 	uint32_t queue = (uint32_t)fs->ring_cookie;
 
+	if (fs->flow_type & FLOW_RSS)
+		queue = NIC_SPREAD | nic->rule[at].context;
 	if (there)
 		bpf_map_update_elem(map_rules, &k, &queue, 0);
 	else
 		bpf_map_delete_elem(map_rules, &k);
 }
 
-static void spread_usual(void)
+static void spread_usual(uint32_t context)
 {
 	for (uint32_t i = 0; i < NIC_SPREADS; i++)
-		nic->spread[i] = i % nqueues;
+		nic->spread[context][i] = i % nqueues;
 }
 
-static void tell_spread(void)
+static void tell_spread(uint32_t context)
 {
-	for (uint32_t i = 0; i < NIC_SPREADS; i++)
-		bpf_map_update_elem(map_spread, &i, &nic->spread[i], 0);
+	for (uint32_t i = 0; i < NIC_SPREADS; i++) {
+		uint32_t at = context * NIC_SPREADS + i;
+
+		bpf_map_update_elem(map_spread, &at, &nic->spread[context][i], 0);
+	}
 }
 
 static uint32_t count(void)
@@ -127,7 +138,7 @@ static uint32_t count(void)
 	return n;
 }
 
-static int rule_add(struct ethtool_rx_flow_spec *fs)
+static int rule_add(struct ethtool_rx_flow_spec *fs, uint32_t context)
 {
 	uint32_t at = fs->location;
 
@@ -136,16 +147,20 @@ static int rule_add(struct ethtool_rx_flow_spec *fs)
 			at = i;
 	if (fs->flow_type < TCP_V4_FLOW || fs->ring_cookie >= nqueues)
 		return -EINVAL;
+	if (fs->flow_type & FLOW_RSS &&
+	    (!context || context >= NIC_CONTEXTS || !nic->context[context]))
+		return -EINVAL;
 	if (!nic->ntuple || (refuses_tcp && fs->flow_type == TCP_V4_FLOW))
 		return -EOPNOTSUPP;
 	if (at >= places)
 		return -ENOSPC;
 	fs->location = at;
 	if (nic->rule[at].used)
-		tell(&nic->rule[at].fs, false);
+		tell(at, false);
 	nic->rule[at].used = 1;
+	nic->rule[at].context = context;
 	nic->rule[at].fs = *fs;
-	tell(fs, true);
+	tell(at, true);
 	return 0;
 }
 
@@ -153,7 +168,7 @@ static int rule_del(uint32_t at)
 {
 	if (at >= NIC_RULES || !nic->rule[at].used)
 		return -ENOENT;
-	tell(&nic->rule[at].fs, false);
+	tell(at, false);
 	nic->rule[at].used = 0;
 	return 0;
 }
@@ -249,9 +264,10 @@ static int on_rules(uint64_t at, uint32_t cmd)
 	} else if (cmd == ETHTOOL_GRXCLSRULE) {
 		if (c.fs.location >= NIC_RULES || !nic->rule[c.fs.location].used)
 			return -ENOENT;
+		c.rss_context = nic->rule[c.fs.location].context;
 		c.fs = nic->rule[c.fs.location].fs;
 	} else if (cmd == ETHTOOL_SRXCLSRLINS) {
-		err = rule_add(&c.fs);
+		err = rule_add(&c.fs, c.rss_context);
 	} else {
 		err = rule_del(c.fs.location);
 	}
@@ -272,15 +288,71 @@ static int on_spread(uint64_t at, uint32_t cmd)
 		if (was && was != NIC_SPREADS)
 			return -EINVAL;
 		if (!was)
-			spread_usual();
-		else if (peek(entries, nic->spread, sizeof(nic->spread)))
+			spread_usual(0);
+		else if (peek(entries, nic->spread[0], sizeof(nic->spread[0])))
 			return -EFAULT;
-		tell_spread();
+		tell_spread(0);
 		return 0;
 	}
 	t.size = NIC_SPREADS;
 	err = poke(at, &t, sizeof(t));
-	return err || was < NIC_SPREADS ? err : poke(entries, nic->spread, sizeof(nic->spread));
+	return err || was < NIC_SPREADS ? err
+					: poke(entries, nic->spread[0], sizeof(nic->spread[0]));
+}
+
+/* As ethtool_set_rxfh(): a table without entries ends its context, unless a rule leads to it. */
+static int end_context(uint32_t context)
+{
+	for (uint32_t i = 0; i < NIC_RULES; i++)
+		if (nic->rule[i].used && nic->rule[i].fs.flow_type & FLOW_RSS &&
+		    nic->rule[i].context == context)
+			return -EBUSY;
+	nic->context[context] = 0;
+	return 0;
+}
+
+static int set_context(uint64_t at, struct ethtool_rxfh *t)
+{
+	uint32_t c = t->rss_context;
+
+	if (t->rsvd32 || t->rsvd8[0] || t->rsvd8[1] || t->rsvd8[2] || t->key_size || !c)
+		return -EINVAL;
+	if (c != ETH_RXFH_CONTEXT_ALLOC && (c >= NIC_CONTEXTS || !nic->context[c]))
+		return -ENOENT;
+	if (c != ETH_RXFH_CONTEXT_ALLOC && !t->indir_size)
+		return end_context(c);
+	if (t->indir_size != NIC_SPREADS)
+		return -EINVAL;
+	if (c == ETH_RXFH_CONTEXT_ALLOC)
+		for (c = 1; c < NIC_CONTEXTS && nic->context[c]; c++)
+			;
+	if (c == NIC_CONTEXTS)
+		return -ENOSPC;
+	if (peek(at + sizeof(*t), nic->spread[c], sizeof(nic->spread[c])))
+		return -EFAULT;
+	for (uint32_t i = 0; i < NIC_SPREADS; i++)
+		if (nic->spread[c][i] >= nqueues)
+			return -EINVAL;
+	nic->context[c] = 1;
+	tell_spread(c);
+	t->rss_context = c;
+	return poke(at, t, sizeof(*t));
+}
+
+static int on_context(uint64_t at, uint32_t cmd)
+{
+	struct ethtool_rxfh t;
+	int err = peek(at, &t, sizeof(t));
+
+	if (err)
+		return err;
+	if (no_contexts)
+		return cmd == ETHTOOL_GRSSH && !t.rss_context ? NOT_OURS : -EOPNOTSUPP;
+	if (cmd == ETHTOOL_SRSSH)
+		return set_context(at, &t);
+	t.indir_size = NIC_SPREADS;
+	t.key_size = 0;
+	return poke(at, &t, sizeof(t));
 }
 
 static int answer(const struct seccomp_notif *n)
@@ -308,6 +380,9 @@ static int answer(const struct seccomp_notif *n)
 	case ETHTOOL_GRXFHINDIR:
 	case ETHTOOL_SRXFHINDIR:
 		return on_spread(at, cmd);
+	case ETHTOOL_GRSSH:
+	case ETHTOOL_SRSSH:
+		return on_context(at, cmd);
 	case ETHTOOL_GET_TS_INFO:
 		return on_stamps(at);
 	default:
@@ -415,12 +490,13 @@ static void power_on(void)
 {
 	if (!nic->made) {
 		nic->made = 1;
-		spread_usual();
+		spread_usual(0);
 	}
-	tell_spread();
+	for (uint32_t i = 0; i < NIC_CONTEXTS; i++)
+		tell_spread(i);
 	for (uint32_t i = 0; i < NIC_RULES; i++)
 		if (nic->rule[i].used)
-			tell(&nic->rule[i].fs, true);
+			tell(i, true);
 }
 
 static void say(void)
@@ -428,16 +504,32 @@ static void say(void)
 	uint32_t most = 0;
 
 	for (uint32_t i = 0; i < NIC_SPREADS; i++)
-		most = nic->spread[i] > most ? nic->spread[i] : most;
+		most = nic->spread[0][i] > most ? nic->spread[0][i] : most;
 	printf("rules %u\nntuple %s\nspread over %u\n", count(), nic->ntuple ? "on" : "off",
 	       most + 1);
 	for (uint32_t i = 0; i < NIC_RULES; i++) {
 		const struct nic_key k = key_of(&nic->rule[i].fs);
 
 		if (nic->rule[i].used)
-			printf("%u %s %u %u %u\n", i, k.proto == IPPROTO_TCP ? "tcp" : "udp",
+			printf("%u %s %u %u %s%u\n", i, k.proto == IPPROTO_TCP ? "tcp" : "udp",
 			       ntohs(k.dport), ntohs(k.sport),
-			       (uint32_t)nic->rule[i].fs.ring_cookie);
+			       nic->rule[i].fs.flow_type & FLOW_RSS ? "context " : "",
+			       nic->rule[i].fs.flow_type & FLOW_RSS
+				       ? nic->rule[i].context
+				       : (uint32_t)nic->rule[i].fs.ring_cookie);
+	}
+	for (uint32_t c = 1; c < NIC_CONTEXTS; c++) {
+		uint64_t queues = 0;
+
+		for (uint32_t i = 0; nic->context[c] && i < NIC_SPREADS; i++)
+			queues |= 1ull << nic->spread[c][i];
+		if (nic->context[c])
+			printf("context %u:", c);
+		for (uint32_t q = 0; queues >> q; q++)
+			if (queues >> q & 1)
+				printf(" %u", q);
+		if (nic->context[c])
+			putchar('\n');
 	}
 }
 
@@ -489,6 +581,7 @@ int main(int argc, char **argv)
 	places = getenv("NIC_PLACES") ? (uint32_t)atoi(getenv("NIC_PLACES")) : NIC_RULES;
 	refuses_tcp = getenv("NIC_REFUSES") != NULL;
 	chooses = getenv("NIC_CHOOSES") != NULL;
+	no_contexts = getenv("NIC_SPREADS_NOT") != NULL;
 	snprintf(object, sizeof(object), "%s.bpf.o", argv[0]);
 	attach(object, argv[3], argv[4]);
 	power_on();

@@ -323,17 +323,37 @@ static bool is_aimed(const struct sl_device *d, const struct sl_claim_req *req)
 	       d->attach.kind != SL_ATTACH_TCX && !(req->claim.flags & SL_CLAIM_PASS);
 }
 
-/* Several sockets of an end have lanes of their own. */
-static void aim(struct sl_device *d, const struct sl_claim_req *req)
+/* The queues of the lanes of all claims on the entry, a bit set; 0: there are none, or some are of
+ * a part of its packets alone, or of the kernel's. */
+static uint64_t queues_of(const struct entry *e)
 {
-	uint32_t n = d->info.nqueues;
+	uint32_t n = e->port->info.nqueues;
+	struct sl_members g;
+	struct sl_claim old;
+	uint64_t queues = 0;
 
-	if (!is_aimed(d, req))
+	if (members(e, &old, &g) || has_narrowed(&g))
+		return 0;
+	for (uint32_t i = 0; i < g.count; i++) {
+		if (g.target[i].flags & SL_CLAIM_PASS)
+			return 0;
+		queues |= 1ull << g.target[i].lane / n % n;
+	}
+	return queues;
+}
+
+/* Call after the entry has changed. */
+static void aim(const struct entry *e, const struct sl_claim_req *req)
+{
+	uint64_t queues;
+
+	if (!is_aimed(e->port, req))
 		return;
-	if (req->spread || sl_is_narrow(&req->narrow))
-		sl_aim_end(d, &req->key);
+	queues = queues_of(e);
+	if (queues)
+		sl_aim(e->port, &req->key, queues);
 	else
-		sl_aim(d, &req->key, req->claim.lane / n % n);
+		sl_aim_end(e->port, &req->key);
 }
 
 static int claim(const struct sl_claim_req *asked)
@@ -354,7 +374,7 @@ static int claim(const struct sl_claim_req *asked)
 	if (!err)
 		err = claim_put(&e, &req);
 	if (!err)
-		aim(e.port, &req);
+		aim(&e, &req);
 	return err;
 }
 
@@ -384,15 +404,16 @@ static int unclaim(const struct sl_claim_req *req)
 
 	if (err)
 		return err;
-	if (is_aimed(e.port, req))
-		sl_aim_end(e.port, &req->key);
 	if (e.bit == SL_L4_PORT_FLOW && !e.port->replaced) {
 		entry_del(&e);
+		if (is_aimed(e.port, req))
+			sl_aim_end(e.port, &req->key);
 		return 0;
 	}
 	if (!c.pid)
 		c.pid = sl_broker_pid();
 	err = claim_leave(&e, &c);
+	aim(&e, req);
 	if (err == -ENOENT && e.bit == SL_L4_PORT_FLOW)
 		e.port->replaced--;
 	return err;

@@ -4,12 +4,14 @@
  * Theory of operation: each lane receives from all queues of a device, so a flow may come by any
  * queue, and a core that another lane's thread runs on may take its interrupts. A rule for the
  * local end (or for the flow, where a process has connected) keeps it on the queue by which the
- * lane sends. An end that several sockets share has none, since their packets come by all queues,
- * spread by the NIC. A rule costs a call that may take the NIC milliseconds.
+ * lane sends. The rule of an end that several sockets share leads to a context (ethtool -X ...
+ * context): the NIC spreads the packets over the queues of the sockets' lanes, and those of other
+ * lanes see none of them. A rule costs a call that may take the NIC milliseconds.
  *
  * Rules outlive the process. Each is noted in a file that the reaper has, too, before it is made,
  * and the reaper removes what is noted there and found in the NIC: a rule of somebody else's for
- * the same flow lies in another place, and stays. */
+ * the same flow lies in another place, and stays. (A context has its number only when the NIC has
+ * made it: a kill in that call leaves one that no rule leads to.) */
 #include "ctl/device/aim.h"
 
 #include <errno.h>
@@ -34,8 +36,9 @@
 
 struct note {
 	uint32_t ifindex; /* 0: free */
-	uint32_t queue;
-	uint32_t place; /* in the NIC */
+	uint32_t place;   /* in the NIC */
+	uint64_t queues;  /* a bit set */
+	uint32_t context; /* 0: none, there is one queue */
 	struct sl_flow_key key;
 };
 
@@ -44,6 +47,7 @@ struct notes {
 		uint32_t ifindex;     /* 0: free */
 		uint32_t made_ntuple; /* rules were off before */
 		uint32_t refuses;     /* it takes none */
+		uint32_t spreads_not; /* it has no contexts */
 	} device[DEVICES];
 	struct note note[NOTES];
 };
@@ -82,15 +86,23 @@ void sl_aims_child(void)
 	notes = NULL;
 }
 
-/* Makes the NIC ready at its first rule. False: it takes none. */
-static bool is_ready(struct sl_device *d)
+/* The device's place among notes->device, or a free one; DEVICES: there is none. */
+static uint32_t place_of(const struct sl_device *d)
 {
-	const char *why = "";
 	uint32_t i = 0;
 
 	while (i < DEVICES && notes->device[i].ifindex &&
 	       notes->device[i].ifindex != d->info.ifindex)
 		i++;
+	return i;
+}
+
+/* Makes the NIC ready at its first rule. False: it takes none. */
+static bool is_ready(struct sl_device *d)
+{
+	const char *why = "";
+	uint32_t i = place_of(d);
+
 	if (i == DEVICES)
 		return false;
 	if (notes->device[i].ifindex)
@@ -145,7 +157,7 @@ static struct sl_flow_key key_of(const struct sl_flow_key *k)
 
 /* True: the rule of the flow's local end brings it to that queue already, as it does for
  * connections that a listener has accepted. */
-static bool is_brought(uint32_t ifindex, const struct sl_flow_key *k, uint32_t queue)
+static bool is_brought(uint32_t ifindex, const struct sl_flow_key *k, uint64_t queues)
 {
 	struct sl_flow_key end = *k;
 	const struct note *n;
@@ -158,7 +170,7 @@ static bool is_brought(uint32_t ifindex, const struct sl_flow_key *k, uint32_t q
 		const struct sl_addr local = sl_addr_of(k->local);
 
 		n = find(ifindex, &end, false);
-		if (n && n->queue == queue)
+		if (n && n->queues == queues)
 			return true;
 		memset(end.local, 0, sl_addr_is_v4(&local) ? 0 : 16);
 		if (sl_addr_is_v4(&local))
@@ -176,10 +188,56 @@ void sl_aim_end(struct sl_device *d, const struct sl_flow_key *of)
 		return;
 	if (n->place != UNKNOWN)
 		sl_nic_rule_del(d, n->place);
+	if (n->context)
+		sl_nic_context_del(d, n->context);
 	sl_store_release(&n->ifindex, 0);
 }
 
-void sl_aim(struct sl_device *d, const struct sl_flow_key *of, uint32_t queue)
+/* Several queues: the context of the rule gets their table; it is noted at once. */
+static int spread_over(struct sl_device *d, struct note *n, uint64_t queues)
+{
+	uint32_t at = place_of(d), context = n->context;
+	int err = -EOPNOTSUPP;
+
+	if (at < DEVICES && !notes->device[at].spreads_not)
+		err = sl_nic_context_set(d, queues, &context);
+	if (!err) {
+		sl_store_release(&n->context, context);
+		return 0;
+	}
+	if (at < DEVICES && (err == -EOPNOTSUPP || err == -EINVAL) &&
+	    !notes->device[at].spreads_not) {
+		notes->device[at].spreads_not = 1;
+		sl_info("port",
+			"%s: the packets of sockets that share a port come by all queues: its driver "
+			"(%s) has no RSS contexts",
+			d->info.ifname, d->info.driver);
+	}
+	return err;
+}
+
+static bool is_one(uint64_t queues)
+{
+	return !(queues & (queues - 1));
+}
+
+/* Makes the rule that the note is of. */
+static int make(struct sl_device *d, struct note *n, uint32_t *place)
+{
+	int err;
+
+	if (is_one(n->queues))
+		return sl_nic_rule_add(d, &n->key, (uint32_t)__builtin_ctzll(n->queues), place);
+	err = spread_over(d, n, n->queues);
+	if (err)
+		return err;
+	err = sl_nic_rule_add_spread(d, &n->key, n->context, place);
+	if (err)
+		sl_nic_context_del(d, n->context);
+	return err;
+}
+
+void sl_aim(struct sl_device *d, const struct sl_flow_key *of, uint64_t queues)
 {
 	const struct sl_flow_key key = key_of(of);
 	struct note *n;
@@ -189,14 +247,18 @@ void sl_aim(struct sl_device *d, const struct sl_flow_key *of, uint32_t queue)
 	if (d->reaper_fd < 0 || sl_aims_fd() < 0 || of->vlan & SL_VXLAN_TAG_BIT || !is_ready(d))
 		return;
 	n = find(d->info.ifindex, &key, true);
-	if (n && n->ifindex && n->queue == queue)
+	if (n && n->ifindex && n->queues == queues)
 		return;
+	if (n && n->ifindex && n->context && !is_one(queues) && !spread_over(d, n, queues)) {
+		n->queues = queues; /* (no packet takes another way while the table changes) */
+		return;
+	}
 	sl_aim_end(d, &key);
-	if (!n || is_brought(d->info.ifindex, &key, queue))
+	if (!n || is_brought(d->info.ifindex, &key, queues))
 		return;
-	*n = (struct note){.queue = queue, .place = UNKNOWN, .key = key};
+	*n = (struct note){.queues = queues, .place = UNKNOWN, .key = key};
 	sl_store_release(&n->ifindex, d->info.ifindex);
-	err = sl_nic_rule_add(d, &key, queue, &place);
+	err = make(d, n, &place);
 	if (!err) {
 		sl_store_release(&n->place, place);
 		return;
@@ -218,6 +280,8 @@ void sl_aims_close(struct sl_device *d)
 			continue;
 		if (n->place != UNKNOWN)
 			sl_nic_rule_del(d, n->place);
+		if (n->context)
+			sl_nic_context_del(d, n->context);
 		n->ifindex = 0;
 	}
 	for (uint32_t i = 0; notes && i < DEVICES; i++)
@@ -226,6 +290,7 @@ void sl_aims_close(struct sl_device *d)
 				sl_nic_close(d);
 			notes->device[i].ifindex = 0;
 			notes->device[i].made_ntuple = notes->device[i].refuses = 0;
+			notes->device[i].spreads_not = 0;
 		}
 }
 
@@ -240,7 +305,8 @@ static bool is_others(void *arg, const struct sl_flow_key *key, uint32_t queue, 
 	for (uint32_t i = 0; i < NOTES; i++) {
 		const struct note *n = &notes->note[i];
 
-		if (is_key(n, d->info.ifindex, key) && n->queue == queue &&
+		if (is_key(n, d->info.ifindex, key) &&
+		    (n->context ? !queue : n->queues == 1ull << queue) &&
 		    (n->place == UNKNOWN || n->place == place))
 			return false;
 	}
@@ -262,6 +328,9 @@ void sl_aims_clean(uint32_t ifindex, int fd)
 			continue;
 		d->nic.made_ntuple = notes->device[i].made_ntuple;
 		sl_nic_rules(d, 0, is_others, d);
+		for (uint32_t k = 0; k < NOTES; k++)
+			if (notes->note[k].ifindex == ifindex && notes->note[k].context)
+				sl_nic_context_del(d, notes->note[k].context);
 		sl_nic_close(d);
 	}
 	sl_free(d);

@@ -8,9 +8,10 @@
 
 /* Call all with the broker's lock held, in a process that has the device for itself. */
 
-/* Adds the rule for that end, or flow, or makes it anew if it leads to another queue. A NIC without
- * rules, or without room, is left as it is: its packets come by any queue as before. */
-void sl_aim(struct sl_device *d, const struct sl_flow_key *key, uint32_t queue);
+/* Adds the rule for that end, or flow, or makes it anew if it leads to other queues (a bit set, not
+ * empty). A NIC without rules, or without room, is left as it is: its packets come by any queue as
+ * before; so do those of several queues where the NIC has no contexts. */
+void sl_aim(struct sl_device *d, const struct sl_flow_key *key, uint64_t queues);
 void sl_aim_end(struct sl_device *d, const struct sl_flow_key *key);
 /* Removes all rules of the device. */
 void sl_aims_close(struct sl_device *d);

@@ -99,6 +99,42 @@ static void unspread(struct sl_device *port)
 	nic->nspread = 0;
 }
 
+/* Contexts: further tables, for the packets of rules. */
+
+int sl_nic_context_set(struct sl_device *port, uint64_t queues, uint32_t *context)
+{
+	struct ethtool_rxfh ask = {.cmd = ETHTOOL_GRSSH}, *t;
+	uint64_t left = queues;
+	int err = sl_dev_ethtool(port->info.ifindex, &ask);
+
+	if (err || !ask.indir_size || ask.indir_size > SL_NIC_SPREADS || !queues)
+		return err ? err : -EOPNOTSUPP;
+	t = sl_calloc(1, sizeof(*t) + ask.indir_size * sizeof(t->rss_config[0]));
+	if (!t)
+		return -ENOMEM;
+	t->cmd = ETHTOOL_SRSSH;
+	t->rss_context = *context ? *context : ETH_RXFH_CONTEXT_ALLOC;
+	t->indir_size = ask.indir_size; /* key and function stay the device's: 0 */
+	for (uint32_t i = 0; i < ask.indir_size; i++) {
+		t->rss_config[i] = (uint32_t)__builtin_ctzll(left);
+		left &= left - 1;
+		left = left ? left : queues;
+	}
+	err = sl_dev_ethtool(port->info.ifindex, t);
+	if (!err)
+		*context = t->rss_context;
+	sl_free(t);
+	return err;
+}
+
+/* (A table without entries ends the context.) */
+void sl_nic_context_del(struct sl_device *port, uint32_t context)
+{
+	struct ethtool_rxfh t = {.cmd = ETHTOOL_SRSSH, .rss_context = context};
+
+	sl_dev_ethtool(port->info.ifindex, &t);
+}
+
 /* Rules ----------------------------------------------------------------------------------------
  */
 
@@ -163,7 +199,7 @@ static struct sl_flow_key key_of_rule(const struct ethtool_rx_flow_spec *f)
 {
 	struct sl_flow_key k = {.proto = IPPROTO_TCP};
 
-	switch (f->flow_type) {
+	switch (f->flow_type & ~FLOW_RSS) {
 	case UDP_V4_FLOW:
 		k.proto = IPPROTO_UDP;
 		/* fallthrough */
@@ -195,7 +231,8 @@ static bool is_such(const struct ethtool_rx_flow_spec *f, const struct sl_flow_k
 {
 	const struct ethtool_rx_flow_spec ours = spec_of(key, 0);
 
-	return ours.flow_type == f->flow_type && !memcmp(&ours.m_u, &f->m_u, sizeof(f->m_u));
+	return ours.flow_type == (f->flow_type & ~FLOW_RSS) &&
+	       !memcmp(&ours.m_u, &f->m_u, sizeof(f->m_u));
 }
 
 static int rule_get(const struct sl_device *port, uint32_t place, struct ethtool_rxnfc *out)
@@ -227,16 +264,33 @@ static int find_place(struct sl_device *port, uint32_t *place)
 	return -ENOSPC;
 }
 
+static int rule_add(struct sl_device *port, struct ethtool_rxnfc *c, uint32_t *place)
+{
+	int err = find_place(port, &c->fs.location);
+
+	if (!err)
+		err = sl_dev_ethtool(port->info.ifindex, c);
+	*place = c->fs.location;
+	return err;
+}
+
 int sl_nic_rule_add(struct sl_device *port, const struct sl_flow_key *key, uint32_t queue,
 		    uint32_t *place)
 {
 	struct ethtool_rxnfc c = {.cmd = ETHTOOL_SRXCLSRLINS, .fs = spec_of(key, queue)};
-	int err = find_place(port, &c.fs.location);
 
-	if (!err)
-		err = sl_dev_ethtool(port->info.ifindex, &c);
-	*place = c.fs.location;
-	return err;
+	return rule_add(port, &c, place);
+}
+
+/* (The NIC adds what its table says to the rule's queue.) */
+int sl_nic_rule_add_spread(struct sl_device *port, const struct sl_flow_key *key, uint32_t context,
+			   uint32_t *place)
+{
+	struct ethtool_rxnfc c = {.cmd = ETHTOOL_SRXCLSRLINS, .fs = spec_of(key, 0)};
+
+	c.fs.flow_type |= FLOW_RSS;
+	c.rss_context = context;
+	return rule_add(port, &c, place);
 }
 
 void sl_nic_rule_del(struct sl_device *port, uint32_t place)
