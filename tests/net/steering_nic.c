@@ -300,7 +300,8 @@ static int on_spread(uint64_t at, uint32_t cmd)
 					: poke(entries, nic->spread[0], sizeof(nic->spread[0]));
 }
 
-/* As ethtool_set_rxfh(): a table without entries ends its context, unless a rule leads to it. */
+/* Does as ethtool_set_rxfh(): a table without entries ends its context, unless a rule leads to it.
+ */
 static int end_context(uint32_t context)
 {
 	for (uint32_t i = 0; i < NIC_RULES; i++)

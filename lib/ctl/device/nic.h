@@ -23,7 +23,7 @@ void sl_nic_rule_del(struct sl_device *port, uint32_t place);
 int sl_nic_context_set(struct sl_device *port, uint64_t queues, uint32_t *context);
 /* Rules that lead to it must have gone. */
 void sl_nic_context_del(struct sl_device *port, uint32_t context);
-/* As sl_nic_rule_add(), to the queues of a context. */
+/* Does as sl_nic_rule_add(), but the packets go to the queues of a context. */
 int sl_nic_rule_add_spread(struct sl_device *port, const struct sl_flow_key *key, uint32_t context,
 			   uint32_t *place);
 /* Calls found() for each rule that leads to a queue from `first` on; only our rules use these
