@@ -6,6 +6,7 @@
 #include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ctl/rules/conf.h"
 #include "pace.h"
@@ -178,15 +179,15 @@ static int change_queue(const struct options *o, unsigned mbps)
 }
 
 /* A rate alone, in Mbit/s: parsed as that of any destination. */
-static int set_queue(const struct options *o, int argc, char **argv)
+static int set_queue(const struct options *o, char **argv)
 {
-	char any[] = "*:*";
-	char *line[] = {any, argc == 1 ? argv[0] : any};
+	struct sl_conf_error err = {0};
 	struct sl_pace_rule r;
-	int status = take_pace(&r, 2, line, false);
+	char line[64];
 
-	if (status)
-		return status;
+	snprintf(line, sizeof(line), "*:* %.32s", argv[0]);
+	if (sl_conf_pace(line, strlen(line), &r, &err))
+		return wrong(argv[0], err.expected);
 	if (r.rate_kbps % 1000)
 		return wrong(argv[0], "a queue's rate in whole Mbit/s is");
 	return change_queue(o, (unsigned)(r.rate_kbps / 1000));
@@ -215,7 +216,7 @@ static int cmd_set(const struct options *o, int argc, char **argv)
 	int status;
 
 	if ((o->queue >= 0 || o->cpu >= 0) && argc == 1)
-		return set_queue(o, argc, argv);
+		return set_queue(o, argv);
 	if (argc < 2)
 		return wrong("set",
 			     "a destination and a rate, or a queue (-q, -c) and a rate, are");
@@ -260,6 +261,19 @@ static int cmd_show(const struct options *o)
 	return 0;
 }
 
+/* True: the name is of a device here, or of one that is offloaded in some network namespace. */
+static bool is_known(const char *device)
+{
+	char names[64][64], path[96];
+	unsigned n = sl_pins_list(names, 64);
+
+	for (unsigned i = 0; i < n; i++)
+		if (!strcmp(names[i], device))
+			return true;
+	snprintf(path, sizeof(path), "/sys/class/net/%.60s", device);
+	return if_nametoindex(device) || !access(path, F_OK);
+}
+
 int sl_pace_change(int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -285,6 +299,13 @@ int sl_pace_change(int argc, char **argv)
 	}
 	if (o.device && (strchr(o.device, '/') || !*o.device))
 		return wrong("-d", "the name of a device is");
+	if (o.device && !is_known(o.device)) {
+		fprintf(stderr,
+			"sluice pace: %s: no such device here, and none that is offloaded; `ip link` "
+			"lists the devices\n",
+			o.device);
+		return 1;
+	}
 	if ((o.queue >= 0 || o.cpu >= 0) && !o.device)
 		return wrong("-q and -c", "the device of the queue (-d) is");
 	argc -= optind;

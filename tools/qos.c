@@ -544,7 +544,7 @@ int sl_tool_qos(int argc, char **argv)
 			return 2;
 	}
 	if (optind < argc)
-		return wrong("sluice qos", "no other words are", argv[optind]);
+		return wrong("arguments", "no other words are", argv[optind]);
 	if (!o.name || strlen(o.name) > 15) {
 		fputs("sluice qos: the name of an interface is needed (-i)\n", stderr);
 		return 2;

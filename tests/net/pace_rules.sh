@@ -75,7 +75,12 @@ pace unset -d "$DEV_A" --all
 ok "no rate again" wait_until 10 settled 20000 1e12
 same "nothing is left" "no rates are set" "$(pace show -d "$DEV_A")"
 ok "a destination without a rate" grep -q 'no device has a rate' <(pace unset -d "$DEV_A" "$B4:1" 2>&1)
-ok "a wrong rate" grep -q 'expected a rate above 0' <(pace set "$B4:1" fast 2>&1)
+ok "a wrong rate" grep -q 'expected a rate above 0' <(pace set -d "$DEV_A" "$B4:1" fast 2>&1)
+ok "a wrong rate of a queue" grep -q '^sluice pace: 5.5kbit: a rate above 0: a number' <(pace set -d "$DEV_A" -q 0 5.5kbit 2>&1)
+ok "a wrong port" grep -q 'expected a port' <(pace set -d "$DEV_A" "$B4:99999" 5 2>&1)
+ok "a wrong burst" grep -q 'expected the bytes of the burst' <(pace set -d "$DEV_A" "$B4:1" 5 burst x 2>&1)
+ok "no such device" grep -q 'nodev0: no such device here.*ip link' <(pace show -d nodev0 2>&1)
+ok "a queue without its device" grep -q 'the device of the queue (-d) is expected' <(pace set -q 0 5 2>&1)
 stop "$SENDER"
 gone() { not grep -q "$DEV_A" <(ls /sys/fs/bpf/sluice 2>/dev/null); }
 ok "with the program the map goes" wait_until 10 gone

@@ -69,6 +69,18 @@ for driver in mlx5 many; do
 	ok "trust pcp" grep -q 'trust state: pcp' <(qos --trust dscp >/dev/null && qos --trust=pcp)
 done
 
+# The long names of all options do as the short ones.
+fresh mlx5
+qos -f 0,1 -p 0,1,2 -s ets,ets,strict -t 30,70 -r 3,4,2 -d os -a >"$TMP/short"
+fresh mlx5
+qos --pfc=0,1 --prio_tc=0,1,2 --tsa=ets,ets,strict --tcbw=30,70 --ratelimit=3,4,2 --dcbx=os --all >"$TMP/long"
+same "long names" "$(cat "$TMP/short")" "$(cat "$TMP/long")"
+same "eight classes are in both" 8 "$(grep -c '^tc:' "$TMP/long")"
+ok "the version" grep -q '^sluice qos [0-9]' <(qos --version)
+for option in $(sed -n 's/.*\(--[a-z0-9_]*\).*/\1/p' <(qos --help)); do
+	ok "the manual has $option" grep -q -e "${option//-/\\\\-}" "$TOP/tools/sluice-qos.1"
+done
+
 # Refusals.
 fresh mlx5
 BEFORE=$(qos -a)
@@ -79,6 +91,19 @@ refused "a word" 2 '-s: at most 8 of strict, ets and vendor' -s strict,est
 refused "a broken list" 2 '-r: at most 8 rates' -r 1,,2
 refused "a DSCP of 64" 2 "found 'set,64,1'" --dscp2prio set,64,1
 refused "trust and a mapping" 2 'exclude each other' --trust pcp --dscp2prio flush
+refused "a cable" 2 "--cable_len: a length from 0 to 65535 expected, found 'x'" --cable_len=x
+refused "a DCBX mode" 2 "-d: os, fw or get expected, found 'xx'" --dcbx=xx
+refused "a trust" 2 "--trust: pcp or dscp expected, found 'foo'" --trust foo
+refused "a priority" 2 "-P: a priority from 0 to 7 expected, found '8'" --get_pfc=8
+refused "some priorities" 2 "-F: 8 of 0, 1 and x expected, found '1,2'" --specific_pfc=1,2
+refused "a buffer" 2 "--prio2buffer: at most 8 numbers from 0 to 7 expected, found '9'" --prio2buffer 9
+refused "sizes" 2 "--buffer_size: at most 8 sizes in bytes expected, found 'x'" --buffer_size x
+refused "flow control" 2 "-f: at most 8 of 0 and 1 expected, found '2'" --pfc=2
+refused "a share" 2 "-t: at most 8 shares from 0 to 100 expected, found '101'" --tcbw=101
+refused "a rate" 2 "-r: at most 8 rates in Gbit/s expected, found '-1'" --ratelimit=-1
+refused "a priority of 8" 2 "found 'set,1,8'" --dscp2prio set,1,8
+refused "an option" 2 "unrecognized option '--bogus'" --bogus
+refused "a word" 2 "arguments: no other words are expected, found 'more'" more
 refused "more than the NIC's buffer" 1 'does not take these values' --buffer_size 262016,1
 ok "no privilege: run it as root" grep -q 'run it as root' <(a setpriv --reuid 65534 --clear-groups "$TOOL" qos -i "$DEV_A" -r 1 2>&1)
 rm -f "$QOS_STATE"
@@ -125,6 +150,11 @@ if [ $? = 77 ]; then say "# no mounts over sysfs here"; else
 	ok "and lists them" grep -q 'skprio: 6 (tos: 16)' "$TMP/out"
 	ok "with the classes of sysfs" grep -q 'classes are set to 8' "$TMP/out"
 fi
+ok "nine is no priority" grep -q "at most 16 priorities from 0 to 7 expected, found '9'" <(wrapped -u 9 2>&1)
+ok "17 are too many" grep -q 'at most 16' <(wrapped --skprio_up=0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0 2>&1)
+ok "tc_wrap needs a device" grep -q 'the name of an interface (-i) is needed' <(a "$TMP/tc_wrap" 2>&1)
+ok "that is there" grep -q 'ip link. lists the devices' <(a "$TMP/tc_wrap" -i none0 2>&1)
+ok "its version" grep -q '^tc_wrap [0-9]' <(a "$TMP/tc_wrap" --version)
 ok "no RDMA device: use a VLAN's map" grep -q 'egress-qos-map' <(wrapped -u 0,1 2>&1)
 
 # The kernel's own answers.
