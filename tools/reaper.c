@@ -71,16 +71,21 @@ static void settle_process(void)
 		ms += SETTLE_MS;
 }
 
-static void tell_peers(const struct sl_conns_layout *layout)
+static void tell_peers(const struct sl_reaper_files *files)
 {
+	struct sl_gone_queues q = {
+		.fd = 3 + SL_REAPER_UMEM,
+		.nframes = files->nframes,
+		.frame_size = files->frame_size,
+	};
 	struct sl_gone_conns c;
 
-	if (sl_gone_open(&c, 3 + SL_REAPER_CONNS, layout) || !am_first(c.fd, layout))
+	if (sl_gone_open(&c, 3 + SL_REAPER_CONNS, &files->conns) || !am_first(c.fd, &files->conns))
 		return;
 	while (sl_gone_read(&c, any, NULL))
 		;
 	/* At once: a peer's segment that meets no connection is answered by a reset. */
-	sl_gone_keep(&c);
+	sl_gone_keep(&c, &q);
 	settle_process();
 	while (sl_gone_tell(&c, UINT32_MAX, true))
 		;
@@ -88,7 +93,7 @@ static void tell_peers(const struct sl_conns_layout *layout)
 
 int sl_tool_reaper(int argc, char **argv)
 {
-	struct sl_conns_layout layout;
+	struct sl_reaper_files files;
 	char *end;
 	unsigned long ifindex;
 
@@ -97,8 +102,8 @@ int sl_tool_reaper(int argc, char **argv)
 	ifindex = strtoul(argv[1], &end, 10);
 	if ((*end && *end != ',') || !ifindex || ifindex > UINT32_MAX)
 		goto usage;
-	if (sl_reaper_wait(&layout)) {
-		tell_peers(&layout);
+	if (sl_reaper_wait(&files)) {
+		tell_peers(&files);
 		if (sl_libbpf_load(NULL) < 0)
 			return 1;
 		sl_reaper_clean((uint32_t)ifindex, end);

@@ -38,14 +38,14 @@ struct sl_tcp {
 	bool child : 1; /* made by a listener */
 	bool syn_data_acked : 1; /* data were sent or received with the SYN */
 	bool reported : 1;       /* SL_TCP_EV_CLOSED was sent */
-	/* the last write had MSG_MORE: a short last piece waits as under cork */
-	bool more : 1;
+	bool more : 1;  /* the last write had MSG_MORE: a short last piece waits as under cork */
 	bool awake : 1; /* it holds something that sl_tcp_ops.rest() can release */
 	bool fin_queued : 1, fin_sent : 1, fin_acked : 1;
 	bool fin_rcvd;
 	bool rx_shut, tx_shut;
-	bool want_out : 1, tfo_again : 1; /* the owner waits for EV_OUT; the SYN's data go again */
-	int16_t error;                    /* positive errno, reported to the owner once */
+	/* the owner waits for EV_OUT; the SYN's data go again; sl_tcp_note() was called */
+	bool want_out : 1, tfo_again : 1, noted : 1;
+	int16_t error; /* positive errno, reported to the owner once */
 	int16_t soft_error;
 
 	/* options agreed with the peer */

@@ -48,6 +48,7 @@ uint32_t sl_tcp_repair_form(void)
 	c.rx_bytes = 16, c.rx_head = 17, c.rx_tail = 18;
 	c.ts_recent = 19, c.ts_off = 20, c.rcvbuf = 21, c.sndbuf = 22;
 	c.irs = 23, c.rx_first = 24, c.listener = (void *)25;
+	c.iss = 26, c.copied_seq = 27, c.noted = true;
 	r.node.key.lport = 1, r.node.kind = SL_TCP_REQ, r.answered = true;
 	r.syn.seq = 2, r.syn.wnd = 3, r.syn.opts = 4, r.syn.wscale = 5, r.syn.mss = 6;
 	r.iss = 7, r.ts_off = 8, r.rcv_wnd = 9, r.rcv_wscale = 10, r.ts_recent = 11;
@@ -154,10 +155,9 @@ static bool is_bool(const bool *b)
 
 static bool is_possible(const struct sl_tcp_repair *r)
 {
-	return r->sndq == 0 && r->unsent == 0 && r->snd_wnd <= WINDOW_MAX &&
-	       r->max_window <= WINDOW_MAX && r->rcv_wnd <= WINDOW_MAX && r->snd_wscale <= 14 &&
-	       r->rcv_wscale <= 14 && r->mss_clamp >= SND_MSS_MIN && r->rcvbuf <= INT32_MAX &&
-	       r->sndbuf <= INT32_MAX;
+	return r->snd_wnd <= WINDOW_MAX && r->max_window <= WINDOW_MAX &&
+	       r->rcv_wnd <= WINDOW_MAX && r->snd_wscale <= 14 && r->rcv_wscale <= 14 &&
+	       r->mss_clamp >= SND_MSS_MIN && r->rcvbuf <= INT32_MAX && r->sndbuf <= INT32_MAX;
 }
 
 /* Offset of the urgent byte in the unread bytes that no read will return. */
@@ -193,21 +193,51 @@ static bool find_unread(const struct sl_tcp *c, const struct sl_tcp_frames *m,
 	return true;
 }
 
+static bool read_state(const void *bytes, uint64_t now_us, struct sl_tcp *c, struct sl_tcp_dead *d)
+{
+	memcpy(c, bytes, sizeof(*c));
+	if (!is_bool(&c->frozen) || !is_bool(&c->fin_rcvd) || !is_bool(&c->orphan) ||
+	    !is_bool(&c->rx_shut) || c->frozen || !sl_tcp_is_synchronised(c->state))
+		return false;
+	*d = (struct sl_tcp_dead){.orphan = c->orphan, .urgent = UINT32_MAX};
+	sl_tcp_repair_state(c, &d->r);
+	d->r.tsval = (uint32_t)(now_us / 1000) + c->ts_off + CLOCKS_MS;
+	return is_possible(&d->r);
+}
+
 bool sl_tcp_repair_dead(const void *bytes, uint64_t now_us, const struct sl_tcp_frames *m,
 			struct sl_tcp_dead *d)
 {
 	struct sl_tcp c;
 
-	memcpy(&c, bytes, sizeof(c));
-	if (!is_bool(&c.frozen) || !is_bool(&c.fin_rcvd) || !is_bool(&c.orphan) ||
-	    !is_bool(&c.rx_shut) || c.frozen || !sl_tcp_is_synchronised(c.state))
+	if (!read_state(bytes, now_us, &c, d) || d->r.sndq || d->r.unsent)
 		return false;
-	*d = (struct sl_tcp_dead){.orphan = c.orphan, .urgent = UINT32_MAX};
-	sl_tcp_repair_state(&c, &d->r);
-	d->r.tsval = (uint32_t)(now_us / 1000) + c.ts_off + CLOCKS_MS;
 	if (m && sl_tcp_is_queued(&c))
-		return find_unread(&c, m, d) && is_possible(&d->r);
-	return !c.rx_bytes && c.rx_head == c.rx_tail && is_possible(&d->r);
+		return find_unread(&c, m, d);
+	return !c.rx_bytes && c.rx_head == c.rx_tail;
+}
+
+/* (The process may have died between two stores that belong together, so rx_bytes may be wrong;
+ * copied_seq and rcv_nxt are one store each. An urgent byte in the queue is rare: no kernel socket
+ * can be given one.) */
+bool sl_tcp_repair_dead_noted(const void *bytes, uint64_t now_us, struct sl_tcp_dead *d,
+			      struct sl_tcp_noted *from)
+{
+	struct sl_tcp c;
+
+	if (!read_state(bytes, now_us, &c, d))
+		return false;
+	d->r.rcvq = d->r.rcv_nxt - c.copied_seq;
+	if (d->r.rcvq > UNREAD_MAX || d->r.sndq > UNREAD_MAX || d->r.unsent > d->r.sndq ||
+	    (d->r.rcvq && c.urg_in) || (d->r.unsent && d->r.fin_sent))
+		return false;
+	*from = (struct sl_tcp_noted){
+		.send_id = sl_tcp_note_id(c.iss, c.irs, true),
+		.rcv_id = sl_tcp_note_id(c.iss, c.irs, false),
+		.send_seq = d->r.snd_una,
+		.rcv_seq = c.copied_seq,
+	};
+	return c.noted || (!d->r.rcvq && !d->r.sndq);
 }
 
 bool sl_tcp_dead_ends(const void *bytes, struct sl_tcp_ends *ends)

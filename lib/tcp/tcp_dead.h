@@ -44,6 +44,16 @@ struct sl_tcp_dead {
 bool sl_tcp_repair_dead(const void *bytes, uint64_t now_us, const struct sl_tcp_frames *m,
 			struct sl_tcp_dead *d);
 
+/* Like sl_tcp_repair_dead() without m, for a connection that other processes may have: bytes may be
+ * in its queues, r.sndq and r.rcvq of them. The notes in the frames (struct sl_tcp_note) tell where
+ * they are: those of `from`. */
+struct sl_tcp_noted {
+	uint64_t send_id, rcv_id;
+	uint32_t send_seq, rcv_seq; /* of the first byte */
+};
+bool sl_tcp_repair_dead_noted(const void *bytes, uint64_t now_us, struct sl_tcp_dead *d,
+			      struct sl_tcp_noted *from);
+
 /* Finds the next sequence numbers that a dead process's connection would have sent and expected,
  * whatever is in its queues. False: not known, or the connection had been given away (frozen). */
 struct sl_tcp_ends {

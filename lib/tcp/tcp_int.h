@@ -37,6 +37,21 @@ static inline bool sl_tcp_quota_take(struct sl_tcp_quota *q, uint32_t limit, uin
 	return true;
 }
 
+static inline struct sl_tcp_note *sl_tcp_note_at(uint32_t frame)
+{
+	return (struct sl_tcp_note *)(void *)sl_frame_ptr(frame);
+}
+
+/* The process may be killed between any two stores. */
+static inline void sl_tcp_note_write(struct sl_tcp_note *n, uint64_t id, struct sl_tcp_note is)
+{
+	n->id = 0;
+	sl_share_step();
+	*n = is;
+	sl_share_step();
+	n->id = id;
+}
+
 /* Cost of a piece in sndbuf and rcvbuf in addition to its bytes: roughly the kernel's cost of an
  * skb, so that a stream of tiny pieces is limited, too. Code that queues, cuts or drops a piece
  * keeps wmem and rmem equal to the sum over the queues. */

@@ -80,4 +80,22 @@ struct sl_rx_note {
 	uint16_t off, len;
 };
 
+/* A note at the start of each frame in the queues of a connection that forked children may have
+ * (sl_tcp_note()). If the process is killed, its reaper finds the bytes by these notes
+ * (tools/death/queues.c). The headers of a segment end behind the note; very long ones would
+ * overwrite its end first, and it is no note then. */
+struct sl_tcp_note {
+	uint32_t seq;
+	uint16_t off, len;
+	uint64_t id; /* sl_tcp_note_id(); 0: no note */
+};
+
+/* The number of a connection's queue. */
+static inline uint64_t sl_tcp_note_id(uint32_t iss, uint32_t irs, bool send)
+{
+	uint64_t id = (uint64_t)iss << 32 | irs;
+
+	return send ? ~id : id;
+}
+
 #endif

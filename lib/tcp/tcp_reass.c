@@ -15,7 +15,9 @@
  * (tcp_mem.c).
  *
  * While a connection waits to be accepted its pieces are written down in the frames, too. A process
- * may be killed between any two instructions: a piece has its note before rcv_nxt counts it. */
+ * may be killed between any two instructions: a piece has its note before rcv_nxt counts it. The
+ * pieces of a connection that children may have are noted likewise, in both directions
+ * (sl_tcp_note()). */
 #include "base/heap.h"
 #include "io/scrap.h"
 #include "tcp/tcp_conn.h"
@@ -25,6 +27,7 @@
 #include "tcp/tcp_ooo.h"
 #include "tcp/tcp_queue.h"
 #include "tcp/tcp_reass.h"
+#include "tcp/tcp_sndq.h"
 #include "tcp/tcp_trouble.h"
 #include "tcp/tcp_window.h"
 
@@ -38,7 +41,7 @@ static uint32_t frames_held(const struct sl_tcp *c)
 {
 	uint32_t rx = c->rx_tail - c->rx_head;
 
-	if (c->host->frames->scarcity != SL_PLENTY && !sl_tcp_is_queued(c))
+	if (c->host->frames->scarcity != SL_PLENTY && !sl_tcp_is_queued(c) && !c->noted)
 		rx = sl_min(rx, (c->rx_bytes + SL_SCRAP_MAX - 1) / SL_SCRAP_MAX);
 	return rx + (c->noo ? c->ooo->held >> sl_pool.shift : 0);
 }
@@ -159,13 +162,14 @@ static bool is_short(const struct sl_tcp *c)
 
 /* Copies a small piece behind small pieces of other connections, while frames are scarce, and frees
  * the frame that it came in; *frame and *off say where it is then. False: nothing was done. Pieces
- * of a connection that waits to be accepted stay, because their frames have notes. */
+ * of a connection that waits to be accepted, or that children may have, stay, because their frames
+ * have notes. */
 static bool copy_to_scrap(struct sl_tcp *c, uint32_t *frame, uint16_t *off, uint16_t len)
 {
 	uint32_t f;
 
 	if (sl_likely(c->host->frames->scarcity == SL_PLENTY) || !len || len > SL_SCRAP_MAX ||
-	    sl_tcp_is_queued(c))
+	    sl_tcp_is_queued(c) || c->noted)
 		return false;
 	f = sl_scrap_put(c->host->frames, sl_frame_ptr(*frame) + *off, len, 1, off);
 	if (f == SL_NO_FRAME)
@@ -306,7 +310,56 @@ static void note_down(struct sl_tcp *c, const struct sl_rxseg *r)
 	sl_share_step();
 }
 
-static bool rx_push(struct sl_tcp *c, uint32_t frame, uint16_t off, uint16_t len)
+/* A frame that other pieces use, too, has no room for a note: the bytes then die with the process.
+ */
+static void note_piece(const struct sl_tcp *c, uint32_t seq, const struct sl_rxseg *r)
+{
+	const struct sl_tcp_note is = {seq, r->off, r->len, 0};
+
+	if (r->off < sizeof(is))
+		return;
+	sl_tcp_note_write(sl_tcp_note_at(r->frame), sl_tcp_note_id(c->iss, c->irs, false), is);
+	sl_share_step();
+}
+
+static void lengthen_note(const struct sl_tcp *c, const struct sl_rxseg *r)
+{
+	struct sl_tcp_note *n = sl_tcp_note_at(r->frame);
+
+	if (n->id != sl_tcp_note_id(c->iss, c->irs, false))
+		return;
+	sl_store(&n->len, (uint16_t)(r->off + r->len - n->off));
+	sl_share_step();
+}
+
+void sl_tcp_rcv_forget(const struct sl_tcp *c, uint32_t frame)
+{
+	struct sl_tcp_note *n = sl_tcp_note_at(frame);
+
+	if (n->id == sl_tcp_note_id(c->iss, c->irs, false))
+		n->id = 0;
+}
+
+void sl_tcp_note(struct sl_tcp *c)
+{
+	uint32_t seq = c->copied_seq;
+
+	if (c->noted || !sl_tcp_is_synchronised(c->state) || sl_tcp_is_queued(c))
+		return;
+	c->noted = true;
+	for (uint32_t i = c->rx_head; i != c->rx_tail; i++) {
+		const struct sl_rxseg *r = &c->rx[i & (c->rxsize - 1)];
+
+		if (sl_frame_refs(r->frame) == 1)
+			note_piece(c, seq, r);
+		seq += r->len;
+	}
+	for (uint32_t i = c->tx_una; i != c->tx_tail; i++)
+		if (sl_tcp_piece(c, i)->frame != SL_NO_FRAME)
+			sl_tcp_snd_note(c, sl_tcp_piece(c, i));
+}
+
+static bool rx_push(struct sl_tcp *c, uint32_t frame, uint16_t off, uint16_t len, bool scrap)
 {
 	const struct sl_rxseg r = {frame, off, len};
 
@@ -314,6 +367,8 @@ static bool rx_push(struct sl_tcp *c, uint32_t frame, uint16_t off, uint16_t len
 		return false;
 	if (sl_unlikely(sl_tcp_is_queued(c)))
 		note_down(c, &r);
+	else if (sl_unlikely(c->noted) && !scrap)
+		note_piece(c, c->rcv_nxt, &r);
 	c->rx[c->rx_tail++ & (c->rxsize - 1)] = r;
 	return true;
 }
@@ -354,7 +409,7 @@ static void drain(struct sl_tcp *c)
 		}
 		if (e->len > dup) {
 			if (!rx_push(c, e->frame, (uint16_t)(e->off + dup),
-				     (uint16_t)(e->len - dup)))
+				     (uint16_t)(e->len - dup), e->scrap))
 				break;
 			c->rmem -= dup;
 			c->ooo->held -= true_size(e);
@@ -389,6 +444,8 @@ static bool append_to_tail(struct sl_tcp *c, uint32_t frame, uint16_t off, uint1
 		sl_share_step();
 		sl_store(&note_of(tail)->len, tail->len);
 		sl_share_step();
+	} else if (sl_unlikely(c->noted)) {
+		lengthen_note(c, tail);
 	}
 	return true;
 }
@@ -402,7 +459,7 @@ static bool queue_in_order(struct sl_tcp *c, uint32_t frame, uint16_t off, uint1
 			return false;
 		if (!append_to_tail(c, frame, off, len)) {
 			scrap = copy_to_scrap(c, &frame, &off, len);
-			if (!rx_push(c, frame, off, len)) {
+			if (!rx_push(c, frame, off, len, scrap)) {
 				if (scrap)
 					sl_frame_put(c->host->frames, frame);
 				return false;

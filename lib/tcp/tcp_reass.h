@@ -12,6 +12,11 @@ bool sl_tcp_rcv_queue(struct sl_tcp *c, uint32_t seq, uint32_t frame, uint16_t o
 		      bool fin);
 /* Makes the ring of the bytes in order longer. False: no memory. */
 bool sl_tcp_rx_grow(struct sl_tcp *c);
+/* Other processes may have the connection from now on: where the bytes of its queues are is
+ * written down in their frames, so that it can go on in the kernel if this process is killed. */
+void sl_tcp_note(struct sl_tcp *c);
+/* The bytes in that frame were read. */
+void sl_tcp_rcv_forget(const struct sl_tcp *c, uint32_t frame);
 /* Frees both queues; bytes that were not read are lost. */
 void sl_tcp_rcv_free(struct sl_tcp *c);
 /* Notes that [start, end) came twice: the next ACK reports it and clears have_dsack. */

@@ -12,7 +12,6 @@
 #include "tcp/tcp_queue.h"
 #include "tcp/tcp_sndq.h"
 #include "tcp/tcp_trouble.h"
-#include "tcp/tcp_user.h"
 #include "wire/csum.h"
 
 static uint16_t sum_of(const struct sl_txseg *s)
@@ -20,10 +19,69 @@ static uint16_t sum_of(const struct sl_txseg *s)
 	return (uint16_t)~sl_csum_fold(sl_csum_add(0, sl_frame_ptr(s->frame) + s->off, s->len));
 }
 
-static void put_frame(struct sl_tcp *c, const struct sl_txseg *s)
+/* Makes sure that the ring of pieces has a free place. False: no memory. */
+static bool tx_grow(struct sl_tcp *c)
 {
-	if (s->frame != SL_NO_FRAME)
-		sl_frame_put(c->host->frames, s->frame);
+	uint32_t size = c->txsize ? 2 * c->txsize : 4;
+	struct sl_txseg *tx;
+
+	if (c->tx_tail - c->tx_una < c->txsize)
+		return true;
+	tx = sl_malloc(size * sizeof(*tx));
+	if (!tx)
+		return false;
+	for (uint32_t i = c->tx_una; i != c->tx_tail; i++)
+		tx[i & (size - 1)] = *sl_tcp_piece(c, i);
+	sl_free(c->tx);
+	c->tx = tx;
+	c->txsize = size;
+	return true;
+}
+
+struct sl_txseg *sl_tcp_snd_new(struct sl_tcp *c)
+{
+	struct sl_txseg *s;
+
+	if (!tx_grow(c))
+		return NULL;
+	s = sl_tcp_piece(c, c->tx_tail++);
+	*s = (struct sl_txseg){.frame = SL_NO_FRAME, .seq = c->write_seq};
+	c->wmem += sl_tcp_tx_charge(0);
+	sl_tcp_chrono_start(c, SL_CHRONO_BUSY);
+	return s;
+}
+
+/* A piece that was cut leaves one note for all its parts, which lie in its frame as they follow in
+ * the stream. */
+void sl_tcp_snd_note(const struct sl_tcp *c, const struct sl_txseg *s)
+{
+	struct sl_tcp_note *n = sl_tcp_note_at(s->frame);
+	uint64_t id = sl_tcp_note_id(c->iss, c->irs, true);
+	uint32_t before = s->seq - n->seq;
+
+	if (n->id == id && n->off + before == s->off)
+		sl_store(&n->len, (uint16_t)(before + s->len));
+	else
+		sl_tcp_note_write(n, id, (struct sl_tcp_note){s->seq, s->off, s->len, 0});
+	sl_share_step();
+}
+
+/* The last part of a frame's bytes takes the note along. */
+static SL_COLD void forget_note(const struct sl_tcp *c, const struct sl_txseg *s)
+{
+	struct sl_tcp_note *n = sl_tcp_note_at(s->frame);
+
+	if (n->id == sl_tcp_note_id(c->iss, c->irs, true) && n->seq + n->len == s->seq + s->len)
+		n->id = 0;
+}
+
+void sl_tcp_snd_put(struct sl_tcp *c, const struct sl_txseg *s)
+{
+	if (s->frame == SL_NO_FRAME)
+		return;
+	if (sl_unlikely(c->noted))
+		forget_note(c, s);
+	sl_frame_put(c->host->frames, s->frame);
 }
 
 /* Makes an empty place behind piece i, which may move by that. Returns the index of piece i now,
@@ -90,7 +148,7 @@ static void trim_head(struct sl_tcp *c, struct sl_txseg *s, uint32_t n)
 		s->sum = sum_of(s);
 		return;
 	}
-	put_frame(c, s);
+	sl_tcp_snd_put(c, s);
 	s->frame = SL_NO_FRAME;
 	s->sum = 0;
 }
@@ -146,7 +204,7 @@ bool sl_tcp_snd_join(struct sl_tcp *c, uint16_t len)
 		memcpy(sl_frame_ptr(frame) + all.off + at, sl_frame_ptr(s->frame) + s->off, s->len);
 		at += s->len;
 		all.flags |= s->flags;
-		put_frame(c, s);
+		sl_tcp_snd_put(c, s);
 	}
 	if (at != len) {
 		s = sl_tcp_piece(c, c->tx_nxt + n);
@@ -158,6 +216,8 @@ bool sl_tcp_snd_join(struct sl_tcp *c, uint16_t len)
 	c->wmem -= (n - 1) * sl_tcp_tx_charge(0);
 	all.frame = frame;
 	all.sum = sum_of(&all);
+	if (sl_unlikely(c->noted))
+		sl_tcp_snd_note(c, &all);
 	*sl_tcp_piece(c, c->tx_nxt + n - 1) = all;
 	move_sent(c, n - 1);
 	return true;
@@ -175,7 +235,7 @@ uint32_t sl_tcp_snd_drop(struct sl_tcp *c, uint32_t ack)
 				trim_head(c, s, ack - s->seq);
 			break;
 		}
-		put_frame(c, s);
+		sl_tcp_snd_put(c, s);
 		c->wmem -= sl_tcp_tx_charge(s->len);
 	}
 	if (c->tx_una == c->tx_nxt)
@@ -186,7 +246,7 @@ uint32_t sl_tcp_snd_drop(struct sl_tcp *c, uint32_t ack)
 void sl_tcp_snd_free(struct sl_tcp *c)
 {
 	for (; c->tx_una != c->tx_tail; c->tx_una++)
-		put_frame(c, sl_tcp_piece(c, c->tx_una));
+		sl_tcp_snd_put(c, sl_tcp_piece(c, c->tx_una));
 	sl_free(c->tx);
 	c->tx = NULL;
 	c->txsize = 0;

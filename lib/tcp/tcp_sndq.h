@@ -7,6 +7,12 @@
 
 /* Adds our FIN. Without memory it does nothing; sl_tcp_output() calls it again. */
 void sl_tcp_queue_fin(struct sl_tcp *c);
+/* Adds an empty, charged piece at the end of the queue; NULL: no memory. */
+struct sl_txseg *sl_tcp_snd_new(struct sl_tcp *c);
+/* Writes down in its frame where the piece's bytes are (struct sl_tcp_note). */
+void sl_tcp_snd_note(const struct sl_tcp *c, const struct sl_txseg *s);
+/* Gives the piece's frame back, if it has one. */
+void sl_tcp_snd_put(struct sl_tcp *c, const struct sl_txseg *s);
 /* Frees the queue and forgets what was in flight. */
 void sl_tcp_snd_free(struct sl_tcp *c);
 /* Drops all bytes below ack from the queue; returns the number of whole pieces dropped. */

@@ -15,6 +15,7 @@
 #include "tcp/tcp_mem.h"
 #include "tcp/tcp_out.h"
 #include "tcp/tcp_queue.h"
+#include "tcp/tcp_reass.h"
 #include "tcp/tcp_sndq.h"
 #include "tcp/tcp_state.h"
 #include "tcp/tcp_timer.h"
@@ -152,38 +153,6 @@ void sl_tcp_write_space(struct sl_tcp *c)
 	}
 }
 
-/* Makes sure that the ring of pieces has a free place. False: no memory. */
-static bool tx_grow(struct sl_tcp *c)
-{
-	uint32_t size = c->txsize ? 2 * c->txsize : 4;
-	struct sl_txseg *tx;
-
-	if (c->tx_tail - c->tx_una < c->txsize)
-		return true;
-	tx = sl_malloc(size * sizeof(*tx));
-	if (!tx)
-		return false;
-	for (uint32_t i = c->tx_una; i != c->tx_tail; i++)
-		tx[i & (size - 1)] = *sl_tcp_piece(c, i);
-	sl_free(c->tx);
-	c->tx = tx;
-	c->txsize = size;
-	return true;
-}
-
-struct sl_txseg *sl_tcp_snd_new(struct sl_tcp *c)
-{
-	struct sl_txseg *s;
-
-	if (!tx_grow(c))
-		return NULL;
-	s = sl_tcp_piece(c, c->tx_tail++);
-	*s = (struct sl_txseg){.frame = SL_NO_FRAME, .seq = c->write_seq};
-	c->wmem += sl_tcp_tx_charge(0);
-	sl_tcp_chrono_start(c, SL_CHRONO_BUSY);
-	return s;
-}
-
 /* A peer may ask for segments of a few bytes; a frame has as many of them as fit then, and they are
  * cut off when they are sent (sl_tcp_snd_split()). */
 #define SMALL_MSS 536u
@@ -256,6 +225,8 @@ static inline bool lengthen(struct sl_tcp *c, struct sl_txseg *s, const void *sr
 		return false;
 	s->sum = add_sum(s->sum, s->len, sum);
 	s->len += (uint16_t)len;
+	if (sl_unlikely(c->noted))
+		sl_tcp_snd_note(c, s);
 	c->write_seq += (uint32_t)len;
 	c->wmem += (uint32_t)len;
 	return true;
@@ -278,10 +249,11 @@ static SL_COLD void take_back(struct sl_tcp *c, size_t took)
 	c->write_seq -= (uint32_t)took;
 	c->wmem -= (uint32_t)took;
 	s->sum = add_sum(0, 0, sl_csum_add(0, bytes, s->len));
+	if (sl_unlikely(c->noted))
+		sl_tcp_snd_note(c, s);
 	if (s->len)
 		return;
-	if (s->frame != SL_NO_FRAME)
-		sl_frame_put(c->host->frames, s->frame);
+	sl_tcp_snd_put(c, s);
 	c->wmem -= sl_tcp_tx_charge(0);
 	c->tx_tail--;
 }
@@ -439,6 +411,8 @@ int sl_tcp_write_frame(struct sl_tcp *c, uint32_t frame, uint16_t n, bool more)
 	s->len = n;
 	s->sum = add_sum(0, 0, sl_csum_add(0, sl_frame_ptr(frame) + s->off, n));
 	s->flags = (uint8_t)(SL_TXS_EOR | (more ? 0 : SL_TCP_PSH));
+	if (sl_unlikely(c->noted))
+		sl_tcp_snd_note(c, s);
 	c->write_seq += n;
 	c->wmem += n;
 	c->more = more;
@@ -537,6 +511,8 @@ static void consume(struct sl_tcp *c, uint32_t n)
 	c->rmem -= n;
 	c->copied_seq += n;
 	if (!s->len) {
+		if (sl_unlikely(c->noted))
+			sl_tcp_rcv_forget(c, s->frame);
 		sl_frame_spent(c->host->frames, s->frame);
 		c->rmem -= sl_tcp_rx_charge(0);
 		c->rx_head++;

@@ -66,7 +66,5 @@ void sl_tcp_write_space(struct sl_tcp *c);
 void sl_tcp_has_read(struct sl_tcp *c);
 /* Skips the urgent byte, which is next to read and does not belong to the stream. */
 void sl_tcp_pass_mark(struct sl_tcp *c);
-/* Adds an empty, charged piece at the end of the send queue; NULL: no memory. */
-struct sl_txseg *sl_tcp_snd_new(struct sl_tcp *c);
 
 #endif

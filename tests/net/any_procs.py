@@ -425,6 +425,10 @@ CASES = {
         ("M", "socket", 1, "fam", 1), ("M", "bind", 1, "any", 5), ("M", "listen", 1), ("peer", "connect", 5), ("M", "accept", 1, 2),
         ("peer", "send", 0, 10), ("M", "recv", 2, 50, 0), ("M", "fork", "P1"), ("M", "kill"), ("peer", "sleep", 100),
         ("peer", "send", 0, 10), ("P1", "recv", 2, 50, 0), ("P1", "send", 2, 10, 0), ("peer", "shut", 0), ("P1", "close", 2))),
+    "a child reads what a process that is killed had not read": (6, (
+        ("M", "socket", 1, "fam", 1), ("M", "connect", 1, "peer", 0), ("peer", "send", 0, 100), ("peer", "send", 0, 3000), ("M", "fork", "P1"),
+        ("peer", "send", 0, 10), ("peer", "send", 0, 20), ("M", "kill"), ("peer", "sleep", 100), ("P1", "recv", 1, 50, 0),
+        ("P1", "recv", 1, 60000, 0), ("P1", "send", 1, 10, 0), ("peer", "recv", 0), ("P1", "close", 1))),
     "a program keeps the connection that a killed process has passed to it": (4, (
         ("M", "fork", "P1"), ("M", "socket", 1, "fam", 1), ("M", "connect", 1, "peer", 0), ("M", "give", 1, "P1", 2), ("M", "kill"),
         ("peer", "sleep", 100), ("peer", "send", 0, 10), ("P1", "recv", 2, 50, 0), ("P1", "send", 2, 10, 0), ("P1", "close", 2))),

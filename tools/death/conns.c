@@ -221,6 +221,16 @@ static bool has_states(const struct sl_conns_layout *l)
 	return l->form == sl_tcp_repair_form() && inside(l, l->tcp, SL_TCP_BYTES);
 }
 
+static void name(const struct sl_gone_conns *c, const struct sl_gone *g, const uint8_t *e,
+		 struct sl_tcp_dead *d)
+{
+	d->r.key.local = sl_addr_of(g->key.local);
+	d->r.key.remote = sl_addr_of(g->key.remote);
+	d->r.key.lport = g->key.local_port;
+	d->r.key.rport = g->key.remote_port;
+	d->r.scope_id = u32_at(e, c->layout.oif);
+}
+
 /* Reads the connection's state; only for a connection that the process was allowed to have, since
  * it can have written anything there. */
 static bool state_of(const struct sl_gone_conns *c, const struct sl_gone *g, const uint8_t *e,
@@ -233,11 +243,7 @@ static bool state_of(const struct sl_gone_conns *c, const struct sl_gone *g, con
 		return sl_tcp_repair_dead_req(e, now_us, d);
 	if (!has_states(l) || !sl_tcp_repair_dead(e + l->tcp, now_us, m, d))
 		return false;
-	d->r.key.local = sl_addr_of(g->key.local);
-	d->r.key.remote = sl_addr_of(g->key.remote);
-	d->r.key.lport = g->key.local_port;
-	d->r.key.rport = g->key.remote_port;
-	d->r.scope_id = u32_at(e, l->oif);
+	name(c, g, e, d);
 	return true;
 }
 
@@ -279,11 +285,17 @@ uint32_t sl_gone_inode(const struct sl_gone_conns *c, const struct sl_gone *g)
 	return inode <= INT32_MAX ? inode : 0;
 }
 
-bool sl_gone_state(const struct sl_gone_conns *c, const struct sl_gone *g, struct sl_tcp_dead *d)
+bool sl_gone_state(const struct sl_gone_conns *c, const struct sl_gone *g, struct sl_tcp_dead *d,
+		   struct sl_tcp_noted *from)
 {
+	const struct sl_conns_layout *l = &c->layout;
 	uint8_t e[STRIDE_MAX];
 
-	return !g->req && read_entry(c, g, e) && state_of(c, g, e, NULL, d) && !d->orphan;
+	if (g->req || !has_states(l) || !read_entry(c, g, e) ||
+	    !sl_tcp_repair_dead_noted(e + l->tcp, sl_now_ns() / 1000, d, from) || d->orphan)
+		return false;
+	name(c, g, e, d);
+	return true;
 }
 
 /* Ends a connection by a FIN. A connection that was not accepted yet is reset instead, as the

@@ -74,16 +74,36 @@ bool sl_gone_tell(struct sl_gone_conns *c, uint32_t n, bool repair);
 
 /* The low 31 bits of the inode of the program's socket; 0: it had none, or it is not known. */
 uint32_t sl_gone_inode(const struct sl_gone_conns *c, const struct sl_gone *g);
-/* Reads the state of a connection that the program had. False: it cannot go on, as data were in its
- * queues, or it is over. */
-bool sl_gone_state(const struct sl_gone_conns *c, const struct sl_gone *g, struct sl_tcp_dead *d);
+/* Reads the state of a connection that the program had, and the notes from which on its queues are
+ * found. False: it cannot go on, or it is over. */
+bool sl_gone_state(const struct sl_gone_conns *c, const struct sl_gone *g, struct sl_tcp_dead *d,
+		   struct sl_tcp_noted *from);
+
+/* queues.c: bytes in the queues, read out of the packet memory by the notes in its frames ---------
+ */
+
+struct sl_gone_piece;
+struct sl_gone_queues {
+	int fd; /* the packet memory's file */
+	uint32_t nframes, frame_size;
+	bool read; /* the notes were read into piece[] */
+	struct sl_gone_piece *piece;
+	uint32_t n;
+};
+/* True: the packet memory has all these bytes of a queue. */
+bool sl_gone_queue_is_whole(struct sl_gone_queues *q, uint64_t id, uint32_t seq, uint32_t bytes);
+/* Copies up to n bytes from seq on; returns how many. */
+uint32_t sl_gone_queue_copy(const struct sl_gone_queues *q, uint64_t id, uint32_t seq, void *buf,
+			    uint32_t n);
+void sl_gone_queues_free(struct sl_gone_queues *q);
 
 /* others.c -------------------------------------------------------------------------------------
  */
 
 /* When all is read, and before the peers are told: connections whose sockets other processes have,
- * too (children, and processes that were passed a descriptor), become the kernel's. */
-void sl_gone_keep(struct sl_gone_conns *c);
+ * too (children, and processes that were passed a descriptor), become the kernel's, with what is in
+ * their queues. */
+void sl_gone_keep(struct sl_gone_conns *c, struct sl_gone_queues *q);
 
 /* last.c ---------------------------------------------------------------------------------------
  */

@@ -11,7 +11,7 @@
  * record of the dead process, and is compared with that of the copy. The socket must be closed and
  * bound to the connection's end, or not bound: a child that has made something else of it keeps
  * that. Without the right to trace the other process (ptrace(2)) there is no copy, and the
- * connection ends with the dead process, as do those with bytes in their queues. */
+ * connection ends with the dead process, as does one whose bytes are not all found (queues.c). */
 #include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -31,6 +31,7 @@ struct wanted {
 };
 struct search {
 	struct sl_gone_conns *c;
+	struct sl_gone_queues *q;
 	struct wanted *wanted;
 	uint32_t n, left;
 };
@@ -42,9 +43,30 @@ static int by_inode(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static uint32_t no_bytes(void *arg, uint32_t at, void *buf, uint32_t n)
+/* The queues of a connection. */
+struct source {
+	struct sl_gone_queues *q;
+	struct sl_tcp_noted from;
+};
+
+static uint32_t unacked(void *arg, uint32_t at, void *buf, uint32_t n)
 {
-	return 0;
+	const struct source *s = arg;
+
+	return sl_gone_queue_copy(s->q, s->from.send_id, s->from.send_seq + at, buf, n);
+}
+
+static uint32_t unread(void *arg, uint32_t at, void *buf, uint32_t n)
+{
+	const struct source *s = arg;
+
+	return sl_gone_queue_copy(s->q, s->from.rcv_id, s->from.rcv_seq + at, buf, n);
+}
+
+static bool has_all(const struct source *s, const struct sl_tcp_repair *r)
+{
+	return sl_gone_queue_is_whole(s->q, s->from.send_id, s->from.send_seq, r->sndq) &&
+	       sl_gone_queue_is_whole(s->q, s->from.rcv_id, s->from.rcv_seq, r->rcvq);
 }
 
 static bool is_closed_tcp(int fd)
@@ -57,15 +79,17 @@ static bool is_closed_tcp(int fd)
 }
 
 /* A process that waits for a connection that cannot go on sees a reset. */
-static void restore(struct sl_gone_conns *c, struct sl_gone *g, int fd)
+static void restore(struct search *s, struct sl_gone *g, int fd)
 {
-	const struct sl_repair_source src = {.sndq = no_bytes, .rcvq = no_bytes, .hurry = true};
+	struct source from = {.q = s->q};
+	const struct sl_repair_source src = {
+		.sndq = unacked, .rcvq = unread, .arg = &from, .hurry = true};
 	struct sl_tcp_dead d;
 
 	if (!is_closed_tcp(fd))
 		return;
 	sl_time_wait_forget(&g->key);
-	if (sl_gone_state(c, g, &d))
+	if (sl_gone_state(s->c, g, &d, &from.from) && has_all(&from, &d.r))
 		g->kept = !sl_repair_kernel(fd, &d.r, &src);
 	if (!g->kept && is_closed_tcp(fd))
 		(void)sl_repair_error(fd);
@@ -108,7 +132,7 @@ static void look_at_file(struct search *s, int dir, int pid, const char *name)
 	fd = copy_of(pid, atoi(name), key.inode);
 	if (fd < 0)
 		return;
-	restore(s->c, &s->c->gone[w->at], fd);
+	restore(s, &s->c->gone[w->at], fd);
 	sl_sys_close(fd);
 	w->at = UINT32_MAX;
 	s->left--;
@@ -150,9 +174,9 @@ static void look_at_all(struct search *s)
 		closedir(proc);
 }
 
-void sl_gone_keep(struct sl_gone_conns *c)
+void sl_gone_keep(struct sl_gone_conns *c, struct sl_gone_queues *q)
 {
-	struct search s = {.c = c};
+	struct search s = {.c = c, .q = q};
 
 	if (c->fd < 0 || !c->n)
 		return;
@@ -169,4 +193,5 @@ void sl_gone_keep(struct sl_gone_conns *c)
 		look_at_all(&s);
 	}
 	free(s.wanted);
+	sl_gone_queues_free(q);
 }

@@ -358,8 +358,9 @@ static int start_vault(void)
 		return door;
 	err = (int)sl_sys(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
 	if (!err) {
-		vault_pid = sl_helper_start("vault", NULL,
-					    (int[]){door, pair[0], pair[0], pair[0], pair[0]});
+		vault_pid = sl_helper_start(
+			"vault", NULL,
+			(int[SL_HELPER_FDS]){door, pair[0], pair[0], pair[0], pair[0], pair[0]});
 		err = sl_min(vault_pid, 0);
 		sl_sys_close(pair[0]);
 		if (err)

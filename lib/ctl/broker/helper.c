@@ -73,7 +73,7 @@ struct launch {
 	char tool[256];
 	const char *argv[5];
 	char *envp[4];
-	int fd[SL_HELPER_FDS]; /* they become 3, 4, 5, 6, 7 */
+	int fd[SL_HELPER_FDS]; /* they become 3, 4, 5, 6, 7, 8 */
 	void *stack;           /* of the reaper; the first half is the middleman's */
 	int err, pid;          /* pid: of the new process */
 	bool wait;             /* the middleman must not exit before `may` */

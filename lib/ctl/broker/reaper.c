@@ -38,6 +38,7 @@
 #include "ctl/steer/attach.h"
 #include "ctl/steer/left.h"
 #include "ctl/steer/pin.h"
+#include "ctl/umem/umem.h"
 
 _Static_assert((int)SL_REAPER_FDS == SL_HELPER_FDS, "a reaper is a helper");
 
@@ -66,8 +67,21 @@ static int owner_death(void)
 				       : (int)sl_sys(SYS_pidfd_open, getpid(), 0);
 }
 
+/* Fills in what the packet memory's file holds. Returns the file; without one, `none`. */
+static int packet_memory(struct sl_reaper_files *files, int none)
+{
+	const struct sl_umem *u = sl_broker_opts()->serve ? NULL : sl_umem_first();
+
+	if (!u || u->info.memfd < 0)
+		return none;
+	files->nframes = u->info.nframes;
+	files->frame_size = u->info.frame_size;
+	return u->info.memfd;
+}
+
 int sl_reaper_start(struct sl_device *port)
 {
+	struct sl_reaper_files files = {.conns = conns.layout};
 	int life[2], fd[SL_HELPER_FDS], err;
 	char word[SL_PARTS_WORD], arg[16 + SL_PARTS_WORD];
 
@@ -80,6 +94,7 @@ int sl_reaper_start(struct sl_device *port)
 	fd[SL_REAPER_LIFE] = life[0];
 	fd[SL_REAPER_OWNER] = port->owner_fd;
 	fd[SL_REAPER_CONNS] = conns.fd ? conns.fd : life[0];
+	fd[SL_REAPER_UMEM] = packet_memory(&files, life[0]);
 	fd[SL_REAPER_RULES] =
 		sl_settings.nic_steering && !sl_broker_opts()->serve ? sl_aims_fd() : -1;
 	if (fd[SL_REAPER_RULES] < 0)
@@ -96,7 +111,7 @@ int sl_reaper_start(struct sl_device *port)
 		port->reaper_fd = sl_fd_keep(life[1]);
 	/* (The new socket has room for it.) */
 	if (!err)
-		sl_sys(SYS_sendto, port->reaper_fd, &conns.layout, sizeof(conns.layout),
+		sl_sys(SYS_sendto, port->reaper_fd, &files, sizeof(files),
 		       MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
 	return err;
 }
@@ -201,7 +216,7 @@ static bool wait_for_end(void)
 	return !hear_bye();
 }
 
-bool sl_reaper_wait(struct sl_conns_layout *layout)
+bool sl_reaper_wait(struct sl_reaper_files *files)
 {
 	sigset_t all;
 
@@ -209,8 +224,8 @@ bool sl_reaper_wait(struct sl_conns_layout *layout)
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	sl_sys(SYS_chdir, "/");
-	if (sl_sys_read(3 + SL_REAPER_LIFE, layout, sizeof(*layout)) != sizeof(*layout))
-		*layout = (struct sl_conns_layout){0};
+	if (sl_sys_read(3 + SL_REAPER_LIFE, files, sizeof(*files)) != sizeof(*files))
+		*files = (struct sl_reaper_files){0};
 	sl_sys_fcntl(3 + SL_REAPER_LIFE, F_SETFL, O_NONBLOCK);
 	return wait_for_end();
 }

@@ -16,11 +16,16 @@ enum {
 	SL_REAPER_OWNER, /* the name of the device */
 	SL_REAPER_CONNS, /* the owner's TCP connections, or no file */
 	SL_REAPER_RULES, /* notes of the owner's rules in NICs, or no file */
+	SL_REAPER_UMEM,  /* the owner's packet memory, or no file */
 	SL_REAPER_FDS
 };
 
-/* Messages on SL_REAPER_LIFE: first the layout of the connections (struct sl_conns_layout), and
- * SL_REAPER_BYE at the end, perhaps with sockets to close. */
+/* Messages on SL_REAPER_LIFE: first what the files hold, and SL_REAPER_BYE at the end, perhaps with
+ * sockets to close. */
+struct sl_reaper_files {
+	struct sl_conns_layout conns;
+	uint32_t nframes, frame_size;
+};
 #define SL_REAPER_BYE "q" /* the owner has cleaned up itself */
 
 /* A process has a reaper for each device. The first reaper to set this byte, behind the entries of
@@ -41,9 +46,8 @@ int sl_embedded_conns(int memfd, const struct sl_conns_layout *layout);
 /* The reaper's own side --------------------------------------------------------------------------
  */
 
-/* Waits for the owner's end. False: the owner has cleaned up itself. layout: filled in for
- * SL_REAPER_CONNS. */
-bool sl_reaper_wait(struct sl_conns_layout *layout);
+/* Waits for the owner's end. False: the owner has cleaned up itself. Fills in *files. */
+bool sl_reaper_wait(struct sl_reaper_files *files);
 /* Detaches the program from the device and unlinks the pins. parts: how the device was divided, the
  * argument's text behind the device's number. */
 void sl_reaper_clean(uint32_t ifindex, const char *parts);

@@ -255,6 +255,7 @@ static void before_fork(void)
 	held = sl_fork_hold();
 	if (sl_tlisten_count())
 		sl_tlisten_fork_begin();
+	sl_tconn_fork_begin();
 	sl_mail_fork_begin();
 	__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
 	sl_broker_fork_begin();

@@ -26,6 +26,7 @@
 #include "tcp/tcp_dead.h"
 #include "tcp/tcp_in.h"
 #include "tcp/tcp_mem.h"
+#include "tcp/tcp_reass.h"
 #include "tcp/tcp_table.h"
 #include "tcp/tcp_tw.h"
 
@@ -294,6 +295,24 @@ void sl_tconn_for_each(void (*fn)(struct sl_tconn *c, void *arg), void *arg)
 	for (uint32_t i = 0; i < n; i++)
 		if (sl_load(&slab[i].tcp.host) && !sl_load(&slab[i].dead))
 			fn(&slab[i], arg);
+}
+
+static void note(struct sl_tconn *c, void *arg)
+{
+	struct sl_lane *lane = c->lane;
+
+	if (c->tcp.noted || !sl_load(&c->sk) || !sl_lane_lock(lane))
+		return;
+	if (c->sk && !c->dead)
+		sl_tcp_note(&c->tcp);
+	sl_lane_unlock(lane);
+}
+
+/* (A daemon does not read packet memory for that.) */
+void sl_tconn_fork_begin(void)
+{
+	if (sl_tconn_in_use() && !sl_broker_is_leased())
+		sl_tconn_for_each(note, NULL);
 }
 
 /* The parent's connections are not in the child's memory: where they lay there are zeros, or

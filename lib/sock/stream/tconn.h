@@ -133,7 +133,8 @@ void sl_tconn_part(void); /* the process becomes another user: they are its alon
 /* After sl_tconn_part(). True: no connection is left, not even one that went to the kernel a moment
  * ago; then sl_tconn_init() may make another table. */
 bool sl_tconn_renew(void);
-void sl_tconn_child(void); /* after fork, in the child: the connections are the parent's */
+void sl_tconn_fork_begin(void); /* before it: the child may have the connections that there are */
+void sl_tconn_child(void);      /* after fork, in the child: the connections are the parent's */
 /* A zeroed connection on the lane, whose lock need not be held. NULL: no memory. */
 struct sl_tconn *sl_tconn_new(struct sl_lane *lane);
 void sl_tconn_set_sock(struct sl_tconn *c, struct sl_sock *sk); /* the program has it; lane held */
@@ -143,8 +144,7 @@ void sl_tconn_free(struct sl_tconn *c, bool linger);
 /* Frees dead connections, with their claims and ports. True: some must be kept a while yet. No lane
  * held, any thread; cheap when there is none. */
 bool sl_tconn_reap(void);
-/* sl_tconn_reap(), but while connections end one after the other only when there are some. */
-void sl_tconn_reap_many(void);
+void sl_tconn_reap_many(void); /* while connections end one after the other: if there are some */
 /* Frees even the dead connections of that local port that linger, at once; 0: of any. True: there
  * were dead ones. */
 bool sl_tconn_hurry(uint16_t port);

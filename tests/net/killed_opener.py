@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""killed_opener.py serve WHAT HOST PORT: accepts a connection, forks, and kills itself with bytes in its queues.
+killed_opener.py WHAT HOST PORT: the peer. It says whether each side got what the other had sent.
+
+WHAT: unread: the peer has sent; unsent: it reads nothing until the end; both; late: both, and the bytes come after the
+fork; fin: unread, and the peer has sent a FIN; mixed: both, a part was read and acknowledged, in pieces of all sizes."""
+import os
+import random
+import signal
+import socket
+import sys
+import termios
+import time
+import fcntl
+
+TAIL = b"the end of it"
+
+
+def pattern(start, n):
+    """Bytes that tell where they stand."""
+    row = b"".join(i.to_bytes(4, "big") for i in range(start // 4, (start + n) // 4 + 1))
+    return row[start % 4:start % 4 + n]
+
+
+def inq(s):
+    return int.from_bytes(fcntl.ioctl(s, termios.FIONREAD, b"\0" * 4), sys.byteorder)
+
+
+def settle(s):
+    """Waits until no more bytes come."""
+    n, same = -1, 0
+    while same < 5:
+        time.sleep(0.02)
+        same, n = (same + 1, n) if inq(s) == n else (0, inq(s))
+    return n
+
+
+def take(s, n):
+    """Reads n bytes, or all there are."""
+    out = bytearray()
+    while n is None or len(out) < n:
+        piece = s.recv(65536 if n is None else n - len(out))
+        if not piece:
+            break
+        out += piece
+    return bytes(out)
+
+
+def pour(s, start, sizes, most):
+    """Sends the pattern until the queue is full; returns where it stands."""
+    s.setblocking(False)
+    try:
+        while start < most:
+            start += s.send(pattern(start, min(next(sizes), most - start)))
+    except BlockingIOError:
+        pass
+    s.setblocking(True)
+    return start
+
+
+def all_sizes(what):
+    r = random.Random(5)
+    while True:
+        yield r.choice((1, 7, 100, 700, 1500, 9000)) if what == "mixed" else 8192
+
+
+def serve(what, host, port):
+    srv = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    s = srv.accept()[0]
+    sizes = all_sizes(what)
+    read, wrote = 0, 0
+    if what != "late":
+        settle(s)
+    if what == "mixed":
+        read = len(take(s, 7777))
+    if what in ("unsent", "both", "mixed"):
+        wrote = pour(s, 0, sizes, 50000)
+    dead, alive = os.pipe()
+    if os.fork():
+        os.close(dead)
+        settle(s)
+        if what == "mixed":
+            read += len(take(s, 3333))
+        if what in ("unsent", "both", "late", "mixed"):
+            for _ in range(3):
+                wrote = pour(s, wrote, sizes, 1 << 22)
+                time.sleep(0.02)
+        os.write(alive, f"{read} {wrote}".encode())
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.close(alive)
+    said = b""
+    while piece := os.read(dead, 100):
+        said += piece
+    read, wrote = map(int, said.split())
+    if what != "unread":
+        time.sleep(0.3)
+    if what != "fin":
+        settle(s)
+    got = take(s, None)
+    good = got == pattern(read, len(got) - len(TAIL)) + TAIL
+    s.sendall(f"|{wrote} {'whole' if good else 'broken'} {read + len(got)}".encode())
+    s.close()
+
+
+def peer(what, host, port):
+    s = socket.create_connection((host, port))
+    total = 0
+    if what != "unsent":
+        for n in (1, 50, 1400, 20000, 3, 70000) if what != "mixed" else (5, 500, 1400, 9, 9, 30000, 1, 1):
+            s.sendall(pattern(total, n))
+            total += n
+            time.sleep(0.01)
+    if what == "fin":
+        s.sendall(TAIL)
+        s.shutdown(socket.SHUT_WR)
+    time.sleep(2)
+    if what != "fin":
+        s.sendall(TAIL)
+        s.shutdown(socket.SHUT_WR)
+    try:
+        got = take(s, None)
+    except OSError as e:
+        print(what, e.strerror)
+        return
+    at = got.rindex(b"|") if b"|" in got else len(got)
+    wrote, state, read = (got[at + 1:].decode() or "- - -").split()
+    print(what, "peer's bytes", state, int(read) == total + len(TAIL), "own bytes", got[:at] == pattern(0, at) and at == int(wrote))
+    print(f"{at} bytes", file=sys.stderr)
+
+
+if sys.argv[1] == "serve":
+    serve(*sys.argv[2:4], int(sys.argv[4]))
+else:
+    peer(*sys.argv[1:3], int(sys.argv[3]))
