@@ -9,11 +9,13 @@
 #define ICMP_LEN            8
 #define ICMP_DEST_UNREACH   3
 #define ICMP_TIME_EXCEEDED  11
+#define ICMP_PARAMETERPROB  12
 #define ICMPV6_DEST_UNREACH 1
 #define ICMPV6_PKT_TOOBIG   2
 #define ICMPV6_TIME_EXCEED  3
+#define ICMPV6_PARAMPROB    4
 
-/* True: an error about one packet: unreachable, too big, time exceeded. */
+/* True: an error about one packet: unreachable, too big, time exceeded, bad header. */
 static __always_inline int is_icmp_error(const struct sl_view *p)
 {
 	__u8 *icmp = sl_at(p, p->l4, ICMP_LEN);
@@ -22,8 +24,9 @@ static __always_inline int is_icmp_error(const struct sl_view *p)
 		return 0;
 	if (p->v6)
 		return *icmp == ICMPV6_DEST_UNREACH || *icmp == ICMPV6_PKT_TOOBIG ||
-		       *icmp == ICMPV6_TIME_EXCEED;
-	return *icmp == ICMP_DEST_UNREACH || *icmp == ICMP_TIME_EXCEEDED;
+		       *icmp == ICMPV6_TIME_EXCEED || *icmp == ICMPV6_PARAMPROB;
+	return *icmp == ICMP_DEST_UNREACH || *icmp == ICMP_TIME_EXCEEDED ||
+	       *icmp == ICMP_PARAMETERPROB;
 }
 
 /* Reads the segment that the error quotes: its addresses and ports, ours in dst_port. Nonzero: not

@@ -44,8 +44,13 @@ static uint32_t get_be32(const uint8_t *p)
 
 static bool says4(struct sl_in_icmp *e, const uint8_t *icmp)
 {
+	/* Of reassembly the kernel tells nobody. */
 	if (e->type == ICMP_TIME_EXCEEDED) {
 		e->err = EHOSTUNREACH;
+		return e->code != ICMP_EXC_FRAGTIME;
+	}
+	if (e->type == ICMP_PARAMETERPROB) {
+		e->err = EPROTO;
 		return true;
 	}
 	if (e->type != ICMP_DEST_UNREACH || e->code >= sl_array_len(unreach4))
@@ -69,6 +74,9 @@ static bool says6(struct sl_in_icmp *e, const uint8_t *icmp)
 		return true;
 	case ICMPV6_TIME_EXCEED:
 		e->err = EHOSTUNREACH;
+		return true;
+	case ICMPV6_PARAMPROB:
+		e->err = EPROTO;
 		return true;
 	case ICMPV6_DEST_UNREACH:
 		if (e->code >= sl_array_len(unreach6))

@@ -3,7 +3,8 @@
 may have forged (RFC 5927)."""
 from segscript import *
 
-UNREACHABLE, TOO_BIG, REDIRECT = "unreachable", "too big", "redirect"
+UNREACHABLE, TOO_BIG, REDIRECT, HEADER, PARTS = "unreachable", "too big", "redirect", "bad header", "parts are missing"
+RECVERR = {False: (socket.IPPROTO_IP, 11), True: (socket.IPPROTO_IPV6, 25)}
 FAR = 5000  # beyond or before what is in flight
 MSS = {False: 1460, True: 1440}  # of a path of 1,500 bytes
 LEAST = {False: 512, True: MSS[True]}  # net.ipv4.route.min_pmtu less 40; IPv6 ignores less than 1,280
@@ -31,11 +32,12 @@ def about(f, what, seq, mtu=0):
         if what == REDIRECT:
             router = socket.inet_pton(socket.AF_INET6, "fe80::77")
             return icmp6(net, bytes([137, 0]) + bytes(6) + own + own + bytes([2, 1]) + OTHER_MAC, router, 255)
-        head = {UNREACHABLE: bytes([1, 4]), TOO_BIG: bytes([2, 0])}[what]
+        head = {UNREACHABLE: bytes([1, 4]), TOO_BIG: bytes([2, 0]), HEADER: bytes([4, 0])}[what]
         return icmp6(net, head + bytes(2) + struct.pack("!I", mtu) + inner, own)
     ip = struct.pack("!BBHHHBBH", 0x45, 0, 1040, 1, 0x4000, 64, 6, 0) + net.dst + own
     inner = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:] + tcp
-    head = {UNREACHABLE: bytes([3, 3]), TOO_BIG: bytes([3, 4]), REDIRECT: bytes([5, 1])}[what]
+    head = {UNREACHABLE: bytes([3, 3]), TOO_BIG: bytes([3, 4]), REDIRECT: bytes([5, 1]), HEADER: bytes([12, 0]),
+            PARTS: bytes([11, 1])}[what]
     gateway = own[:3] + bytes([own[3] + 1])
     body = head + bytes(2) + (gateway if what == REDIRECT else struct.pack("!I", mtu)) + inner
     body = body[:2] + struct.pack("!H", sum_of(body)) + body[4:]
@@ -92,6 +94,58 @@ def icmp_hard(t):
     goes_on(f, s, 1 + mss, mss)
 
 
+def error_of(s):
+    return s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+
+
+def icmp_header(t):
+    """A report of a bad header is an error in flight as others are."""
+    f, s, mss = in_flight(t)
+    t.net.send(about(f, HEADER, 1))
+    f.skip(0.05)
+    expect("error", error_of(s), errno.EPROTO)
+    goes_on(f, s, 1 + mss, mss)
+
+
+def icmp_parts(t):
+    """The kernel tells nobody that a router could not put IPv4 fragments together."""
+    f, s, mss = in_flight(t)
+    if not t.net.six:
+        t.net.send(about(f, PARTS, 1))
+    f.skip(0.05)
+    expect("error", error_of(s), 0)
+    goes_on(f, s, 1 + mss, mss)
+
+
+def untold(t, f, s):
+    t.net.send(about(f, UNREACHABLE, 1))
+    f.skip(0.05)
+    expect("events", ("ERR" in s.polled(), error_of(s)), (False, errno.ECONNREFUSED))
+
+
+def icmp_told(t):
+    """With IP_RECVERR a call returns the error at once, one call alone, and the connection goes on."""
+    f, s, mss = in_flight(t)
+    if t.net.six:
+        s.setsockopt(*RECVERR[False], 1)  # which is about IPv4
+    untold(t, f, s)
+    s.setsockopt(*RECVERR[t.net.six], 1)
+    for call in lambda: s.recv(10), lambda: s.send(b"x"), lambda: error_of(s):
+        t.net.send(about(f, UNREACHABLE, 1 + mss + FAR))  # not in flight
+        t.net.send(about(f, UNREACHABLE, 1))
+        f.skip(0.05)
+        expect("events", "ERR" in s.polled(), True)
+        try:
+            got = call()
+        except OSError as e:
+            got = e.errno
+        expect("the call", got, errno.ECONNREFUSED)
+        expect("events", ("ERR" in s.polled(), error_of(s)), (False, 0))
+    s.setsockopt(*RECVERR[t.net.six], 0)
+    untold(t, f, s)
+    goes_on(f, s, 1 + mss, mss)
+
+
 def redirected(t):
     """A redirect from no router, about a peer that is on the link, changes nothing."""
     f, s, mss = in_flight(t)
@@ -139,5 +193,6 @@ def icmp_small_mtu(t):
     f.until(f". {1 + mss}:{1 + mss + least}({least})")
 
 
-SCRIPTS = [icmp_of_another, icmp_hard, redirected, advertised_elsewhere, icmp_small_mtu]
+SCRIPTS = [icmp_of_another, icmp_hard, icmp_header, icmp_parts, icmp_told, redirected, advertised_elsewhere,
+           icmp_small_mtu]
 LEARNED = [advertised_learned]  # with a neighbour that is not permanent

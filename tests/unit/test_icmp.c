@@ -179,7 +179,8 @@ static void test_what_linux_makes_of_it(void **state)
 		{false, 3, 3, ECONNREFUSED},  {false, 3, 13, EHOSTUNREACH},
 		{false, 11, 0, EHOSTUNREACH}, {true, 1, 1, EACCES},
 		{true, 1, 3, EHOSTUNREACH},   {true, 1, 4, ECONNREFUSED},
-		{true, 3, 0, EHOSTUNREACH},
+		{true, 3, 0, EHOSTUNREACH},   {false, 12, 0, EPROTO},
+		{true, 4, 0, EPROTO},
 	};
 
 	for (unsigned i = 0; i < sl_array_len(want); i++) {
@@ -236,7 +237,7 @@ static void test_nothing_is_told(void **state)
 			else if (how == 6 && !v6)
 				e.inner[0] = 0x46; /* the ports are not there then */
 			else if (how == 6)
-				e.icmp[0] = 4; /* parameter problem: the kernel's */
+				e.icmp[0] = 5; /* no error that is known */
 			else if (how == 7 && !v6)
 				sl_put_be16(e.inner + 6, 1); /* a later fragment */
 			else if (how == 7)

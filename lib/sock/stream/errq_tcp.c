@@ -201,8 +201,8 @@ void sl_errq_to_kernel(struct sl_sock *sk, uint32_t write_seq)
 	q->os_offset = write_seq - q->key;
 }
 
-/* False: a message of level SOL_SOCKET that is not known, an error in __sock_cmsg_send(). SCM_TXTIME
- * is one without the option SO_TXTIME, and with it the socket is the kernel's. */
+/* False: a message of level SOL_SOCKET that is not known, an error in __sock_cmsg_send().
+ * SCM_TXTIME is one without the option SO_TXTIME, and with it the socket is the kernel's. */
 static bool cmsg_is_known(const struct cmsghdr *c)
 {
 	if (c->cmsg_level != SOL_SOCKET)

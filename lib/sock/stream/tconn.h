@@ -54,10 +54,10 @@ struct sl_tconn {
 };
 
 #define SL_NEIGH_STEP_NS 50000000ull
-
-#define SL_TCONN_MARKED (1u << 0) /* stamps are wanted (errq_tcp.c) */
-#define SL_TCONN_NIC    (1u << 1) /* the NIC may keep their pace (tcp_pace.c) */
-#define SL_TCONN_ZC     (1u << 2) /* numbered sends wait for their end (extra.h) */
+#define SL_TCONN_MARKED  (1u << 0) /* stamps are wanted (errq_tcp.c) */
+#define SL_TCONN_NIC     (1u << 1) /* the NIC may keep their pace (tcp_pace.c) */
+#define SL_TCONN_ZC      (1u << 2) /* numbered sends wait for their end (extra.h) */
+#define SL_TCONN_TELLS   (1u << 3) /* IP_RECVERR, and by the next bit IPV6_RECVERR */
 
 /* A listener's states: which SYNs come to it, and which of its claims stand. sl_tlisten_enter()
  * changes them, with sk->slow held (the first is set when the listener is made); any thread reads

@@ -116,6 +116,16 @@ static void c_pacing(struct sl_tcp *t, int64_t v)
 		sl_tconn_pace(c);
 }
 
+static void tell_errors(struct sl_tcp *t, unsigned bit, bool on)
+{
+	struct sl_tconn *c = sl_tconn_of(t);
+
+	c->special = (uint8_t)((c->special & ~bit) | (on ? bit : 0));
+}
+
+CONN(c_recverr, tell_errors(t, SL_TCONN_TELLS, v))
+CONN(c_recverr6, tell_errors(t, SL_TCONN_TELLS << 1, v))
+
 static const struct opt opts[] = {
 	{IPPROTO_TCP, TCP_NODELAY, NULL, c_nodelay, l_nodelay},
 	{IPPROTO_TCP, TCP_CORK, NULL, c_cork, NULL},
@@ -150,9 +160,11 @@ static const struct opt opts[] = {
 	{IPPROTO_IP, IP_TOS, s_tos, NULL, NULL},
 	{IPPROTO_IP, IP_TTL, s_ttl, NULL, NULL},
 	{IPPROTO_IP, IP_MTU_DISCOVER, s_pmtudisc, NULL, NULL},
+	{IPPROTO_IP, IP_RECVERR, NULL, c_recverr, NULL},
 	{IPPROTO_IPV6, IPV6_TCLASS, s_tos6, NULL, NULL},
 	{IPPROTO_IPV6, IPV6_UNICAST_HOPS, s_ttl6, NULL, NULL},
 	{IPPROTO_IPV6, IPV6_V6ONLY, s_v6only, NULL, NULL},
+	{IPPROTO_IPV6, IPV6_RECVERR, NULL, c_recverr6, NULL},
 };
 _Static_assert(sl_array_len(opts) <= 64, "bits of sl_sock.opts");
 
