@@ -70,7 +70,7 @@ PRELOAD_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard preload/*.c)))
 TOOL_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tools/*.c)))
 DEATH_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tools/death/*.c)))
 DAEMON_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tools/sluiced/*.c))) $(DEATH_OBJ)
-SKEL := $(patsubst %,$(BUILD)/%.skel.h,steer steer_bound steer_skb steer_skb_plain guard guard_nf guard_nft holders names)
+SKEL := $(patsubst %,$(BUILD)/%.skel.h,steer steer_bound steer_skb steer_skb_plain guard guard_nf guard_nft holders names sought)
 
 .PHONY: all
 all: $(BUILD)/libsluice.so $(BUILD)/libsluice-preload.so $(BUILD)/sluice $(BUILD)/sluiced

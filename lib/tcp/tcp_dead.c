@@ -217,6 +217,14 @@ bool sl_tcp_repair_dead(const void *bytes, uint64_t now_us, const struct sl_tcp_
 	return !c.rx_bytes && c.rx_head == c.rx_tail;
 }
 
+bool sl_tcp_dead_is_noted(const void *bytes)
+{
+	struct sl_tcp c;
+
+	memcpy(&c, bytes, sizeof(c));
+	return c.noted;
+}
+
 /* (The process may have died between two stores that belong together, so rx_bytes may be wrong;
  * copied_seq and rcv_nxt are one store each. An urgent byte in the queue is rare: no kernel socket
  * can be given one.) */

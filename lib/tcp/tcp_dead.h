@@ -51,6 +51,7 @@ struct sl_tcp_noted {
 	uint64_t send_id, rcv_id;
 	uint32_t send_seq, rcv_seq; /* of the first byte */
 };
+bool sl_tcp_dead_is_noted(const void *bytes); /* sl_tcp_note() was called */
 bool sl_tcp_repair_dead_noted(const void *bytes, uint64_t now_us, struct sl_tcp_dead *d,
 			      struct sl_tcp_noted *from);
 

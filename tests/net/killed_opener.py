@@ -4,11 +4,18 @@
 killed_opener.py WHAT HOST PORT: the peer. It says whether each side got what the other had sent.
 
 WHAT: unread: the peer has sent; unsent: it reads nothing until the end; both; late: both, and the bytes come after the
-fork; fin: unread, and the peer has sent a FIN; mixed: both, a part was read and acknowledged, in pieces of all sizes."""
+fork; fin: unread, and the peer has sent a FIN; mixed: both, a part was read and acknowledged, in pieces of all sizes;
+unused: the child ends and has not used the connection; idle: unread, and the child waits for the file DIR/go, when it has written its number and the socket's into DIR/child.
+
+killed_opener.py thief SOCKET DIR: asks the daemon for that connection as several users, with that child's socket and
+with another, and then makes DIR/go."""
+import array
+import ctypes
 import os
 import random
 import signal
 import socket
+import struct
 import sys
 import termios
 import time
@@ -93,7 +100,16 @@ def serve(what, host, port):
     while piece := os.read(dead, 100):
         said += piece
     read, wrote = map(int, said.split())
-    if what != "unread":
+    if what == "idle":
+        with open(os.environ["DIR"] + "/child.new", "w") as f:
+            f.write(f"{os.getpid()} {s.fileno()}")
+        os.rename(os.environ["DIR"] + "/child.new", os.environ["DIR"] + "/child")
+        while not os.path.exists(os.environ["DIR"] + "/go"):
+            time.sleep(0.01)
+    if what == "unused":
+        time.sleep(0.3)
+        os._exit(0)
+    if what not in ("unread", "idle"):
         time.sleep(0.3)
     if what != "fin":
         settle(s)
@@ -106,6 +122,13 @@ def serve(what, host, port):
 def peer(what, host, port):
     s = socket.create_connection((host, port))
     total = 0
+    if what == "unused":
+        s.settimeout(10)
+        try:
+            print("unused:", s.recv(10))
+        except OSError as e:
+            print("unused:", e.strerror)
+        return
     if what != "unsent":
         for n in (1, 50, 1400, 20000, 3, 70000) if what != "mixed" else (5, 500, 1400, 9, 9, 30000, 1, 1):
             s.sendall(pattern(total, n))
@@ -129,7 +152,38 @@ def peer(what, host, port):
     print(f"{at} bytes", file=sys.stderr)
 
 
-if sys.argv[1] == "serve":
+def ask(path, fd):
+    """The daemon's answer to HEIR: its error, or the name of the socket's peer."""
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.connect(path)
+    head = struct.pack("=IHHIi", leaselib.MAGIC, leaselib.VERSION, leaselib.OPS["HEIR"], 7, 0)
+    s.sendmsg([head], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))])
+    data, fds, _, _ = socket.recv_fds(s, 65536, 1)
+    if not fds:
+        return os.strerror(-struct.unpack_from("=IHHIi", data)[4])
+    return "the connection to " + socket.socket(fileno=fds[0]).getpeername()[0]
+
+
+def thief(path, place):
+    with open(place + "/child") as f:
+        pid, number = map(int, f.read().split())
+    shadow = ctypes.CDLL(None).syscall(438, os.pidfd_open(pid), number, 0)
+    other = socket.socket()
+    for uid in (0, 65533, 65534):
+        if os.fork():
+            os.wait()
+            continue
+        os.setresuid(uid, uid, uid)
+        print(uid, "the child's:", ask(path, shadow), flush=True)
+        print(uid, "another:", ask(path, other.fileno()), flush=True)
+        os._exit(0)
+    open(place + "/go", "w").close()
+
+
+if sys.argv[1] == "thief":
+    import leaselib
+    thief(*sys.argv[2:])
+elif sys.argv[1] == "serve":
     serve(*sys.argv[2:4], int(sys.argv[4]))
 else:
     peer(*sys.argv[1:3], int(sys.argv[3]))

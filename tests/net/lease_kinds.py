@@ -12,7 +12,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 WRONG_KIND = "is not of the kind"
 # Bytes of the body, and number of descriptors (lease.def).
 TAKES = {"HELLO": (48, 1), "CLAIM": (80, 1), "RESTORE": (120, 2), "TAKE": (0, 1), "DROP": (4, 1), "INJECT": (9232, 1),
-         "CONNS": (80, 1), "HOLDERS": (0, 1), "BUFFER": (8, 1), "BOX": (4, 2)}
+         "CONNS": (80, 1), "HOLDERS": (0, 1), "BUFFER": (8, 1), "BOX": (4, 2), "HEIR": (0, 1)}
 
 
 def call(nr, *args):

@@ -165,6 +165,7 @@ def cases(fds):
         "NEIGH": [(struct.pack("=I", ifindex) + mapped(peer), ())],
         "CONNS": [(struct.pack("=14I", 64, 64, 0, 8, 9, 0, 16, 32, 34, 40, 48, 52, 56, 1) + bytes(24), [memfd])],
         "HOLDERS": [(b"", [conn])],
+        "HEIR": [(b"", [conn]), (b"", [listener])],
         "BUFFER": [(struct.pack("=iI", opt, 1 << 30), [fd]) for opt in (32, 33) for fd in (conn, listener)],
         "BOX": [(struct.pack("=I", 0), [mine, listener]), (struct.pack("=I", 0), [listener, listener])],
         "UNBOX": [(struct.pack("=I", n), ()) for n in range(8)],

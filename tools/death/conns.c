@@ -285,6 +285,14 @@ uint32_t sl_gone_inode(const struct sl_gone_conns *c, const struct sl_gone *g)
 	return inode <= INT32_MAX ? inode : 0;
 }
 
+bool sl_gone_is_noted(const struct sl_gone_conns *c, const struct sl_gone *g)
+{
+	uint8_t e[STRIDE_MAX];
+
+	return !g->req && has_states(&c->layout) && read_entry(c, g, e) &&
+	       sl_tcp_dead_is_noted(e + c->layout.tcp);
+}
+
 bool sl_gone_state(const struct sl_gone_conns *c, const struct sl_gone *g, struct sl_tcp_dead *d,
 		   struct sl_tcp_noted *from)
 {

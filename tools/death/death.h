@@ -5,6 +5,7 @@
 #define SL_DEATH_H
 
 #include "ctl/front/broker.h"
+#include "sock/repair/repair.h"
 #include "tcp/tcp_dead.h"
 
 /* rescue.c: a connection that waits to be accepted by a dying process goes to other listeners. */
@@ -74,6 +75,8 @@ bool sl_gone_tell(struct sl_gone_conns *c, uint32_t n, bool repair);
 
 /* The low 31 bits of the inode of the program's socket; 0: it had none, or it is not known. */
 uint32_t sl_gone_inode(const struct sl_gone_conns *c, const struct sl_gone *g);
+/* True: forked children may have it (sl_tcp_note()). */
+bool sl_gone_is_noted(const struct sl_gone_conns *c, const struct sl_gone *g);
 /* Reads the state of a connection that the program had, and the notes from which on its queues are
  * found. False: it cannot go on, or it is over. */
 bool sl_gone_state(const struct sl_gone_conns *c, const struct sl_gone *g, struct sl_tcp_dead *d,
@@ -86,15 +89,21 @@ struct sl_gone_piece;
 struct sl_gone_queues {
 	int fd; /* the packet memory's file */
 	uint32_t nframes, frame_size;
+	/* True: the frame may be the dead process's. NULL: all may be. */
+	bool (*is_own)(const void *arg, uint32_t frame);
+	const void *arg;
 	bool read; /* the notes were read into piece[] */
 	struct sl_gone_piece *piece;
 	uint32_t n;
 };
-/* True: the packet memory has all these bytes of a queue. */
-bool sl_gone_queue_is_whole(struct sl_gone_queues *q, uint64_t id, uint32_t seq, uint32_t bytes);
-/* Copies up to n bytes from seq on; returns how many. */
-uint32_t sl_gone_queue_copy(const struct sl_gone_queues *q, uint64_t id, uint32_t seq, void *buf,
-			    uint32_t n);
+/* The queues of a connection, and the source of their bytes for sl_repair_kernel(). */
+struct sl_gone_source {
+	struct sl_gone_queues *q;
+	struct sl_tcp_noted from;
+};
+struct sl_repair_source sl_gone_source(struct sl_gone_source *s);
+/* True: the packet memory has all bytes of both queues. */
+bool sl_gone_source_is_whole(const struct sl_gone_source *s, const struct sl_tcp_repair *r);
 void sl_gone_queues_free(struct sl_gone_queues *q);
 
 /* others.c -------------------------------------------------------------------------------------

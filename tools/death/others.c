@@ -43,32 +43,6 @@ static int by_inode(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The queues of a connection. */
-struct source {
-	struct sl_gone_queues *q;
-	struct sl_tcp_noted from;
-};
-
-static uint32_t unacked(void *arg, uint32_t at, void *buf, uint32_t n)
-{
-	const struct source *s = arg;
-
-	return sl_gone_queue_copy(s->q, s->from.send_id, s->from.send_seq + at, buf, n);
-}
-
-static uint32_t unread(void *arg, uint32_t at, void *buf, uint32_t n)
-{
-	const struct source *s = arg;
-
-	return sl_gone_queue_copy(s->q, s->from.rcv_id, s->from.rcv_seq + at, buf, n);
-}
-
-static bool has_all(const struct source *s, const struct sl_tcp_repair *r)
-{
-	return sl_gone_queue_is_whole(s->q, s->from.send_id, s->from.send_seq, r->sndq) &&
-	       sl_gone_queue_is_whole(s->q, s->from.rcv_id, s->from.rcv_seq, r->rcvq);
-}
-
 static bool is_closed_tcp(int fd)
 {
 	struct tcp_info info;
@@ -81,15 +55,14 @@ static bool is_closed_tcp(int fd)
 /* A process that waits for a connection that cannot go on sees a reset. */
 static void restore(struct search *s, struct sl_gone *g, int fd)
 {
-	struct source from = {.q = s->q};
-	const struct sl_repair_source src = {
-		.sndq = unacked, .rcvq = unread, .arg = &from, .hurry = true};
+	struct sl_gone_source from = {.q = s->q};
+	const struct sl_repair_source src = sl_gone_source(&from);
 	struct sl_tcp_dead d;
 
 	if (!is_closed_tcp(fd))
 		return;
 	sl_time_wait_forget(&g->key);
-	if (sl_gone_state(s->c, g, &d, &from.from) && has_all(&from, &d.r))
+	if (sl_gone_state(s->c, g, &d, &from.from) && sl_gone_source_is_whole(&from, &d.r))
 		g->kept = !sl_repair_kernel(fd, &d.r, &src);
 	if (!g->kept && is_closed_tcp(fd))
 		(void)sl_repair_error(fd);

@@ -20,11 +20,13 @@ struct sl_gone_piece {
 	uint32_t seq, len;
 };
 
-static int by_id(const void *a, const void *b)
+static int by_place(const void *a, const void *b)
 {
 	const struct sl_gone_piece *x = a, *y = b;
 
-	return (x->id > y->id) - (x->id < y->id);
+	if (x->id != y->id)
+		return x->id > y->id ? 1 : -1;
+	return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
 /* Moves to the next frame that was ever written to. False: there is none. */
@@ -57,36 +59,45 @@ static void read_notes(struct sl_gone_queues *q)
 	if (!q->nframes || q->nframes > FRAMES_MAX || fstat(q->fd, &st) || !S_ISREG(st.st_mode))
 		return;
 	q->piece = malloc(q->nframes * sizeof(*q->piece));
-	for (uint32_t f = 0; q->piece && f < q->nframes && skip_hole(q, &f); f++)
-		read_note(q, f);
+	for (uint32_t f = 0; q->piece && f < q->nframes; f++)
+		if (!q->is_own || q->is_own(q->arg, f)) {
+			if (!q->is_own && !skip_hole(q, &f))
+				break;
+			read_note(q, f);
+		}
 	if (q->n)
-		qsort(q->piece, q->n, sizeof(*q->piece), by_id);
+		qsort(q->piece, q->n, sizeof(*q->piece), by_place);
 }
 
-/* The first piece of the queue. */
-static const struct sl_gone_piece *first_of(const struct sl_gone_queues *q, uint64_t id)
+/* The last piece that does not stand behind that place; NULL: there is none. */
+static const struct sl_gone_piece *before(const struct sl_gone_queues *q, uint64_t id, uint32_t seq)
 {
-	const struct sl_gone_piece key = {.id = id}, *p = NULL;
+	const struct sl_gone_piece want = {.id = id, .seq = seq};
+	uint32_t low = 0, high = q->n;
 
-	if (q->n)
-		p = bsearch(&key, q->piece, q->n, sizeof(key), by_id);
-	while (p && p > q->piece && p[-1].id == id)
-		p--;
-	return p;
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (by_place(&q->piece[mid], &want) <= 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low ? &q->piece[low - 1] : NULL;
 }
 
-/* The piece of the queue with the byte at seq; NULL: there is none. */
+/* The piece of the queue with the byte at seq; NULL: there is none. Sequence numbers go on from 0,
+ * so it may be the one with the highest number. */
 static const struct sl_gone_piece *find(const struct sl_gone_queues *q, uint64_t id, uint32_t seq)
 {
-	const struct sl_gone_piece *p = first_of(q, id);
+	const struct sl_gone_piece *p = before(q, id, seq);
 
-	for (; p && p < q->piece + q->n && p->id == id; p++)
-		if (seq - p->seq < p->len)
-			return p;
-	return NULL;
+	if (!p || p->id != id)
+		p = before(q, id, UINT32_MAX);
+	return p && p->id == id && seq - p->seq < p->len ? p : NULL;
 }
 
-bool sl_gone_queue_is_whole(struct sl_gone_queues *q, uint64_t id, uint32_t seq, uint32_t bytes)
+static bool is_whole(struct sl_gone_queues *q, uint64_t id, uint32_t seq, uint32_t bytes)
 {
 	const struct sl_gone_piece *p;
 
@@ -100,8 +111,8 @@ bool sl_gone_queue_is_whole(struct sl_gone_queues *q, uint64_t id, uint32_t seq,
 	return true;
 }
 
-uint32_t sl_gone_queue_copy(const struct sl_gone_queues *q, uint64_t id, uint32_t seq, void *buf,
-			    uint32_t n)
+static uint32_t copy(const struct sl_gone_queues *q, uint64_t id, uint32_t seq, void *buf,
+		     uint32_t n)
 {
 	const struct sl_gone_piece *p;
 	uint32_t done = 0;
@@ -115,6 +126,31 @@ uint32_t sl_gone_queue_copy(const struct sl_gone_queues *q, uint64_t id, uint32_
 		seq += len;
 	}
 	return done;
+}
+
+static uint32_t unacked(void *arg, uint32_t at, void *buf, uint32_t n)
+{
+	const struct sl_gone_source *s = arg;
+
+	return copy(s->q, s->from.send_id, s->from.send_seq + at, buf, n);
+}
+
+static uint32_t unread(void *arg, uint32_t at, void *buf, uint32_t n)
+{
+	const struct sl_gone_source *s = arg;
+
+	return copy(s->q, s->from.rcv_id, s->from.rcv_seq + at, buf, n);
+}
+
+struct sl_repair_source sl_gone_source(struct sl_gone_source *s)
+{
+	return (struct sl_repair_source){.sndq = unacked, .rcvq = unread, .arg = s, .hurry = true};
+}
+
+bool sl_gone_source_is_whole(const struct sl_gone_source *s, const struct sl_tcp_repair *r)
+{
+	return is_whole(s->q, s->from.send_id, s->from.send_seq, r->sndq) &&
+	       is_whole(s->q, s->from.rcv_id, s->from.rcv_seq, r->rcvq);
 }
 
 void sl_gone_queues_free(struct sl_gone_queues *q)

@@ -6,6 +6,7 @@
 
 #include "ctl/claim/bury.h"
 #include "ctl/device/claim_req.h"
+#include "ctl/steer/sought.h"
 #include "../death/death.h"
 
 struct sl_session;
@@ -13,7 +14,8 @@ struct sl_vault_msg;
 
 /* conns.c ------------------------------------------------------------------------------------ */
 
-#define SL_CONNS_ENDS 64
+#define SL_CONNS_ENDS   64
+#define SL_CONNS_SHARED 64
 struct sl_own_end {
 	struct sl_flow_key key;
 	bool everywhere; /* see struct sl_held */
@@ -30,6 +32,11 @@ struct sl_conns {
 	uint32_t nends;
 	struct sl_own_flow *flow; /* flows with one peer, ordered by key */
 	uint32_t nflows;
+	/* heirs.c: connections that children may have, their numbers in gone, and how far it is */
+	struct sl_sought shared[SL_CONNS_SHARED];
+	uint32_t shared_conn[SL_CONNS_SHARED];
+	uint32_t shared_at, nshared, begun;
+	struct sl_gone_queues queues;
 };
 
 /* Reads the connections of a leaving session, while it has its claims. True: there is more to do.
@@ -55,11 +62,23 @@ struct sl_boxes {
 const struct sl_gone_box *sl_box_find(void *session, uint32_t listener);
 void sl_boxes_free(struct sl_session *s);
 
+/* heirs.c: connections that go on for other processes */
+/* Begins that for a leaving session, as sl_conns_rescue() does; true: call it again. */
+bool sl_heirs_begin(struct sl_session *s, bool dead);
+/* Its claims are gone: the connections live. */
+void sl_heirs_live(struct sl_session *s);
+/* Ends those that no process has any more. Returns in how many ns to call it next. */
+uint64_t sl_heirs_tick(uint64_t now);
+
 /* late.c: gives late TCP packets for a dead process to the kernel. Call when the claims are gone
  * and nothing is steered to the lanes any more, or will not be in a moment. */
 void sl_late(const struct sl_session *s, const struct sl_broker_lane *lanes, unsigned n);
 
 /* restore.c: a connection of the session's that goes to the kernel */
+/* A socket of the client's user; or -errno and *why. */
+int sl_restore_socket(const struct sl_session *s, int family, const char **why);
+/* Copies the options that need privileges, which the kernel let the client set, and some others. */
+void sl_restore_options(int from, int to, int family);
 /* True: the claim lets the packets of the restore under way pass, and needs no other proof. */
 bool sl_restore_covers(const struct sl_session *s, const struct sl_claim_req *req);
 /* Drops the restored connection without a word to its peer. */

@@ -426,6 +426,7 @@ static int wait_limit(bool more, bool trials)
 		ms = sl_min(ms, (uint64_t)SL_CLOSER_LOOK_MS);
 	if (trials)
 		ms = sl_min(ms, (uint64_t)TRIAL_MS);
+	ms = sl_min(ms, sl_heirs_tick(now) / 1000000 + 1);
 	return more ? 0 : ms > INT_MAX ? -1 : (int)ms;
 }
 

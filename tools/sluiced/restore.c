@@ -105,7 +105,7 @@ static bool become(uint32_t uid, uint32_t gid)
 
 /* Makes a socket that belongs to the client's user, since a firewall's rule for root must not fit a
  * client's connection. Fails when the daemon cannot become that user. */
-static int socket_of(const struct sl_session *s, int family, const char **why)
+int sl_restore_socket(const struct sl_session *s, int family, const char **why)
 {
 	uint32_t uid = (uint32_t)sl_sys(SYS_geteuid), gid = (uint32_t)sl_sys(SYS_getegid);
 	long dumpable = sl_sys(SYS_prctl, PR_GET_DUMPABLE, 0, 0, 0, 0);
@@ -157,8 +157,7 @@ static void copy_buffer(int from, int to, int get, int set)
 	(void)sl_sys_setsockopt(to, SOL_SOCKET, set, &v, sizeof(v));
 }
 
-/* Copies the shadow's options: the kernel let the client set them. */
-static void copy_options(int from, int to, int family)
+void sl_restore_options(int from, int to, int family)
 {
 	const struct sl_facts *f = sl_facts_of(from);
 	const int one = 1;
@@ -186,9 +185,9 @@ static int new_socket(const struct sl_session *s, int shadow, const char **why)
 	int family = 0, fd;
 
 	(void)sl_sys_getsockopt(shadow, SOL_SOCKET, SO_DOMAIN, &family, &len);
-	fd = socket_of(s, family, why);
+	fd = sl_restore_socket(s, family, why);
 	if (fd >= 0)
-		copy_options(shadow, fd, family);
+		sl_restore_options(shadow, fd, family);
 	return fd;
 }
 

@@ -407,7 +407,8 @@ static bool serve_request(struct sl_session *s, struct sl_lease_msg *m)
 	err = sl_lease_send(s->fd, m, true, MSG_DONTWAIT);
 	close_received(m->fd, m->nfds);
 	/* A client whose socket buffer is full loses its session: the daemon never waits. */
-	return !err && m->hdr.err != -EPROTO && (s->greeted || m->hdr.op >= SL_LEASE_STATUS);
+	return !err && m->hdr.err != -EPROTO &&
+	       (s->greeted || sl_lease_flags(m->hdr.op) & SL_LEASE_BEFORE);
 }
 
 /* The vault has a copy of the watched descriptor, so that closing does not end the watching. */
@@ -534,9 +535,10 @@ static enum taken take_back(struct sl_session *s)
 		s->mended = true;
 		s->mended_ns = sl_now_ns();
 	}
-	if (sl_conns_read(s) || sl_conns_rescue(s, dead) || sl_claims_drop(s, REAP_CLAIMS) ||
-	    sl_conns_tell(s, dead))
+	if (sl_conns_read(s) || sl_conns_rescue(s, dead) || sl_heirs_begin(s, dead) ||
+	    sl_claims_drop(s, REAP_CLAIMS) || sl_conns_tell(s, dead))
 		return MORE;
+	sl_heirs_live(s);
 	sl_restore_drop(s);
 	sl_boxes_free(s);
 	if (!dead || !sl_umem_bury(s))

@@ -295,6 +295,21 @@ bool sl_broker_is_leased(void)
 	return sl_lease_on();
 }
 
+bool sl_broker_was_leased(void)
+{
+	return sl_lease_was_on();
+}
+
+static int heir(int shadow)
+{
+	return sl_lease_heir(sl_broker_opts()->daemon, shadow);
+}
+
+int sl_broker_heir(int shadow)
+{
+	return SL_ROOMY(heir, shadow);
+}
+
 void sl_broker_child(void)
 {
 	sl_lease_child();

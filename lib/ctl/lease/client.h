@@ -16,6 +16,11 @@
  * -ECONNREFUSED: no daemon; -EACCES and others: it refused, and *why says the reason. */
 int sl_lease_open(const char *path, const char *group, const char **why);
 bool sl_lease_on(void);
+/* True: this process, or one that it comes from by fork(2), has used a daemon. */
+bool sl_lease_was_on(void);
+/* Asks the daemon at path for the connection of a dead process whose shadow this process has. The
+ * socket, or -errno; -ENOENT: the daemon has none. It waits for the daemon, seconds at most. */
+int sl_lease_heir(const char *path, int shadow);
 void sl_lease_fini(void);
 /* Sends m, and receives the answer into m. 0, -errno of the daemon's, -ENOTCONN: it is gone. */
 int sl_lease_request(struct sl_lease_msg *m, enum sl_lease_op op, const char **why);

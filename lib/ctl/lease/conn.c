@@ -15,9 +15,11 @@
 /* A daemon that takes longer is as good as dead; a device takes a while, and so does a daemon that
  * is started again. */
 #define ANSWER_SECONDS 10
+#define HEIR_SECONDS   5
 #define SOON_MS        10 /* for the keeper, which must not wait: usually below 100 us */
 
-static bool leased; /* this process uses a daemon, even if that is gone now */
+static bool leased;     /* this process uses a daemon, even if that is gone now */
+static bool was_leased; /* so does or did this process, or one before it */
 static int conn = -1;
 static bool over = true; /* the connection is not used (any more) */
 static uint32_t seq;
@@ -174,7 +176,7 @@ int sl_lease_open(const char *path, const char *group, const char **why)
 	over = false;
 	err = hello(group, why);
 	if (!err) {
-		leased = true;
+		leased = was_leased = true;
 	} else {
 		sl_sys_close(conn);
 		conn = -1;
@@ -186,6 +188,25 @@ int sl_lease_open(const char *path, const char *group, const char **why)
 bool sl_lease_on(void)
 {
 	return leased;
+}
+
+bool sl_lease_was_on(void)
+{
+	return was_leased;
+}
+
+int sl_lease_heir(const char *path, int shadow)
+{
+	struct sl_lease_msg m = {.nfds = 1, .fd = {shadow}};
+	int at = sl_lease_dial(path, HEIR_SECONDS), err;
+
+	if (at < 0)
+		return at;
+	err = sl_lease_ask(at, &m, SL_LEASE_HEIR, 1);
+	sl_sys_close(at);
+	if (err <= 0)
+		return err ? err : -ENOTCONN;
+	return m.hdr.err ? m.hdr.err : m.fd[0];
 }
 
 /* The mappings stay: threads may be at work in them. See hang_up(). */

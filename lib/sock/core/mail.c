@@ -156,7 +156,7 @@ static void wait_for_reaper(int fd, const struct postbox *to)
 	struct pollfd p = {.fd = fd};
 	const struct timespec zero = {0, 0};
 
-	if (sl_broker_is_leased() || sl_opt_listens(fd) || !reader_is_gone(to->fd))
+	if (sl_broker_was_leased() || sl_opt_listens(fd) || !reader_is_gone(to->fd))
 		return;
 	while (!is_handed_back(fd) && sl_now_ns() < end) {
 		if (sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0 && p.revents & POLLERR)
@@ -629,6 +629,11 @@ uint8_t sl_keeper_generation(void)
 void sl_mail_confine(void)
 {
 	confined = true;
+}
+
+bool sl_mail_is_confined(void)
+{
+	return confined;
 }
 
 void sl_mail_fork_begin(void)

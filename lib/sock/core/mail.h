@@ -73,6 +73,7 @@ void sl_mail_part(void);
 /* A filter of system calls comes that may kill this process for what it does in a fork: its
  * children share its mailboxes from now on. */
 void sl_mail_confine(void);
+bool sl_mail_is_confined(void);
 
 /* In a child: asks the parent to hand the socket back, and waits for the answer for a while. */
 void sl_keeper_tell_parent(struct sl_sock *sk);

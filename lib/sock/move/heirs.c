@@ -10,9 +10,10 @@
  * A parent that closes its last number while a child has the shadow keeps the connection, without
  * a number of the program's, until the child asks for it; then it keeps the kernel's socket until
  * no process has the shadow. A parent that ends leaves the sockets in its mailbox, where its
- * children find them. The broker counts the holders of a shadow (steer/holders.c). When there are
- * none, the connection ends, as the program's close(2) asked. Where the kernel cannot tell the
- * number of holders, the connection ends after half a minute. */
+ * children find them. For a parent that was killed the daemon keeps the connections
+ * (tools/sluiced/heirs.c), and a child asks the daemon. The broker counts the holders of a shadow
+ * (steer/holders.c). When there are none, the connection ends, as the program's close(2) asked.
+ * Where the kernel cannot tell the number of holders, the connection ends after half a minute. */
 #include <errno.h>
 #include <sys/stat.h>
 
@@ -24,13 +25,16 @@
 #include "ctl/front/broker.h"
 #include "net/rtnl.h"
 #include "sock/core/life.h"
+#include "sock/core/mail.h"
+#include "sock/core/option.h"
 #include "sock/move/heirs.h"
 #include "sock/stream/swap.h"
 #include "sock/stream/tconn.h"
 
-#define FIRST_NS 10000000ull
-#define LAST_NS  500000000ull
-#define BLIND_NS 30000000000ull /* without knowing its holders */
+#define FIRST_NS  10000000ull
+#define LAST_NS   500000000ull
+#define DAEMON_NS 300000000ull   /* the daemon learns of a death */
+#define BLIND_NS  30000000000ull /* without knowing its holders */
 
 #define WILL_MAX 120  /* connections of a process that ends; of others its children are cut off */
 #define LOW      256  /* numbers that programs put files on before execve(2) */
@@ -311,6 +315,25 @@ static int receive(int from)
 	return r.n ? file : -1;
 }
 
+/* A parent that was killed has left nothing: the daemon has the connection, or will have it in a
+ * moment. (A filter may forbid this process the calls.) */
+static int ask_daemon(const struct sl_sock *sk, int will)
+{
+	const struct timespec pause = {.tv_nsec = FIRST_NS / 2}, zero = {0, 0};
+	const uint64_t end = sl_now_ns() + DAEMON_NS;
+	struct pollfd p = {.fd = will, .events = POLLRDHUP};
+	int file;
+
+	if (!sl_broker_was_leased() || sl_mail_is_confined() || sl_opt_listens(sk->fd) ||
+	    sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) <= 0)
+		return -1;
+	while ((file = sl_broker_heir(sk->fd)) == -ENOENT && sl_now_ns() < end)
+		sl_sys(SYS_nanosleep, &pause, NULL);
+	if (file >= 0)
+		sl_swap_options(sk->fd, file, sk->family);
+	return file;
+}
+
 bool sl_heirs_receive(struct sl_sock *sk, uint32_t inode, int from, int will)
 {
 	int file = receive(from);
@@ -318,6 +341,8 @@ bool sl_heirs_receive(struct sl_sock *sk, uint32_t inode, int from, int will)
 
 	if (file < 0)
 		file = look_at_will(will, inode);
+	if (file < 0)
+		file = ask_daemon(sk, will);
 	if (file < 0)
 		return false;
 	now = sl_inode_of(file);

@@ -308,10 +308,9 @@ static void note(struct sl_tconn *c, void *arg)
 	sl_lane_unlock(lane);
 }
 
-/* (A daemon does not read packet memory for that.) */
 void sl_tconn_fork_begin(void)
 {
-	if (sl_tconn_in_use() && !sl_broker_is_leased())
+	if (sl_tconn_in_use())
 		sl_tconn_for_each(note, NULL);
 }
 

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connections of a killed process that go on, since another process has their sockets, too.
+ *
+ * Theory of operation: the other process, a forked child as a rule, has a closed socket, the
+ * shadow. The daemon may not touch the files of other processes, but sees who has which
+ * (sought.bpf.c). So it makes the connection in a socket of its own, with the dead process's user,
+ * as for a live one (restore.c), and keeps that until no process has the shadow any more. A child
+ * that uses the shadow finds its parent gone, and shows the shadow to the daemon (SL_LEASE_HEIR):
+ * it gets the connection, and puts it on its numbers.
+ *
+ * What the dead process has left may be false in every byte. A connection must have been claimed by
+ * its session, with a proof, and goes to processes of the same user alone, which show a socket with
+ * the inode that the session had named: such processes may trace each other anyway. The bytes come
+ * out of the packet memory of the group, and notes that do not fit end the connection. Each user
+ * can have so many heirs. The next daemon does not have them: their connections end with this one.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/closer.h"
+#include "base/sys.h"
+#include "conns.h"
+#include "ctl/kern/say.h"
+#include "ctl/steer/sought.h"
+#include "ctl/umem/umem.h"
+#include "handlers.h"
+#include "memory.h"
+#include "proof.h"
+#include "sock/repair/repair.h"
+#include "sluiced.h"
+
+#define LOOK_CONNS 256 /* in a turn of the loop */
+#define BEGIN      4   /* likewise; each may have some megabytes in its queues */
+#define USER_MOST  64
+#define FIRST_NS   10000000ull
+#define LAST_NS    500000000ull
+
+struct sl_heir {
+	struct sl_heir *next;
+	uint32_t session, uid, inode;
+	uint16_t family;
+	bool live, taken; /* a process has it */
+	int fd;
+	struct sl_tcp_repair r;
+	struct sl_repair_saved saved;
+	struct sl_gone_source from;
+};
+
+static struct sl_heir *heirs;
+static uint64_t next_ns, delay_ns;
+
+static void look_soon(void)
+{
+	delay_ns = FIRST_NS;
+	next_ns = sl_now_ns() + delay_ns;
+}
+
+/* SO_LINGER of 0 resets a connection that is live. */
+static void end(struct sl_heir *h, bool reset)
+{
+	const struct linger l = {.l_onoff = 1};
+
+	if (reset)
+		(void)sl_sys_setsockopt(h->fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
+	sl_closer_add(h->fd, SL_CLOSER_NOBODY, false);
+	free(h);
+}
+
+/* The dead ---------------------------------------------------------------------------------------
+ */
+
+static unsigned count(uint32_t uid)
+{
+	unsigned n = 0;
+
+	for (const struct sl_heir *h = heirs; h; h = h->next)
+		n += h->uid == uid;
+	return n;
+}
+
+/* Notes connections that a child may have. True: there are more to look at. */
+static bool collect(struct sl_session *s)
+{
+	struct sl_conns *c = &s->conns;
+	unsigned room = count(s->cred.uid);
+
+	room = room < USER_MOST ? USER_MOST - room : 0;
+	for (unsigned n = 0; n < LOOK_CONNS && c->shared_at < c->gone.n && c->nshared < room; n++) {
+		const struct sl_gone *g = &c->gone.gone[c->shared_at++];
+		uint32_t inode = sl_gone_is_noted(&c->gone, g) ? sl_gone_inode(&c->gone, g) : 0;
+
+		if (!inode)
+			continue;
+		c->shared_conn[c->nshared] = c->shared_at - 1;
+		c->shared[c->nshared++].inode = inode;
+	}
+	return c->shared_at < c->gone.n && c->nshared < room;
+}
+
+/* Frames of other members are not looked at. */
+static bool is_own_frame(const void *arg, uint32_t frame)
+{
+	const struct sl_session *s = arg;
+	const struct sl_umem *u = sl_umem_find(s->memory->umem);
+	union sl_frame_word w = {.all = sl_load(&u->info.share.word[frame].all)};
+
+	return w.owner == s->share && w.refs;
+}
+
+static void find_queues(struct sl_session *s)
+{
+	const struct sl_umem *u = s->share && s->memory ? sl_umem_find(s->memory->umem) : NULL;
+
+	if (!u)
+		return;
+	s->conns.queues = (struct sl_gone_queues){
+		.fd = u->info.memfd,
+		.nframes = u->info.nframes,
+		.frame_size = u->info.frame_size,
+		.is_own = is_own_frame,
+		.arg = s,
+	};
+}
+
+static bool make(struct sl_session *s, struct sl_heir *h, struct sl_gone *g)
+{
+	struct sl_repair_source src;
+	struct sl_tcp_dead d;
+
+	h->from.q = &s->conns.queues;
+	if (!sl_gone_state(&s->conns.gone, g, &d, &h->from.from) ||
+	    !sl_gone_source_is_whole(&h->from, &d.r))
+		return false;
+	h->fd = sl_restore_socket(s, h->family, NULL);
+	if (h->fd < 0)
+		return false;
+	h->r = d.r;
+	src = sl_gone_source(&h->from);
+	sl_time_wait_forget(&g->key);
+	if (!sl_repair_begin(h->fd, &h->r, &src, &h->saved))
+		return true;
+	sl_sys_close(h->fd);
+	return false;
+}
+
+static void begin(struct sl_session *s, unsigned i)
+{
+	const struct sl_sought *w = &s->conns.shared[i];
+	struct sl_gone *g = &s->conns.gone.gone[s->conns.shared_conn[i]];
+	struct sl_heir *h = w->family && w->closed ? calloc(1, sizeof(*h)) : NULL;
+
+	if (!h)
+		return;
+	h->session = s->id;
+	h->uid = s->cred.uid;
+	h->inode = w->inode;
+	h->family = w->family;
+	if (!make(s, h, g)) {
+		free(h);
+		return;
+	}
+	g->kept = true;
+	h->next = heirs;
+	heirs = h;
+}
+
+bool sl_heirs_begin(struct sl_session *s, bool dead)
+{
+	struct sl_conns *c = &s->conns;
+
+	if (!dead || !s->limits.repair || c->begun > c->nshared || c->gone.fd < 0)
+		return false;
+	if (!c->begun && collect(s))
+		return true;
+	if (!c->begun) {
+		if (!c->nshared || sl_embedded_sought(c->shared, c->nshared))
+			c->nshared = 0;
+		find_queues(s);
+		c->begun = 1;
+	}
+	for (unsigned n = 0; n < BEGIN && c->begun <= c->nshared; n++)
+		begin(s, c->begun++ - 1);
+	if (c->begun <= c->nshared)
+		return true;
+	c->begun = c->nshared + 1;
+	return false;
+}
+
+/* A connection that the kernel does not take whole is reset. */
+static bool go_live(struct sl_heir *h)
+{
+	const struct sl_repair_source src = sl_gone_source(&h->from);
+
+	h->live = true;
+	return !sl_repair_finish(h->fd, &h->r, &src, &h->saved);
+}
+
+void sl_heirs_live(struct sl_session *s)
+{
+	for (struct sl_heir **at = &heirs, *h; (h = *at);) {
+		bool other = h->session != s->id || h->live;
+
+		if (!other)
+			look_soon();
+		if (other || go_live(h)) {
+			at = &h->next;
+			continue;
+		}
+		*at = h->next;
+		end(h, true);
+	}
+	sl_gone_queues_free(&s->conns.queues);
+}
+
+/* The living -------------------------------------------------------------------------------------
+ */
+
+/* Ends those whose shadow no process has any more: the process that has used it has the connection
+ * itself by then, or there is none. */
+static void look_at_some(struct sl_heir **first)
+{
+	struct sl_sought s[SL_SOUGHT_MAX];
+	unsigned n = 0, i = 0;
+
+	for (struct sl_heir *h = *first; h && n < SL_SOUGHT_MAX; h = h->next)
+		s[n++].inode = h->inode;
+	if (sl_embedded_sought(s, n))
+		return;
+	for (struct sl_heir **at = first, *h; (h = *at) && i < n; i++) {
+		if (!h->live || s[i].family) {
+			at = &h->next;
+			continue;
+		}
+		*at = h->next;
+		end(h, false);
+	}
+}
+
+uint64_t sl_heirs_tick(uint64_t now)
+{
+	if (!heirs)
+		return UINT64_MAX;
+	if (now >= next_ns) {
+		look_at_some(&heirs);
+		delay_ns = sl_min(2 * delay_ns, LAST_NS);
+		next_ns = sl_now_ns() + delay_ns;
+	}
+	return next_ns > now ? next_ns - now : 0;
+}
+
+/* True: a process of that user has ended, and its connections are not sorted out yet. */
+static bool is_coming(uint32_t uid)
+{
+	for (const struct sl_session *s = sluiced.sessions; s; s = s->next)
+		if (s->cred.uid == uid && s->conns.gone.fd >= 0 &&
+		    (s->leaving || (s->pidfd >= 0 && sl_is_dead(s->pidfd))))
+			return true;
+	return false;
+}
+
+int sl_on_heir(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	struct sl_heir *h = heirs;
+	struct stat st;
+	int err = sl_proof_tcp(m->fd[0], why);
+
+	if (err)
+		return err;
+	if (sl_sys(SYS_fstat, m->fd[0], &st))
+		return -EINVAL;
+	while (h && (h->uid != s->cred.uid || h->inode != (st.st_ino & SL_SOUGHT_INODE)))
+		h = h->next;
+	if (!h || !h->live)
+		return h || is_coming(s->cred.uid) ? -EINPROGRESS : -ENOENT;
+	if (!h->taken)
+		sl_restore_options(m->fd[0], h->fd, h->family);
+	err = sl_fd_dup(h->fd);
+	if (err < 0)
+		return err;
+	h->taken = true;
+	m->fd[m->nfds++] = err;
+	look_soon();
+	return 0;
+}
