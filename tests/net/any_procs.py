@@ -451,6 +451,9 @@ CASES = {
     "a poll wakes when its listener is shut down": (6, (
         ("M", "socket", 1, "fam", 1), ("M", "listen", 1), ("M", "spawn", "P1", "posix", [1], False), ("P1", "thread", "T1", False),
         ("T1", "poll_one", 1, 1, 5000), ("P1", "shutdown", 1, 0), ("P1", "poll"), ("M", "poll"))),
+    "a datagram socket that another program has shut down is so": (4, (
+        ("M", "socket", 1, "fam", 2), ("M", "bind", 1, "own", 4), ("M", "spawn", "P1", "fork", [1], False), ("P1", "shutdown", 1, 0),
+        ("M", "poll"), ("M", "recv", 1, 50, 0), ("P1", "shutdown", 1, 2), ("M", "poll"), ("M", "sendto", 1, 10, "peer", 1))),
     "a socket that comes back by pidfd_getfd is the same one": (4, (
         ("M", "socket", 1, "fam", 2), ("M", "bind", 1, "own", 4), ("M", "fork", "P1"), ("peer", "sendto", 4, 100),
         ("M", "steal", "P1", 1, 3), ("M", "recv", 3, 50, 2))),

@@ -157,10 +157,22 @@ uint32_t sl_sock_ready(const struct sl_sock *sk)
 	return ev;
 }
 
+/* Another process that has the datagram socket may have shut it down, in the kernel alone. */
+static void note_shutdown(struct sl_sock *sk, short events)
+{
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+
+	if (!(events & POLLRDHUP) || sk->proto == IPPROTO_TCP)
+		return;
+	sl_store(&us->udp.rx_shut, true);
+	if (events & POLLHUP)
+		sl_store(&us->tx_shut, true);
+}
+
 /* Bits that the keeper sets after our exchange are newer than what poll says, and stay. */
 static void ask_shadow(struct sl_sock *sk)
 {
-	struct pollfd p[2] = {{.fd = sl_sock_shadow(sk), .events = POLLIN},
+	struct pollfd p[2] = {{.fd = sl_sock_shadow(sk), .events = POLLIN | POLLRDHUP},
 			      {.fd = sl_tlisten_box(sk), .events = POLLIN}};
 	struct timespec zero = {0, 0};
 	uint8_t bits = 0;
@@ -169,6 +181,7 @@ static void ask_shadow(struct sl_sock *sk)
 	if (sl_sys(SYS_ppoll, p, 2, &zero, NULL, 8) > 0) {
 		bits |= (p[0].revents | p[1].revents) & POLLIN ? SL_OS_IN : 0;
 		bits |= p[0].revents & POLLERR ? SL_OS_ERR : 0;
+		note_shutdown(sk, p[0].revents);
 	}
 	if (sl_load(&sk->error))
 		bits |= SL_OS_ERR;
