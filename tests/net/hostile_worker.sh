@@ -4,6 +4,7 @@
 # server shares with it: the server goes on, its data are right, accept() returns connections alone, and nothing spins.
 . "$(dirname "$0")/lib_tcp.sh"
 need python3 setpriv bpftool
+LEASED_UID=60733 # (as NOBODY in hostile_worker.c)
 net_up
 [ -e "$PRELOAD" ] || skip "the library is not built"
 export TMP

@@ -23,6 +23,7 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/un.h>
 
 #include "base/clock.h"
@@ -52,6 +53,11 @@
 #define ASK_NS      200000000ull /* most that a child waits for a mailbox, which it can do without */
 #define SILENT_NS   1000000000ull /* after that it does not ask for so long */
 #define WILL_BYTES  512
+/* What a process leaves lies in its children's mailboxes as long as they live, and counts among the
+ * descriptors of its user that are under way: beyond RLIMIT_NOFILE no process of that user could
+ * send one. */
+#define LEFT_PART  8   /* of that limit */
+#define LEFT_LEAST 16u /* where the limit is small or 0 */
 
 _Static_assert(sizeof(struct sl_letter) == 32, "a letter has no holes");
 
@@ -596,24 +602,42 @@ struct packet {
 	const void *what;
 	size_t bytes;
 	const int *fd;
-	uint32_t nfds;
+	uint32_t nfds; /* of each packet */
+	uint32_t left; /* descriptors that may be sent still */
 };
 
 static void put_into(int box, void *arg)
 {
-	const struct packet *p = arg;
+	struct packet *p = arg;
 
-	(void)sl_rights_send(box, p->what, p->bytes, p->fd, p->nfds, MSG_DONTWAIT);
+	if (p->left < p->nfds)
+		return;
+	if (sl_rights_send(box, p->what, p->bytes, p->fd, p->nfds, MSG_DONTWAIT) >= 0)
+		p->left -= p->nfds;
 }
 
-void sl_keeper_leave(const void *what, size_t bytes, const int *fd, uint32_t nfds)
+static void count(int box, void *arg)
 {
-	struct packet p = {what, bytes, fd, nfds};
+	(*(uint32_t *)arg)++;
+}
+
+uint32_t sl_keeper_leave(const void *what, size_t bytes, const int *fd, uint32_t nfds)
+{
+	struct packet p = {what, bytes, fd, nfds, 0};
+	struct rlimit64 files = {0};
+	uint32_t boxes = 1, each;
 
 	if (mail[0] < 0)
-		return;
+		return nfds;
+	(void)sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &files);
+	files.rlim_cur = sl_min(files.rlim_cur, (rlim64_t)UINT32_MAX);
+	p.left = sl_max((uint32_t)files.rlim_cur / LEFT_PART, LEFT_LEAST);
+	sl_mailboxes_each(count, &boxes);
+	each = sl_max(p.left / boxes, 1u);
+	p.nfds = sl_min(nfds, each);
 	put_into(mail[0], &p);
 	sl_mailboxes_each(put_into, &p);
+	return p.nfds;
 }
 
 bool sl_keeper_may_have_children(void)

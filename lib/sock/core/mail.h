@@ -81,8 +81,10 @@ void sl_keeper_tell_parent(struct sl_sock *sk);
 void sl_keeper_tell_parent_of(struct sl_sock *sk, int fd);
 /* For a datagram socket, by fd: another program gets it, which may never use it. */
 void sl_keeper_lend(struct sl_sock *sk, int fd);
-/* Puts a packet with descriptors where children find it: at the other end of each mailbox. */
-void sl_keeper_leave(const void *what, size_t bytes, const int *fd, uint32_t nfds);
+/* Puts a packet with descriptors where children find it: at the other end of each mailbox. Returns
+ * how many of the descriptors each packet has: fewer where there are many children, since all that
+ * lie in mailboxes count against RLIMIT_NOFILE of the user. */
+uint32_t sl_keeper_leave(const void *what, size_t bytes, const int *fd, uint32_t nfds);
 /* In a child: tells the parent that this child serves the listener, too. */
 void sl_keeper_share(struct sl_sock *sk);
 /* The number of this process's ancestors, by fork, that had a keeper. Children of a process with

@@ -36,7 +36,9 @@
 #define DAEMON_NS 300000000ull   /* the daemon learns of a death */
 #define BLIND_NS  30000000000ull /* without knowing its holders */
 
-#define WILL_MAX 120  /* connections of a process that ends; of others its children are cut off */
+/* Connections of a process that ends; of others its children are cut off. Fewer where there are
+ * many children (sl_keeper_leave()). */
+#define WILL_MAX 120
 #define LOW      256  /* numbers that programs put files on before execve(2) */
 #define OLD_MAX  1024 /* files; of more sockets children have none any more when they are closed */
 
@@ -264,10 +266,15 @@ static void leave(struct sl_sock *sk, void *arg)
 void sl_heirs_exit(void)
 {
 	struct estate e = {0};
+	uint32_t n;
 
 	sl_sock_for_each(leave, &e);
-	if (e.will.n)
-		sl_keeper_leave(&e.will, sizeof(e.will), e.fd, e.will.n);
+	n = e.will.n ? sl_keeper_leave(&e.will, sizeof(e.will), e.fd, e.will.n) : 0;
+	if (n < e.will.n)
+		sl_info("tcp",
+			"%u of %u connections that children share are cut off in them by this "
+			"process's end",
+			e.will.n - n, e.will.n);
 }
 
 /* Peeks only: the letter stays for other children. Tries twice, since the first error may only say
