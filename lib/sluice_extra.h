@@ -56,7 +56,9 @@ struct sl_packet_info {
  * what a stream has received around an urgent mark. What is dropped or held of a stream counts as
  * read; while the program holds as much as the receive buffer allows, nothing more is shown, and
  * the window closes. If the stream goes to the kernel while a piece is shown, the kernel gives that
- * piece to the receive calls, whatever the verdict. Returns an enum sl_verdict. */
+ * piece to the receive calls, whatever the verdict. An exception, pthread_exit(3) or a cancellation
+ * may end it: what it has not seen is queued. It must not be left by longjmp(3), which would leave
+ * what the call has on its stack in the library's lists. Returns an enum sl_verdict. */
 typedef int sl_recv_fn(int fd, size_t niov, struct iovec *iov, struct sl_packet_info *info,
 		       void *arg);
 
