@@ -22,6 +22,7 @@
 #include "ctl/device/part.h"
 #include "ctl/device/port.h"
 #include "ctl/kern/libbpf.h"
+#include "ctl/kern/memcg.h"
 #include "ctl/kern/netdev.h"
 #include "ctl/kern/say.h"
 #include "ctl/steer/attach.h"
@@ -162,10 +163,31 @@ static int start_steering(struct sl_device *p, uint32_t umem, const char **why)
 	return err;
 }
 
+/* What the libraries, the steering program with its check by the verifier and the smallest packet
+ * memory take (5 MB, of which the kernel has a part for a moment). A control group without that
+ * room would lose a process, perhaps another. */
+#define ROOM_BYTES (8ull << 20)
+
+static int room_for_steering(const char **why)
+{
+	uint64_t room = sl_memcg_room();
+
+	if (room >= ROOM_BYTES)
+		return 0;
+	sl_why(why,
+	       "the memory control group leaves %u KB, and a device takes %u; remedy: a higher "
+	       "limit",
+	       (uint32_t)(room >> 10), (uint32_t)(ROOM_BYTES >> 10));
+	return -ENOMEM;
+}
+
 static int port_start(struct sl_device *p, uint32_t ifindex, uint32_t umem, uint32_t groups,
 		      const char **why)
 {
-	int err = sl_libbpf_load(why);
+	int err = room_for_steering(why);
+
+	if (!err)
+		err = sl_libbpf_load(why);
 
 	if (!err)
 		err = sl_dev_query(ifindex, &p->info, why);
