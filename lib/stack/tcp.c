@@ -225,10 +225,15 @@ void sl_lane_tcp_done(struct sl_lane *lane)
 		sl_lane_due(&lane->tcp_next_us, h->now_us + SL_HOLD_US, sl_lane_hold_late_us(lane));
 }
 
-/* False: no timer was due. */
+static inline bool is_time(const struct sl_lane *lane)
+{
+	return sl_unlikely(lane->tcp->now_us >= lane->tcp_next_us);
+}
+
+/* Time has come. False: the timers are left to the keeper. */
 static bool run_timers(struct sl_lane *lane)
 {
-	if (lane->tcp->now_us < lane->tcp_next_us || sl_lane_leaves_timers())
+	if (sl_lane_leaves_timers())
 		return false;
 	lane->stats->tcp_timers++;
 	lane->stats->keeper_timers += sl_here_is_keeper;
@@ -239,7 +244,8 @@ static bool run_timers(struct sl_lane *lane)
 
 void sl_lane_tcp_turn(struct sl_lane *lane)
 {
-	run_timers(lane);
+	if (is_time(lane))
+		run_timers(lane);
 	sl_lane_tcp_done(lane);
 }
 
@@ -248,7 +254,7 @@ void sl_lane_tcp_idle(struct sl_lane *lane)
 	bool any;
 
 	sl_lane_tcp_begin(lane);
-	any = run_timers(lane);
+	any = is_time(lane) && run_timers(lane);
 	if (sl_unlikely(sl_tcp_end_trains(lane->tcp, false) || any))
 		sl_lane_tcp_done(lane);
 }

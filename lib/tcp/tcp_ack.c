@@ -66,12 +66,13 @@ static bool is_pingpong(const struct sl_tcp *c)
  * takes as long as reading the next one (the manual's TCP_QUICKACK_THRESHOLD). */
 static bool is_quick(const struct sl_tcp *c, uint32_t len)
 {
-	bool asked = c->quickack_user == 2 || sl_tcp_params.quickack;
-
-	if (asked && sl_tcp_params.quickack_max && len > sl_tcp_params.quickack_max)
-		return false;
-	return sl_tcp_params.quickack || (c->quick && !is_pingpong(c)) ||
-	       sl_tcp_opt(c, route_quickack);
+	if (sl_unlikely(c->quickack_user == 2 || sl_tcp_params.quickack)) {
+		if (sl_tcp_params.quickack_max && len > sl_tcp_params.quickack_max)
+			return false;
+		if (sl_tcp_params.quickack)
+			return true;
+	}
+	return (c->quick && !is_pingpong(c)) || sl_tcp_opt(c, route_quickack);
 }
 
 /* Lets as many ACKs go at once as the peer may need to open its window by half. */
