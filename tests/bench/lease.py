@@ -13,12 +13,15 @@ NAMES = ("Sluice, embedded", "Sluice, leased")
 
 
 class Daemons:
-    """One on each host; programs that are preloaded meanwhile ask theirs."""
+    """One on each host; programs that are preloaded meanwhile ask theirs. what: of the policy's line, which devices."""
+
+    def __init__(self, what=""):
+        self.what = what
 
     def __enter__(self):
         self.procs = []
         with open(f"{TMP}/sluiced.conf", "w") as f:
-            f.write("allow user *\n")
+            f.write(f"allow user * {self.what}\n")
         for h in "ab":
             path = f"{TMP}/sluiced.{h}"
             with open(f"{TMP}/sluice.d{h}.log", "a") as log:
