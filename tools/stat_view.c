@@ -393,6 +393,9 @@ static void block_port(FILE *to, const struct sl_port_stats *p, const struct sl_
 	fprintf(to, "- XDP %s, %s, steering %s\n", sl_stat_xdp(p->flags),
 		p->flags & SL_PORT_ZEROCOPY ? "zero-copy" : "copy mode",
 		p->alive ? "attached" : "NOT ATTACHED");
+	if (p->plugouts)
+		fprintf(to, "VF Plugouts: %llu%s\n", rate(show, p->plugouts),
+			show->seconds > 0 ? " /s" : "");
 	block_counters(to, SL_BLOCK_port, p, show);
 }
 

@@ -14,7 +14,7 @@
 #include "base/times.h"
 
 #define SL_STATS_MAGIC   0x534c53544154u /* "SLSTAT" */
-#define SL_STATS_VERSION 9
+#define SL_STATS_VERSION 10
 #define SL_STATS_LANES   128
 #define SL_STATS_PORTS   32
 #define SL_STATS_TAPS    4

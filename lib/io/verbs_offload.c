@@ -3,6 +3,7 @@
  * descriptors in a row, each a frame: the headers of the first go into the request itself, the
  * bytes of all are gathered. */
 #if __has_include(<infiniband/verbs.h>)
+#include "base/log.h"
 #include "base/settings.h"
 #include "io/verbs_int.h"
 
@@ -17,6 +18,11 @@ void sl_verbs_query(struct sl_verbs_dev *dev)
 	if (!ops || ops->query_device_ex(dev->ctx, NULL, &attr, sizeof(attr)))
 		return;
 	dev->max_dm = attr.max_dm_size;
+	/* (In libvma's words, which its manual has one look for.) */
+	sl_debug("verbs", "%s: port(s): %u vendor: %u fw: %s max_qp_wr: %d on_device_memory: %llu",
+		 dev->name, attr.orig_attr.phys_port_cnt, attr.orig_attr.vendor_part_id,
+		 attr.orig_attr.fw_ver, attr.orig_attr.max_qp_wr,
+		 (unsigned long long)attr.max_dm_size);
 	sl_verbs_query_clock(dev, &attr);
 	if (attr.packet_pacing_caps.supported_qpts & 1u << IBV_QPT_RAW_PACKET) {
 		dev->pace_min_kbps = attr.packet_pacing_caps.qp_rate_limit_min;

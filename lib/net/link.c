@@ -135,6 +135,19 @@ static void tell_link(const struct sl_link *link, bool gone)
 		sl_rtnl_events.link_changed(link, gone);
 }
 
+static bool works(const struct sl_link *link)
+{
+	return link->flags & IFF_UP && link->carrier_up;
+}
+
+/* now: NULL if it has gone. */
+static void tell_part(const struct sl_link *was, const struct sl_link *now)
+{
+	if (was->master && works(was) && !(now && now->master == was->master && works(now)) &&
+	    sl_rtnl_events.part_gone)
+		sl_rtnl_events.part_gone(was, was->master);
+}
+
 static void tell_addr(uint32_t ifindex, const struct sl_addr *addr, bool gone)
 {
 	if (sl_rtnl_events.addr_changed)
@@ -363,6 +376,7 @@ static unsigned link_gone(uint32_t ifindex)
 	sl_unlock(&lock);
 	if (!had)
 		return 0;
+	tell_part(&old, NULL);
 	tell_link(&old, true);
 	return SL_RTNL_ROUTES;
 }
@@ -424,6 +438,7 @@ unsigned sl_link_on_msg(const struct nlmsghdr *nlh)
 		tell_link(&new.pub, false);
 		return 0;
 	}
+	tell_part(&old, &new.pub);
 	was_up = old.flags & IFF_UP;
 	is_up = new.pub.flags &IFF_UP;
 	tell_link(&new.pub, false);

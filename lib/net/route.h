@@ -155,6 +155,8 @@ struct sl_link {
 struct sl_net_events {
 	void (*link_changed)(const struct sl_link *link, bool gone);
 	void (*addr_changed)(uint32_t ifindex, const struct sl_addr *addr, bool gone);
+	/* A device that is part of another one (its master) has lost its link, or has gone. */
+	void (*part_gone)(const struct sl_link *part, uint32_t master);
 };
 
 /* Opens the sockets and reads the state (without callbacks: use the for-each calls). 0 or -errno.

@@ -58,6 +58,11 @@ for options in min_inline=0 min_inline=18; do
 done
 SIM_OPTIONS=
 
+# The manual has one look for a line of libvma's at DEBUG.
+begin VMA_TRACELEVEL=DEBUG SLUICE_RING_DEV_MEM_TX=16384 -- 1 1x100 ..
+ok "DEBUG: the device's memory" said 'DEBUG *: verbs: simulated0: port(s): 1 vendor: [0-9]* fw: [^ ]* max_qp_wr: [1-9][0-9]* on_device_memory: [1-9][0-9]*$'
+finish "debug" 1
+
 # Sixteen packets of 1 KB fill the NIC's memory; the rest is sent from host memory. Afterwards it is free again.
 begin VMA_RING_DEV_MEM_TX=16384 -- 1 .. 40x1000 .. = 5x1000 ..
 same "the NIC stands still" ok "$(nic_control a 'stall 1')"

@@ -28,6 +28,13 @@ static void on_addr(uint32_t ifindex, const struct sl_addr *addr, bool gone)
 		 gone ? "gone" : "there");
 }
 
+static void on_part(const struct sl_link *part, uint32_t master)
+{
+	size_t n = strlen(told);
+
+	snprintf(told + n, sizeof(told) - n, "part %u of %u;", part->ifindex, master);
+}
+
 static void assert_told(const char *want)
 {
 	assert_string_equal(told, want);
@@ -43,7 +50,8 @@ static bool is_local(const char *text)
 
 static int setup(void **state)
 {
-	static const struct sl_net_events cb = {.link_changed = on_link, .addr_changed = on_addr};
+	static const struct sl_net_events cb = {
+		.link_changed = on_link, .addr_changed = on_addr, .part_gone = on_part};
 
 	(void)state;
 	sl_link_fini();
@@ -141,6 +149,41 @@ static void test_address_goes_down_with_its_device(void **state)
 	nl_feed_link(RTM_DELLINK, 3, 0, 1500);
 	assert_told("addr 3 10.0.0.1 gone;link 3 gone;");
 	assert_false(is_local("10.0.0.1"));
+}
+
+static void feed_part(uint32_t flags, uint32_t master)
+{
+	struct ifinfomsg ifi = {.ifi_index = 5, .ifi_flags = flags};
+	struct nlmsghdr *nlh = nl_begin(RTM_NEWLINK, &ifi, sizeof(ifi));
+
+	if (master)
+		mnl_attr_put_u32(nlh, IFLA_MASTER, master);
+	told[0] = 0;
+	nl_feed(nlh);
+}
+
+/* The end of a bond's or a failover pair's part is told once, whichever event is the first. */
+static void test_part_goes_once(void **state)
+{
+	const uint32_t works = IFF_UP | IFF_LOWER_UP;
+
+	(void)state;
+	feed_part(0, 0); /* it is plugged in, becomes a part, and gets its link last */
+	feed_part(IFF_UP, 9);
+	assert_told("link 5 there;");
+	feed_part(works, 9);
+	assert_told("link 5 there;");
+	feed_part(IFF_UP, 9);
+	assert_told("part 5 of 9;link 5 there;");
+	feed_part(0, 0);
+	assert_told("link 5 there;");
+	feed_part(works, 9);
+	feed_part(works, 0);
+	assert_told("part 5 of 9;link 5 there;");
+	feed_part(works, 9);
+	told[0] = 0;
+	nl_feed_link(RTM_DELLINK, 5, 0, 1500);
+	assert_told("part 5 of 9;link 5 gone;");
 }
 
 static void test_tentative_address_waits(void **state)
@@ -270,6 +313,7 @@ int main(void)
 		cmocka_unit_test_setup(test_peer_of_another_namespace_is_no_lower_device, setup),
 		cmocka_unit_test_setup(test_address_comes_and_goes, setup),
 		cmocka_unit_test_setup(test_address_goes_down_with_its_device, setup),
+		cmocka_unit_test_setup(test_part_goes_once, setup),
 		cmocka_unit_test_setup(test_tentative_address_waits, setup),
 		cmocka_unit_test_setup(test_point_to_point_counts_its_own_end, setup),
 		cmocka_unit_test_setup(test_many_addresses_in_any_order, setup),

@@ -138,6 +138,27 @@ static void offer_again(void)
 	}
 }
 
+static bool has_parts(const struct sl_port *p)
+{
+	static const char *const drivers[] = {"bonding", "hv_netvsc", "net_failover", "team"};
+
+	for (unsigned i = 0; i < sl_array_len(drivers); i++)
+		if (!strcmp(p->info.driver, drivers[i]))
+			return true;
+	return false;
+}
+
+void sl_devices_part_gone(const struct sl_link *part, uint32_t master)
+{
+	struct sl_port *p = sl_port_find(master);
+
+	if (!p || !has_parts(p))
+		return;
+	p->stats->plugouts++;
+	sl_info("port", "%s: %s has no link or has gone, it goes on by its other parts",
+		p->info.ifname, part->name);
+}
+
 void sl_devices_link_changed(const struct sl_link *link, bool gone)
 {
 	struct sl_port *p = sl_port_find(link->ifindex);

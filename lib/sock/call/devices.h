@@ -7,6 +7,7 @@
 
 /* The mirrors' events (struct sl_net_events); the keeper calls them. */
 void sl_devices_link_changed(const struct sl_link *link, bool gone);
+void sl_devices_part_gone(const struct sl_link *part, uint32_t master);
 void sl_devices_addr_changed(uint32_t ifindex, const struct sl_addr *addr, bool gone);
 
 /* A signal handler needs a device, which it must not open: the keeper does it soon. */

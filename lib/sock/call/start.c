@@ -112,6 +112,7 @@ static int bring_up_rest(bool again)
 {
 	static const struct sl_net_events events = {
 		.link_changed = sl_devices_link_changed,
+		.part_gone = sl_devices_part_gone,
 		.addr_changed = sl_devices_addr_changed,
 	};
 	struct sl_broker_opts opts = sl_broker_opts_set();
