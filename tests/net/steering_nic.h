@@ -5,9 +5,10 @@
 
 #define NIC_RULES    64
 #define NIC_SPREADS  128
-#define NIC_CONTEXTS 8           /* RSS contexts, with that of packets without a rule, 0 */
-#define NIC_SPREAD   0x80000000u /* a rule's packets go to the queues of the context of this number \
-				  */
+#define NIC_CONTEXTS 8 /* RSS contexts, with that of packets without a rule, 0 */
+#define NIC_SPREAD                                                                                 \
+	0x80000000u /* a rule's packets go to the queues of the context of this number             \
+		     */
 
 /* A packet's ends, or those of a rule, which leaves out what it does not look at. Network order. */
 struct nic_key {
