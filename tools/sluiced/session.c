@@ -37,6 +37,7 @@
 #define REAP_NS     5000000ull    /* of a turn of the loop */
 #define ACCEPTS     8             /* connections in a turn of the loop */
 #define TRIES       3             /* daemons that may die of one request */
+#define ENDING_NS   1000000000ull /* from the end of its files to a process's death, at most */
 #define LATER_NS    50000000ull   /* a request that has to wait is tried again after this, */
 #define WAITS_NS    3000000000ull /* for at most this long */
 
@@ -453,7 +454,7 @@ uint64_t sl_sessions_later(uint64_t now)
 	for (struct sl_session *s = sluiced.sessions; s; s = s->next) {
 		struct epoll_event ev = {.events = EPOLLIN, .data.ptr = s};
 
-		if (s->leaving && s->mended)
+		if (s->leaving && (s->mended || s->ending_ns > now))
 			next = sl_min(next, (uint64_t)BURY_NS);
 		if (!s->later_ns || s->leaving)
 			continue;
@@ -522,6 +523,18 @@ void sl_session_readable(struct sl_session *s)
 
 enum taken { TAKEN, MORE, LATER };
 
+/* The kernel closes the files of a process that ends before it tells of the death (exit_files(),
+ * exit_notify()). What waits in its queues is saved from a dead process only, so the daemon waits
+ * for that moment. */
+static bool is_ending(struct sl_session *s)
+{
+	uint64_t now = sl_now_ns();
+
+	if (!s->ending_ns)
+		s->ending_ns = now + ENDING_NS;
+	return now < s->ending_ns && sl_session_is_ending(s);
+}
+
 /* Order: waiting connections that can be saved become the kernel's before others can reset them,
  * since the claims are gone next; claims go before lanes, so that nothing is steered to a closed
  * lane; peers are told when the kernel answers for the process; frames are taken from a dead
@@ -530,6 +543,11 @@ static enum taken take_back(struct sl_session *s)
 {
 	bool dead = is_dead(s);
 
+	if (!dead && s->share) {
+		if (is_ending(s))
+			return LATER;
+		dead = is_dead(s);
+	}
 	if (dead && s->share && !s->mended) {
 		sl_broker_died(s->memory->umem, s->share);
 		s->mended = true;

@@ -44,6 +44,7 @@ struct sl_session {
 	bool stopped;             /* by SIGSTOP */
 	uint64_t halted_ns;       /* when broken.c found it stopped last */
 	bool leaving;             /* hung up; being taken back */
+	uint64_t ending_ns;       /* so long its process may take to end; 0: it has not hung up */
 	bool unread;              /* its request must stay in the queue (foreign.c) */
 	uint64_t asked_ns;        /* not greeted: time of its connection or last request */
 	uint64_t later_ns;        /* not 0: its request is tried again then */
@@ -124,6 +125,8 @@ int sl_sender_check(struct sl_session *s, const struct sl_lease_msg *m, const ch
 /* stopped.c: new connections go to processes that are not stopped. */
 bool sl_process_is_stopped(pid_t pid); /* by SIGSTOP */
 bool sl_session_is_stopped(const struct sl_session *s);
+/* True: the kernel is about to end it, and has not told of its death yet. */
+bool sl_session_is_ending(const struct sl_session *s);
 /* By SIGSTOP or by a debugger. */
 bool sl_session_is_halted(const struct sl_session *s);
 /* So is one thread of it. Where the process has other numbers (PID namespace): so is its first. */

@@ -50,6 +50,22 @@ bool sl_session_is_stopped(const struct sl_session *s)
 	return sl_process_is_stopped(s->cred.pid) && is_its_number(s);
 }
 
+/* (The flags are those of the first thread, which may have ended before the others.) */
+bool sl_session_is_ending(const struct sl_session *s)
+{
+	const unsigned exiting = 0x4; /* PF_EXITING of linux/sched.h */
+	char path[32], text[256];
+	const char *p;
+	unsigned flags;
+
+	if (s->cred.pid <= 0) /* of another pid namespace */
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/stat", s->cred.pid);
+	p = sl_read_text(path, text, sizeof(text)) > 0 ? strrchr(text, ')') : NULL;
+	return p && sscanf(p, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 && flags & exiting &&
+	       is_its_number(s);
+}
+
 static bool is_halt(char state)
 {
 	return state == 'T' || state == 't';

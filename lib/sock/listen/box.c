@@ -516,8 +516,15 @@ void sl_tbox_have_part(struct sl_sock *sk)
 	if (b) {
 		begin_part(b, sk->lsn);
 		sl_store_release(&b->sk, sk);
-		tell_box(b, sk);
 	}
+}
+
+void sl_tbox_tell(const struct sl_sock *sk)
+{
+	struct box *b = find_box(sk->inode);
+
+	if (b)
+		tell_box(b, sk);
 }
 
 unsigned sl_tbox_count(void)

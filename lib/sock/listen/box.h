@@ -34,8 +34,10 @@ bool sl_tbox_ends(const struct sl_sock *sk, int end[2]);
 void sl_tbox_adopt(const struct sl_sock *sk, int in, int out);
 /* True: only the kernel's queue serves all programs that have the listener: no part of it here. */
 bool sl_tbox_is_strange(const struct sl_sock *sk);
-/* The listener has a part here: it counts, and the daemon knows the box. slow held. */
-void sl_tbox_have_part(struct sl_sock *sk);
+/* Tells the daemon of the box of a listener that is to have a part here. Before its claims: what
+ * comes between them and the box is lost if this process is killed. slow held. */
+void sl_tbox_tell(const struct sl_sock *sk);
+void sl_tbox_have_part(struct sl_sock *sk); /* the listener has a part here, which counts */
 /* The number of boxes, and the listener here that has a part of box i; NULL: none. */
 unsigned sl_tbox_count(void);
 struct sl_sock *sl_tbox_member(unsigned i);

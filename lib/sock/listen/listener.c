@@ -21,6 +21,7 @@
 #include "sock/core/endpoint.h"
 #include "sock/core/life.h"
 #include "sock/dgram/dgram.h"
+#include "sock/listen/box.h"
 #include "sock/listen/listen.h"
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
@@ -269,6 +270,8 @@ static enum sl_reason prepare(struct sl_sock *sk, int backlog)
 		free_listener(l);
 		return SL_REASON_MEMORY;
 	}
+	if (sk->heir)
+		sl_tbox_tell(sk);
 	reason = sl_sock_claim_listener(sk);
 	if (reason != SL_REASON_NONE) {
 		sl_sock_unclaim(sk);

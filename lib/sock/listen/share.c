@@ -333,6 +333,7 @@ bool sl_tlisten_share(struct sl_sock *sk)
 	if (sk->lsn && !sl_tlisten_drains(sk->lsn)) {
 		sk->heir = true;
 		sl_tlisten_leave(sk);
+		sl_tbox_tell(sk);
 		shared = sl_sock_claim_listener(sk) == SL_REASON_NONE;
 		/* Claimed again: without this the next accept() would claim it twice. */
 		if (shared && sk->lsn->state == SL_TLISTEN_AWAY)
