@@ -24,8 +24,10 @@ static void forget(unsigned first, unsigned last)
 /* (A child of vfork(2) needs the library's descriptors, too, until its execve(2): exec.c.) */
 int close(int fd)
 {
+	bool is_ours = ours_point(fd); /* a thread that is cancelled has closed nothing */
+
 	forget((unsigned)fd, (unsigned)fd);
-	if (ours(fd))
+	if (is_ours)
 		return (int)done(lib.close(fd));
 	if (is_private(fd))
 		return (int)done(-EBADF);
@@ -180,6 +182,8 @@ int fcntl(int fd, int cmd, ...)
 	va_start(ap, cmd);
 	arg = va_arg(ap, long);
 	va_end(ap);
+	if (cmd == F_SETLKW || cmd == F_OFD_SETLKW)
+		ours_point(fd);
 	if (!ours(fd) || cmd == F_GETOWN) /* (the number of a group is negative, like an error) */
 		return REAL(fcntl)(fd, cmd, arg);
 	if (cmd != F_DUPFD && cmd != F_DUPFD_CLOEXEC)

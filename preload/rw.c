@@ -250,9 +250,17 @@ SL_SYS(sendmmsg)
 
 ssize_t sendfile(int out, int in, off_t *off, size_t len)
 {
-	if (ours_point(out) || ours_point(in))
-		return done(lib.sendfile(out, in, off, len));
-	return REAL(sendfile)(out, in, off, len);
+	ssize_t n;
+	int state;
+
+	if (!ours(out) && !ours(in))
+		return REAL(sendfile)(out, in, off, len);
+	/* The C library's is no cancellation point, so it is none where the library sleeps either.
+	 */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	n = lib.sendfile(out, in, off, len);
+	pthread_setcancelstate(state, NULL);
+	return done(n);
 }
 
 /* On 64-bit machines off64_t is off_t. */
