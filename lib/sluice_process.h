@@ -150,6 +150,8 @@ void sl_confine(const struct sock_fprog *filter);
 /* Call before the process limits how many descriptors it may open: a forked child gets its parent's
  * connections now. */
 void sl_fetch(void);
+/* The process has set its limit of descriptors (RLIMIT_NOFILE). */
+void sl_files_limited(void);
 /* Call before the process limits how many threads it may have (RLIMIT_NPROC): starts the library
  * now, with its thread, unless it runs or cannot. errno stays. */
 void sl_start_early(void);

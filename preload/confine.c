@@ -94,13 +94,24 @@ static void __attribute__((noipa)) before_no_thread(void)
 		lib.start_early();
 }
 
+static void __attribute__((noipa)) after_limit(void)
+{
+	if (lib_is_there() && !sl_in_vfork)
+		lib.files_limited();
+}
+
 NOT_SANITIZED int setrlimit(__rlimit_resource_t which, const struct rlimit *to)
 {
+	int r;
+
 	if (wants_few(which, to))
 		before_few_files();
 	if (wants_no_thread(which, to))
 		before_no_thread();
-	return (int)sl_raw(SYS_prlimit64, 0, which, to, NULL);
+	r = (int)sl_raw(SYS_prlimit64, 0, which, to, NULL);
+	if (r == 0 && which == RLIMIT_NOFILE)
+		after_limit();
+	return r;
 }
 
 int setrlimit64(__rlimit_resource_t which, const struct rlimit64 *to)

@@ -4,6 +4,9 @@
 
 #include <sys/resource.h>
 
+/* A list is at an address where there is none, on purpose. */
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+
 static double cpu_ms(void)
 {
 	struct rusage u;
@@ -43,6 +46,52 @@ static void calls(rlim_t most, const int fd[3])
 	printf("idle: %s\n", cpu < (now_ms() - t0) / 2 ? "yes" : "no");
 }
 
+/* poll(2) takes no longer list than there may be descriptors; select(2) does not mind. */
+static void lists(void)
+{
+	static const rlim_t limit[] = {1000, 70, 64, 20, 5, 4, 3, 1, 0};
+	static const nfds_t n[] = {0, 1, 2, 4, 5, 6, 20, 21, 63, 64, 65, 70, 71, 200};
+	struct rlimit lim = {0, 1000};
+	struct pollfd p[200] = {0};
+	struct timespec zero = {0, 0};
+	struct epoll_event ev = {.events = EPOLLIN};
+	int fd[70], ep = epoll_create1(0);
+	struct timeval tv;
+	char what[64];
+	fd_set set;
+
+	for (int i = 0; i < 70; i++)
+		fd[i] = udp();
+	CHECK(epoll_ctl(ep, EPOLL_CTL_ADD, fd[0], &ev) == 0);
+	ask(fd[0], 1, 10, 0, 0);
+	wait_in(fd[0]);
+	for (int i = 0; i < 200; i++)
+		p[i] = (struct pollfd){i ? -1 : fd[0], POLLIN, 0};
+	for (int j = 0; j < (int)(sizeof(limit) / sizeof(*limit)); j++) {
+		lim.rlim_cur = limit[j];
+		CHECK(setrlimit(RLIMIT_NOFILE, &lim) == 0);
+		for (int i = 0; i < (int)(sizeof(n) / sizeof(*n)); i++) {
+			snprintf(what, sizeof(what), "limit %d, poll of %d", (int)limit[j],
+				 (int)n[i]);
+			say(what, poll(p, n[i], 0));
+			say("  ppoll", ppoll(p, n[i], &zero, NULL));
+		}
+		say("  at 8", poll((struct pollfd *)8, 10, 0));
+		FD_ZERO(&set);
+		for (int i = 0; i < 70; i++)
+			FD_SET(fd[i], &set);
+		tv = (struct timeval){0, 0};
+		say("  select", select(fd[69] + 1, &set, NULL, NULL, &tv));
+		say("  epoll_wait", epoll_wait(ep, &ev, 1, 0));
+	}
+	lim.rlim_cur = lim.rlim_max;
+	CHECK(setrlimit(RLIMIT_NOFILE, &lim) == 0);
+	say("again", poll(p, 200, 0));
+	for (int i = 0; i < 70; i++)
+		close(fd[i]);
+	close(ep);
+}
+
 static void lowered(void)
 {
 	int fd[2][3];
@@ -55,7 +104,7 @@ static void lowered(void)
 
 int main(int argc, char **argv)
 {
-	static const struct t_case cases[] = {{"lowered", lowered}, {NULL, NULL}};
+	static const struct t_case cases[] = {{"lists", lists}, {"lowered", lowered}, {NULL, NULL}};
 
 	return t_main(argc, argv, cases);
 }

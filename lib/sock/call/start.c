@@ -180,6 +180,7 @@ static int bring_up(bool again)
 	if (sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &files) == 0 &&
 	    files.rlim_max < FILES_MIN)
 		return -EMFILE;
+	sl_files_limited();
 	sl_keeper_prepare(); /* before all else that has descriptors */
 	ret = bring_up_rest(again);
 	if (ret >= 0)

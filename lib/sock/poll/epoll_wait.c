@@ -307,7 +307,7 @@ static SL_COLD int wait_without_room(int epfd, const struct timespec *timeout,
 				     const sigset_t *sigmask)
 {
 	struct pollfd p = {.fd = epfd, .events = POLLIN};
-	int r = sl_poll(&p, 1, timeout, sigmask);
+	int r = sl_wait_poll(&p, 1, timeout, sigmask);
 
 	return r > 0 ? -EFAULT : r;
 }

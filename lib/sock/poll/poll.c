@@ -31,7 +31,7 @@
 /* The number of descriptors up to which a call needs no memory but the caller's stack, which may be
  * a small one (base/roomy.h). */
 #define SMALL 4
-/* The number up to which the limit of descriptors is taken to be higher. */
+/* The number up to which a call does not ask for the limit of descriptors. */
 #define UNASKED 64
 
 /* An entry of the caller's list that is ours. */
@@ -295,11 +295,6 @@ static bool get_memory(struct call *c, size_t bytes)
 
 static int get_heap(struct call *c)
 {
-	struct rlimit lim;
-
-	if (c->n > UNASKED && sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &lim) == 0 &&
-	    c->n > lim.rlim_cur)
-		return -EINVAL;
 	if (!get_memory(c, (c->n + SL_WAIT_ROOM) * sizeof(struct pollfd) +
 				   c->n * sizeof(struct entry)))
 		return -ENOMEM;
@@ -419,7 +414,33 @@ static SL_APART int poll_small(struct pollfd *fds, nfds_t n, const struct timesp
 	return r;
 }
 
+/* At most UNASKED, and at most the limit when the program set it; 0 until then. (A limit that
+ * prlimit(2) lowers below that is seen by the kernel's calls only.) */
+static uint32_t unasked;
+
+static rlim_t limit(void)
+{
+	struct rlimit lim = {.rlim_cur = RLIM_INFINITY};
+
+	(void)sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &lim);
+	return lim.rlim_cur;
+}
+
+SL_API
+void sl_files_limited(void)
+{
+	sl_store(&unasked, (uint32_t)sl_min(limit(), (rlim_t)UNASKED));
+}
+
 int sl_poll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *sigmask)
+{
+	if (sl_unlikely(n > sl_load(&unasked)) && n > limit())
+		return -EINVAL;
+	return sl_wait_poll(fds, n, timeout, sigmask);
+}
+
+int sl_wait_poll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		 const sigset_t *sigmask)
 {
 	bool again;
 

@@ -113,4 +113,8 @@ uint32_t sl_wait_sock_ready(struct sl_sock *sk);
 /* Call it from ops->lanes. */
 void sl_wait_lane(struct sl_wait *w, struct sl_lane *lane);
 
+/* sl_poll() without the limit that poll(2) has for its list (RLIMIT_NOFILE). poll.c */
+int sl_wait_poll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		 const sigset_t *sigmask);
+
 #endif
