@@ -29,7 +29,7 @@ print(open("/proc/self/maps").read())')
 for page in "$IN"/share/man/man*/*; do
 	ok "manual page $(basename "$page")" grep -q '^\.TH' "$page"
 done
-for page in man1/sluice.1 man1/sluice-run.1 man1/vma_stats.1 man1/mlnx_qos.1 man1/tc_wrap.1 man5/sluice.conf.5 man8/sluiced.8 man7/sluice-settings.7; do
+for page in man1/sluice.1 man1/sluice-run.1 man1/vma_stats.1 man1/mlnx_qos.1 man1/tc_wrap.1 man5/sluice.conf.5 man8/sluiced.8 man7/sluice-settings.7 man7/sluice-vma.7; do
 	ok "$page" test -s "$IN/share/man/$page"
 done
 ok "mlnx_qos and tc_wrap are there" grep -q 'sluice qos -i.*tc_wrap -i' \
