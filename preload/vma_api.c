@@ -194,8 +194,13 @@ static int api_ioctl(void *cmsg, size_t len)
 		return (int)done(-EOPNOTSUPP);                                                     \
 	}
 ABSENT(get_ring_direct_descriptors, int fd, struct vma_mlx_hw_device_data *data)
-ABSENT(register_memory_on_ring, int fd, void *addr, size_t length, uint32_t *key)
 ABSENT(deregister_memory_on_ring, int fd, void *addr, size_t length)
+
+/* (libvma looks at the key first, too, and refuses for a ring of packets.) */
+static int register_memory_on_ring(int fd, void *addr, size_t length, uint32_t *key)
+{
+	return (int)done(key ? -EOPNOTSUPP : -EINVAL);
+}
 
 static struct vma_api_t api = {
 	.register_recv_callback = register_recv_callback,
@@ -281,7 +286,7 @@ int sl_vma_setsockopt(int fd, int name, const void *val, socklen_t len)
 		memcpy(&tag, val, sizeof(tag));
 		return lib.flow_tag(fd, tag);
 	case SO_VMA_RING_USER_MEMORY:
-		return -EOPNOTSUPP;
+		return val && len == sizeof(struct iovec) ? -EOPNOTSUPP : -EINVAL;
 	}
 	return -ENOPROTOOPT;
 }

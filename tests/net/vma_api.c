@@ -655,6 +655,22 @@ static int ring_of(int fd)
 	return ring;
 }
 
+/* A ring of packets has no memory of the program's, and what is malformed is told first. */
+static void users_memory(int fd, int ring)
+{
+	static struct iovec memory;
+	socklen_t len = sizeof(memory);
+	uint32_t key;
+
+	CHECK(setsockopt(fd, SOL_SOCKET, 2811, &memory, sizeof(memory)) < 0 && errno == EOPNOTSUPP);
+	CHECK(setsockopt(fd, SOL_SOCKET, 2811, &memory, 8) < 0 && errno == EINVAL);
+	CHECK(setsockopt(fd, SOL_SOCKET, 2811, NULL, 16) < 0 && errno == EINVAL);
+	CHECK(getsockopt(fd, SOL_SOCKET, 2811, &memory, &len) < 0 && errno == ENOPROTOOPT);
+	CHECK(api->reg(ring, &memory, sizeof(memory), &key) < 0 && errno == EOPNOTSUPP);
+	CHECK(api->reg(ring, &memory, sizeof(memory), NULL) < 0 && errno == EINVAL);
+	CHECK(api->dereg(ring, &memory, sizeof(memory)) < 0 && errno == EOPNOTSUPP);
+}
+
 static void logic(void)
 {
 	enum { SOCKET = 10, USER = 11 };
@@ -678,7 +694,7 @@ static void logic(void)
 	CHECK(setsockopt(fd[1], SOL_SOCKET, 2810, attr, 20) < 0 && errno == EINVAL);
 	attr[0] = 1; /* with a profile that was not made */
 	CHECK(setsockopt(fd[1], SOL_SOCKET, 2810, attr, 20) < 0 && errno == EINVAL);
-	CHECK(setsockopt(fd[1], SOL_SOCKET, 2811, attr, 16) < 0 && errno == EOPNOTSUPP);
+	users_memory(fd[1], ring[0]);
 	attr[0] = 0;
 	attr[1] = 12;
 	CHECK(setsockopt(fd[1], SOL_SOCKET, 2810, attr, 20) < 0 && errno == EINVAL);
