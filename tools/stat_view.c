@@ -156,8 +156,10 @@ static void view_basic(FILE *to, const struct sl_stats *s, const struct sl_stat_
 	for (int i = 0; i < 4; i++)
 		snprintf(head[i], sizeof(head[i]), "%s%s", names[i], u);
 	fprintf(to, "%5s %3s  %-52s %-42s", "fd", "",
-		"------------------ offloaded --------------------",
-		"------------------ os ------------------");
+		show->seconds > 0 ? "------------------ offloaded --------------------"
+				  : "--------------- total offloaded -----------------",
+		show->seconds > 0 ? "------------------ os ------------------"
+				  : "--------------- total os ---------------");
 	fprintf(to, "%s\n%10s %11s %11s %9s %8s %7s   %11s %11s %9s %8s",
 		more ? " -------- queue bytes --------   ------ queue packets ------" : "", "",
 		head[0], head[1], head[2], head[3], "poll%", head[0], head[1], head[2], head[3]);
@@ -604,6 +606,21 @@ static const char *netstat_state(const struct sl_sock_stats *k)
 	return k->remote_port ? "ESTABLISHED" : "";
 }
 
+/* "10.0.0.1:80", "0.0.0.0:*", "[::]:80", as netstat has them. */
+static const char *netstat_end(const struct sl_sock_stats *k, const struct sl_addr *a,
+			       uint16_t port, char buf[SL_STAT_ENDPOINT_MAX])
+{
+	const char *host = k->family == AF_INET6 ? "[::]" : "0.0.0.0";
+
+	if (!sl_addr_is_any(a))
+		return sl_stat_endpoint(a, port, buf);
+	if (port)
+		snprintf(buf, SL_STAT_ENDPOINT_MAX, "%s:%u", host, port);
+	else
+		snprintf(buf, SL_STAT_ENDPOINT_MAX, "%s:*", host);
+	return buf;
+}
+
 static void view_netstat(FILE *to, const struct sl_stats *s, const struct sl_stat_show *show)
 {
 	char local[SL_STAT_ENDPOINT_MAX], remote[SL_STAT_ENDPOINT_MAX];
@@ -621,8 +638,8 @@ static void view_netstat(FILE *to, const struct sl_stats *s, const struct sl_sta
 		fprintf(to, "%-5s %-9s %8llu %8llu %-26s %-26s %-12s %-10u %u/%s\n",
 			sl_stat_proto(k), k->state == SL_STATE_OFFLOADED ? "Yes" : "No",
 			(ull)(listens ? k->rx_queue_pkts : k->rx_queue_bytes),
-			(ull)k->tx_queue_bytes, sl_stat_endpoint(&k->local, k->local_port, local),
-			sl_stat_endpoint(&k->remote, k->remote_port, remote), netstat_state(k),
+			(ull)k->tx_queue_bytes, netstat_end(k, &k->local, k->local_port, local),
+			netstat_end(k, &k->remote, k->remote_port, remote), netstat_state(k),
 			k->inode, s->pid, s->program);
 	}
 }

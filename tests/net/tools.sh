@@ -58,6 +58,8 @@ ok "view 1 is like the manual's examples 1 and 2" like_manual -d 2 <<-EOF
 	 *[0-9]+ Rx: +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+ +[0-9.]+ +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+
 	 *Tx: +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+
 EOF
+ok "view 1 of totals is like example 1" like_manual <<<' *fd +-+ total offloaded -+ +-+ total os -+ *'
+ok "view 5 has ends as netstat has them" like_manual -v 5 <<<"udp +Yes +[0-9]+ +[0-9]+ +$A4:5001 +0\.0\.0\.0:\* .*"
 ok "view 3 is like example 3" like_manual --view=3 --details=2 --interval=1 --cycles=1 --find_pid --forbid_clean <<-EOF
 	=+
 	[[:space:]]Fd=\[[0-9]+\]
