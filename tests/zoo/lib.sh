@@ -26,6 +26,19 @@ web_behind() {
 	bg a python3 -m http.server --bind "$A4" --directory "$TMP/www" 8081 2>/dev/null
 	wait_tcp a 8081
 }
+# Hosts, and a database of PostgreSQL that trusts both; POSTGRES and "-h ADDRESS" serve it on port 5433.
+postgres_made() {
+	local dir
+	local as=(setpriv --reuid=postgres --regid=postgres --clear-groups)
+	dir=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)
+	[ -x "$dir/postgres" ] || skip "PostgreSQL is not here"
+	net_up
+	chmod 755 "$TMP"
+	mkdir "$TMP/run" && chown postgres "$TMP/run"
+	"${as[@]}" "$dir/initdb" -D "$TMP/run/db" -A trust -U postgres >/dev/null || die "initdb"
+	echo "host all all $A4/16 trust" >>"$TMP/run/db/pg_hba.conf"
+	POSTGRES=("${as[@]}" "$dir/postgres" -D "$TMP/run/db" -p 5433 -k "$TMP/run" -c fsync=off -c shared_buffers=16MB)
+}
 # Makes $TMP/test.zone, and $TMP/queries for dnsperf.
 dns_zone() {
 	{

@@ -3,15 +3,8 @@
 # pgbouncer before PostgreSQL: a pool of four connections for twenty clients.
 . "$(dirname "$0")/lib.sh"
 need pgbench psql pgbouncer setpriv
-DIR=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)
-[ -x "$DIR/postgres" ] || skip "PostgreSQL is not here"
-net_up
-chmod 755 "$TMP"
-mkdir "$TMP/run" && chown postgres "$TMP/run"
-as=(setpriv --reuid=postgres --regid=postgres --clear-groups)
-"${as[@]}" "$DIR/initdb" -D "$TMP/run/db" -A trust -U postgres >/dev/null || die "initdb"
-echo "host all all $A4/24 trust" >>"$TMP/run/db/pg_hba.conf"
-bg a "${as[@]}" "$DIR/postgres" -D "$TMP/run/db" -h "$A4" -p 5433 -k "$TMP/run" -c fsync=off -c shared_buffers=16MB >/dev/null 2>&1
+postgres_made
+bg a "${POSTGRES[@]}" -h "$A4" >/dev/null 2>&1
 wait_tcp a 5433
 cat >"$TMP/pgbouncer.ini" <<-END
 	[databases]
