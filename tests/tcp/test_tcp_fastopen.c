@@ -221,16 +221,22 @@ static void not_taken(struct t *t)
 	check(t, !sl_tcp_unacked(&t->c->tcp) && !t->c->tcp.wmem);
 }
 
+static uint8_t zero[5000];
+static struct iovec more_than_fits = {zero, sizeof(zero)};
+
+/* A SYN with as much data as fits, of a write of more. */
+static void begin_full(struct t *t)
+{
+	begin(t, true);
+	check(t, sl_tcp_write(&t->c->tcp, &more_than_fits, 1, 0, false, false) == 1420);
+	t_kick(t);
+	out(t, "S 0:1420(1420)");
+}
+
 /* Data written after that does not wait for the ACK of the first data. */
 static void not_taken_and_more(struct t *t)
 {
-	static uint8_t zero[5000];
-	struct iovec iov = {zero, sizeof(zero)};
-
-	begin(t, true);
-	check(t, sl_tcp_write(&t->c->tcp, &iov, 1, 0, false, false) == 1420);
-	t_kick(t);
-	out(t, "S 0:1420(1420)");
+	begin_full(t);
 	pass(t, 50 * MS);
 	in(t, "S. 0:0(0) ack 1 win 14600 <mss 1460,sackOK,wscale 6,tfo =>");
 	out(t, "P. 1:1421(1420) ack 1");
@@ -256,14 +262,8 @@ static void taken_in_part(struct t *t)
  * (4.1.3). */
 static void as_much_as_fits(struct t *t)
 {
-	static uint8_t zero[5000];
-	struct iovec iov = {zero, sizeof(zero)};
-
-	begin(t, true);
-	check(t, sl_tcp_write(&t->c->tcp, &iov, 1, 0, false, false) == 1420);
-	t_kick(t);
-	out(t, "S 0:1420(1420)");
-	check(t, sl_tcp_write(&t->c->tcp, &iov, 1, 1420, false, false) == 0);
+	begin_full(t);
+	check(t, sl_tcp_write(&t->c->tcp, &more_than_fits, 1, 1420, false, false) == 0);
 	in(t, "S. 0:0(0) ack 1421 win 32896 <mss 1000>");
 	out(t, ". 1421:1421(0) ack 1");
 	saw(t, SL_TCP_EV_OUT);

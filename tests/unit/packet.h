@@ -42,6 +42,22 @@ static inline void pool_setup(void)
 	pool_setup_n(POOL_FRAMES);
 }
 
+/* A new pool, nothing counted and no frames in the cache of in, and a slot of that kind, which
+ * stands for object. Returns the slot. */
+static inline uint32_t in_setup(struct sl_in *in, uint8_t kind, void *object)
+{
+	uint32_t slot;
+
+	pool_setup();
+	memset(in->cache, 0, sizeof(*in->cache));
+	memset(in->stats, 0, sizeof(*in->stats));
+	if (!sl_slots)
+		assert_int_equal(sl_slots_init(64), 0);
+	slot = (uint32_t)sl_slot_new();
+	sl_slot_set(slot, kind, object);
+	return slot;
+}
+
 static inline struct sl_addr addr(const char *text)
 {
 	struct in6_addr in6;

@@ -31,16 +31,10 @@ static bool segment_handler(void *obj, struct sl_in *i)
 
 static int setup(void **state)
 {
-	pool_setup();
-	cache = (struct sl_frames){0};
-	memset(&stats, 0, sizeof(stats));
 	in = (struct sl_in){.cache = &cache, .stats = &stats, .ifindex = 3};
-	if (!sl_slots)
-		assert_int_equal(sl_slots_init(64), 0);
+	slot = in_setup(&in, SL_SLOT_TCP, &object);
 	sl_in_register(SL_SLOT_TCP, segment_handler);
 	sl_in_register_icmp(SL_SLOT_TCP, handler);
-	slot = (uint32_t)sl_slot_new();
-	sl_slot_set(slot, SL_SLOT_TCP, &object);
 	told = 0;
 	return 0;
 }

@@ -22,15 +22,9 @@ static bool handler(void *obj, struct sl_in *i)
 
 static int setup(void **state)
 {
-	pool_setup();
-	cache = (struct sl_frames){0};
-	memset(&stats, 0, sizeof(stats));
 	in = (struct sl_in){.cache = &cache, .stats = &stats, .ifindex = 3};
-	if (!sl_slots)
-		assert_int_equal(sl_slots_init(64), 0);
+	slot = in_setup(&in, SL_SLOT_UDP, &object);
 	sl_in_register(SL_SLOT_UDP, handler);
-	slot = (uint32_t)sl_slot_new();
-	sl_slot_set(slot, SL_SLOT_UDP, &object);
 	handled = 0;
 	keep = false;
 	return 0;
