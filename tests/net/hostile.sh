@@ -5,10 +5,7 @@
 . "$(dirname "$0")/lib_lease.sh"
 need python3
 lease_up
-for h in a b; do
-	dev=DEV_${h^}
-	ip -n "$NS$h" route add 224.0.0.0/4 dev "${!dev}"
-done
+mcast_routes
 v=$(awk '$2 == "SL_LEASE_VERSION" { print $3 }' "$TOP/lib/ctl/lease/proto.h")
 b env LEASE_VERSION="$v" timeout 120 python3 "$TESTS/net/hostile.py" "$TMP/sluiced.b" "$DEV_B" "/run/netns/${NS}a" \
 	"$B4" "$B6" "$A4" "$A6" >"$TMP/hostile" 2>&1

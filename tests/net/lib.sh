@@ -446,6 +446,21 @@ net_up() {
 # their host. ONE_LEASE=1: the test needs one leased process on a host at a time. DAEMON_BY: the command that runs b's
 # daemon (tests/net/steering_nic.c).
 
+# For tests of settings: host b has the library, with its counters in TMP, and a reflector is at A4, port 7000.
+settings_up() { # programs that the test needs
+	net_up
+	need python3 "$@"
+	[ -e "$PRELOAD" ] && [ -x "$BUILD/sluice" ] || skip "the library is not built"
+	MODE=one
+	export SLUICE_STATS_SHMEM_DIR=$TMP
+	bg a python3 "$TESTS/net/reflector.py" "$A4" 7000 1
+	wait_udp a 7000
+}
+mcast_routes() { # hosts a and b send multicasts by the device between them
+	ip -n "${NS}a" route add 224.0.0.0/4 dev "$DEV_A"
+	ip -n "${NS}b" route add 224.0.0.0/4 dev "$DEV_B"
+}
+
 # True: the kernel can map the rings of a bound socket (xsk_mmap()), so the daemon serves several processes.
 lends_rings() { kernel_is 6.4; }
 kernel_is() { # 5.14: true for that one and for newer ones

@@ -4,14 +4,8 @@
 # (RING_MIGRATION_RATIO_RX), or, if none does, sends (RING_MIGRATION_RATIO_TX);
 # nothing is lost or overtaken meanwhile.
 . "$(dirname "$0")/lib.sh"
-net_up
-need python3
-[ -e "$PRELOAD" ] && [ -x "$BUILD/sluice" ] || skip "the library is not built"
-MODE=one
-export SLUICE_STATS_SHMEM_DIR=$TMP
-bg a python3 "$TESTS/net/reflector.py" "$A4" 7000 1
+settings_up
 bg a python3 "$TESTS/net/migrate.py" serve "$A4" 7001
-wait_udp a 7000
 bg a python3 "$TESTS/net/migrate.py" relay "$A4" 7002
 wait_udp a 7001
 wait_udp a 7002

@@ -5,10 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 net_up
 need python3
-for h in a b; do
-	dev=DEV_${h^}
-	ip -n "$NS$h" route add 224.0.0.0/4 dev "${!dev}"
-done
+mcast_routes
 logged() { cat "$TMP"/sluice.*.log 2>/dev/null | grep -q -e "$1"; }
 for MODE in $MODES; do
 	for fam in 4 6; do

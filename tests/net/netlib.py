@@ -136,3 +136,29 @@ def ask(s, to, pad=0, **what):
     else:
         s.send(q)
     return answer(s)
+
+
+def answered(conns):
+    """How many of the connections get the answer "here"; the others' errors go to stderr."""
+    n = 0
+    for c in conns:
+        try:
+            n += c.recv(100) == b"here"
+        except OSError as e:
+            print(c.getsockname()[1], e, file=sys.stderr)
+    return n
+
+
+def hello(to, greeting=b"hello", timeout=15):
+    """A connection that has said so."""
+    conn = socket.create_connection(to, timeout=timeout)
+    conn.sendall(greeting)
+    return conn
+
+
+def text_of(conn):
+    """What comes next, "EOF", or the error."""
+    try:
+        return conn.recv(100).decode() or "EOF"
+    except OSError as e:
+        return str(e)

@@ -4,13 +4,8 @@
 # library's counters of port, lane and rules meanwhile.
 RX=xdp # (the test looks at XDP programs and sockets)
 . "$(dirname "$0")/lib.sh"
-net_up
-need python3
-[ -e "$PRELOAD" ] && [ -x "$BUILD/sluice" ] || skip "the library is not built"
-MODE=one
+settings_up
 COMMON=("SLUICE_STATS_SHMEM_DIR=$TMP")
-bg a python3 "$TESTS/net/reflector.py" "$A4" 7000 1
-wait_udp a 7000
 
 # Runs settings.py with settings; OUT is its output.
 run() { # what, settings...

@@ -4,13 +4,7 @@
 # prefetching, which must not change what arrives.
 RX=${RX:-xdp}
 . "$(dirname "$0")/lib.sh"
-net_up
-need python3
-[ -e "$PRELOAD" ] && [ -x "$BUILD/sluice" ] || skip "the library is not built"
-MODE=one
-export SLUICE_STATS_SHMEM_DIR=$TMP
-bg a python3 "$TESTS/net/reflector.py" "$A4" 7000 1
-wait_udp a 7000
+settings_up
 
 run() { # what, settings...: OUT is the program's output
 	local what=$1

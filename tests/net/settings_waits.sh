@@ -4,16 +4,10 @@
 # polls give the processor away, what the internal thread takes in one go, segments handled as one.
 RX=xdp # (segments that come one by one; the rest does not depend on it)
 . "$(dirname "$0")/lib.sh"
-net_up
-need python3 perf
-[ -e "$PRELOAD" ] && [ -x "$BUILD/sluice" ] || skip "the library is not built"
-MODE=one
-export SLUICE_STATS_SHMEM_DIR=$TMP
-bg a python3 "$TESTS/net/reflector.py" "$A4" 7000 1
+settings_up perf
 bg a python3 -c 'import socket, sys
 s = socket.create_server((sys.argv[1], 7001))
 while True: s.accept()[0].sendall(bytes(1 << 20))' "$A4"
-wait_udp a 7000
 wait_tcp a 7001
 
 run() { # what, settings...: OUT is the program's output

@@ -30,6 +30,15 @@ ok "it has a claim" wait_until 10 has_claim 7000
 sleep 0.5
 fds=$(($(fds_of "$D") + 4)) vfds=$(($(fds_of "$V") + 4)) # (the daemon opens some for HOLDERS, and keeps them)
 
+others_are_served() { # while the programs of ends are under way; waits for these
+	sleep 2
+	bg sb "$BIN/echo" "$B4" 7001
+	wait_udp b 7001
+	ok "another program gets a lease meanwhile" wait_until 20 has_claim 7001
+	stop "$BG"
+	for p in "${ends[@]}"; do wait_end "$p" 40; done
+}
+
 # Clients that pass the daemon descriptors that cannot be closed soon.
 alive_watch
 ends=()
@@ -39,13 +48,7 @@ for what in linger queued nested epoll box; do
 		ends+=("$BG")
 	done
 done
-sleep 2
-bg sb "$BIN/echo" "$B4" 7001
-honest=$BG
-wait_udp b 7001
-ok "another program gets a lease meanwhile" wait_until 20 has_claim 7001
-stop "$honest"
-for p in "${ends[@]}"; do wait_end "$p" 40; done
+others_are_served
 alive_end "sockets that linger"
 ok "a lease was had, and the rest refused" grep -q "^HELLO: 0" "$TMP/stuck.65533.linger"
 ok "a user without one is told" grep -q "^HELLO: -13" "$TMP/stuck.1000.linger"
@@ -59,13 +62,7 @@ for user in 65533 1000; do
 	bg_stuck $user fuse >"$TMP/fuse.$user" 2>&1
 	ends+=("$BG")
 done
-sleep 2
-bg sb "$BIN/echo" "$B4" 7001
-honest=$BG
-wait_udp b 7001
-ok "another program gets a lease meanwhile" wait_until 20 has_claim 7001
-stop "$honest"
-for p in "${ends[@]}"; do wait_end "$p" 40; done
+others_are_served
 say "with a file system of its own: $(sort "$TMP"/fuse.* | uniq -c | tr -s '\n ' '; ')"
 alive_end "files of FUSE"
 ok "all of it is closed" wait_until 20 fds_at_most "$D" "$fds"

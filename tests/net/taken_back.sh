@@ -5,10 +5,7 @@
 . "$(dirname "$0")/lib_lease.sh"
 need python3
 lease_up
-for h in a b; do
-	dev=DEV_${h^}
-	ip -n "$NS$h" route add 224.0.0.0/4 dev "${!dev}"
-done
+mcast_routes
 # (Not `not has_claim`, which would be true if the map could not be read.)
 no_claim() {
 	local map

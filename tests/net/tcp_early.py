@@ -9,6 +9,8 @@ import socket
 import sys
 import time
 
+from netlib import answered
+
 EACH = 10
 PATIENCE_S = 20
 
@@ -57,16 +59,6 @@ def server(address, port, path, who):
 
 def begin(address, port):
     return [socket.create_connection((address, port), timeout=PATIENCE_S) for _ in range(EACH)]
-
-
-def answered(some):
-    n = 0
-    for c in some:
-        try:
-            n += c.recv(100) == b"here"
-        except OSError as e:
-            print(c.getsockname()[1], e, file=sys.stderr)
-    return n
 
 
 def client(address, port, path):

@@ -10,6 +10,8 @@ import socket
 import sys
 import time
 
+from netlib import answered
+
 LATE = range(20000, 20024)
 EARLY = 40
 PATIENCE_S = 20
@@ -64,16 +66,6 @@ def begin(address, port, own=0):
     c.settimeout(PATIENCE_S)
     c.connect((address, port))
     return c
-
-
-def answered(some):
-    n = 0
-    for c in some:
-        try:
-            n += c.recv(100) == b"here"
-        except OSError as e:
-            print(c.getsockname()[1], e, file=sys.stderr)
-    return n
 
 
 def client(address, port, where):

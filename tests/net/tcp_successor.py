@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 
+from netlib import hello, text_of
+
 N = 4
 
 
@@ -65,31 +67,18 @@ def server(address, port, path):
         time.sleep(100)
 
 
-def connect(to):
-    conn = socket.create_connection(to, timeout=10)
-    conn.sendall(b"hello")
-    return conn
-
-
-def answer(conn):
-    try:
-        return conn.recv(100).decode() or "EOF"
-    except OSError as e:
-        return str(e)
-
-
 def client(address, port, path):
     to = (address, port)
     wait(path, "accepts")
-    print("before", [answer(connect(to)) for _ in range(N)])
+    print("before", [text_of(hello(to)) for _ in range(N)])
     tell(path, "stopped_first")
     wait(path, "stopped")
-    conns = [connect(to) for _ in range(N)]
+    conns = [hello(to) for _ in range(N)]
     time.sleep(0.3)
     tell(path, "queued")
     wait(path, "gone")
     tell(path, "ended")
-    print("queued", [answer(c) for c in conns])
+    print("queued", [text_of(c) for c in conns])
 
 
 if sys.argv[1] == "successor":
