@@ -553,16 +553,18 @@ static bool is_inherited(const struct sl_sock *from, unsigned i)
 void sl_tcp_opt_give(const struct sl_sock *from, int fd)
 {
 	static const struct opt reuseaddr = {.level = SOL_SOCKET, .name = SO_REUSEADDR};
-	static const struct opt reuseport = {.level = SOL_SOCKET, .name = SO_REUSEPORT};
 	struct linger l = {from->linger_ms >= 0, from->linger_ms / 1000};
 	int none = 0;
 
 	if (from->linger_ms >= 0)
 		sl_sys_setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
-	if (from->reuse)
-		copy_option(fd, from, &reuseaddr);
+	/* (SO_REUSEADDR is asked for only where it is not known: each connection has this.) */
 	if (from->reuseport)
-		copy_option(fd, from, &reuseport);
+		copy_option(fd, from, &reuseaddr);
+	else if (from->reuse)
+		sl_sys_set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	if (from->reuseport)
+		sl_sys_set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	write_timeout(fd, SO_RCVTIMEO, from->rcvtimeo_ns);
 	write_timeout(fd, SO_SNDTIMEO, from->sndtimeo_ns);
 	copy_stamps(fd, from);
