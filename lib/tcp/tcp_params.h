@@ -25,7 +25,7 @@ struct sl_tcp_params {
 				  0: any */
 	uint32_t ack_every_bytes; /* send an ACK after so many bytes; 0: after every second full
 				     segment */
-	uint8_t timestamps; /* 0, 1, 2 (the kernel's are without random offsets) */
+	uint8_t timestamps;       /* 0, 1, 2 (the kernel's are without random offsets) */
 	bool window_scaling, sack, dsack, ecn_out, ecn_in;
 	int8_t wscale_fixed; /* window shift to announce; -1: as rmem_max needs */
 	uint8_t ecn;         /* tcp_ecn: 0, 1, 2 */
