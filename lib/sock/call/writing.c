@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 
+#include "base/compat.h"
 #include "base/guard.h"
 #include "base/heap.h"
 #include "base/sys.h"
@@ -99,7 +100,8 @@ ssize_t sl_sendto(int fd, const void *buf, size_t len, int flags, const struct s
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
 	struct iovec iov = {sl_unconst(buf), sl_min(len, SL_CALL_MOST)};
-	struct sl_tx_req r = {&iov, 1, iov.iov_len, addr, addrlen, flags, NULL};
+	struct sl_tx_req r = {&iov, 1, iov.iov_len, addr, addrlen, flags & ~(int)MSG_CMSG_COMPAT,
+			      NULL};
 
 	return sk ? send_one(sk, fd, &r) : sl_sys_sendto(fd, buf, len, flags, addr, addrlen);
 }

@@ -284,6 +284,12 @@ static SL_COLD ssize_t warm(struct sl_sock *sk, const struct sl_tx_req *given)
 	return n;
 }
 
+/* (With flags that no such call has it is the kernel's MSG_SYN, which means nothing.) */
+static bool is_dummy(const struct sl_tx_req *r)
+{
+	return r->flags & MSG_SYN && !(r->flags & ~(SL_SEND_OUR_FLAGS | MSG_SYN | MSG_MORE));
+}
+
 static ssize_t try_once(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
 			struct sl_lane **lane_out)
 {
@@ -296,7 +302,7 @@ static ssize_t try_once(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
 	if (sl_unlikely(sk->state != SL_STATE_OFFLOADED) && name_is_there(r))
 		first_send(sk, r->flags);
 	if (sl_unlikely(wants_kernel(sk, r) || !memory_is_there(r))) {
-		if (r->flags & MSG_SYN)
+		if (is_dummy(r))
 			return warm(sk, r);
 		/* Without UDP_CORK the first send without MSG_MORE finishes the datagram. */
 		sl_udp_sk(sk)->more = r->flags & MSG_MORE;
