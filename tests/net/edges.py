@@ -258,6 +258,13 @@ def options():
         say("stamp of one already read", len(attempt(fcntl.ioctl, s, SIOCGSTAMPNS, bytes(16))),
             ask(s, (peer, port))["port"])
         s.close()
+        s = udp(own)
+        for _ in range(2):
+            s.sendto(question(), (peer, port))
+        say("two wait", len(select.select([s], [], [], TIMEOUT)[0]), time.sleep(0.1),
+            attempt(fcntl.ioctl, s, SIOCGSTAMP, bytes(16)), s.recv(1000)[:1],
+            len(attempt(fcntl.ioctl, s, SIOCGSTAMP, bytes(16))), s.recv(1000)[:1])
+        s.close()
         for name in (SO_RCVMARK, SO_RCVPRIORITY):
             s = udp(own)
             say("option", name, attempt(s.setsockopt, socket.SOL_SOCKET, name, 1))

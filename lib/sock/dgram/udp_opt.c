@@ -371,8 +371,8 @@ static bool is_gstamp(unsigned long request)
 }
 
 /* When the last datagram came: the kernel sees to that from the first question on, and so to the
- * socket. Until then it has noted only that one was read, and says that it was now
- * (sock_gettstamp()). */
+ * socket. Of those that came before, it has noted only that one was read, and says that it was now
+ * (sock_gettstamp()); some of them may still be in our queue. */
 static int ask_stamp(struct sl_sock *sk, int fd, unsigned long request, void *arg)
 {
 	bool have_read = sk->stats->rx_pkts > sk->stats->rx_queue_pkts;
@@ -380,9 +380,10 @@ static int ask_stamp(struct sl_sock *sk, int fd, unsigned long request, void *ar
 	int64_t t[2];
 	uint64_t ns;
 
-	if (sl_load(&sk->state) == SL_STATE_KERNEL || (ret < 0 && ret != -ENOENT))
+	if (ret < 0 && ret != -ENOENT)
 		return ret;
-	sl_sock_kernel(sk, SL_REASON_OPTION);
+	if (sl_load(&sk->state) != SL_STATE_KERNEL)
+		sl_sock_kernel(sk, SL_REASON_OPTION);
 	if (ret == 0 || !have_read)
 		return ret;
 	ns = sl_mono_to_real_ns(sl_now_ns());
