@@ -244,6 +244,18 @@ if not six:
     f.close()
 
 
+# A program may repair its connection itself: TCP_REPAIR, TCP_REPAIR_QUEUE, TCP_QUEUE_SEQ.
+s, f = pair(own, peer, far, 7002)
+s.send(b"before")
+say("not repaired", f.take(6), attempt(s.setsockopt, TCP, 21, 1))
+s.close()
+s, f = pair(own, peer, far, 7002)
+say("repaired", attempt(s.setsockopt, TCP, 19, 1), [attempt(s.setsockopt, TCP, 20, queue) for queue in (1, 2, 3)],
+    s.getsockopt(TCP, 21) != 0, attempt(s.setsockopt, TCP, 19, 0), s.send(b"after"), f.take(5))
+s.close()
+f.close()
+
+
 # A congestion control with a pace of its own, where the kernel has it.
 def congestion(s):
     attempt(s.setsockopt, TCP, socket.TCP_CONGESTION, b"bbr")

@@ -359,16 +359,6 @@ static bool track_tcp(int name)
 	return name == TCP_THIN_DUPACK;
 }
 
-/* Refuses options that the kernel refuses on a connection, but would accept on its shadow. */
-int sl_tcp_opt_may_set(const struct sl_sock *sk, int level, int name)
-{
-	if (!sl_tcp_sock_is_named(sk))
-		return 0;
-	if (level == IPPROTO_TCP)
-		return name == TCP_FASTOPEN || name == TCP_FASTOPEN_CONNECT ? -EINVAL : 0;
-	return level == IPPROTO_IPV6 && name == IPV6_V6ONLY && sk->family == AF_INET6 ? -EINVAL : 0;
-}
-
 bool sl_tcp_opt_leave(struct sl_sock *sk)
 {
 	struct sl_lane *lane;
@@ -381,6 +371,26 @@ bool sl_tcp_opt_leave(struct sl_sock *sk)
 	if (there)
 		sl_sock_kernel(sk, SL_REASON_OPTION);
 	return there;
+}
+
+/* Repair is of the connection itself, not of what a shadow tells. */
+static bool is_repair(int name)
+{
+	return name == TCP_REPAIR || name == TCP_REPAIR_QUEUE || name == TCP_QUEUE_SEQ ||
+	       name == TCP_REPAIR_OPTIONS || name == TCP_REPAIR_WINDOW;
+}
+
+/* Refuses options that the kernel refuses on a connection, but would accept on its shadow. A
+ * connection that the program repairs is the kernel's before. */
+int sl_tcp_opt_may_set(struct sl_sock *sk, int level, int name)
+{
+	if (!sl_tcp_sock_is_named(sk))
+		return 0;
+	if (level == IPPROTO_TCP && is_repair(name))
+		sl_tcp_opt_leave(sk);
+	if (level == IPPROTO_TCP)
+		return name == TCP_FASTOPEN || name == TCP_FASTOPEN_CONNECT ? -EINVAL : 0;
+	return level == IPPROTO_IPV6 && name == IPV6_V6ONLY && sk->family == AF_INET6 ? -EINVAL : 0;
 }
 
 bool sl_tcp_opt_track(struct sl_sock *sk, int level, int name)
