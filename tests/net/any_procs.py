@@ -451,6 +451,9 @@ CASES = {
     "a poll wakes when its listener is shut down": (6, (
         ("M", "socket", 1, "fam", 1), ("M", "listen", 1), ("M", "spawn", "P1", "posix", [1], False), ("P1", "thread", "T1", False),
         ("T1", "poll_one", 1, 1, 5000), ("P1", "shutdown", 1, 0), ("P1", "poll"), ("M", "poll"))),
+    "a process that has closed its connection ends without a reset": (4, (
+        ("M", "socket", 1, "fam", 1), ("M", "connect", 1, "peer", 0), ("M", "send", 1, 100, 0), ("M", "close", 1), ("peer", "sleep", 100),
+        ("M", "exit"), ("peer", "sleep", 100), ("peer", "recv", 0), ("peer", "recv", 0))),
     "a datagram socket that another program has shut down is so": (4, (
         ("M", "socket", 1, "fam", 2), ("M", "bind", 1, "own", 4), ("M", "spawn", "P1", "fork", [1], False), ("P1", "shutdown", 1, 0),
         ("M", "poll"), ("M", "recv", 1, 50, 0), ("P1", "shutdown", 1, 2), ("M", "poll"), ("M", "sendto", 1, 10, "peer", 1))),
