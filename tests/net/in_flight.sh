@@ -29,5 +29,7 @@ echo >&7
 exec 9>&- 7>&-
 none() { [ "$(under_way)" = 0 ]; }
 ok "nothing is when they have ended" wait_until 10 none
+n=$(b setpriv --reuid $LEASED_UID --clear-groups python3 "$TESTS/net/unread.py" "$TMP/sluiced.b" "$(b ip -o link show "$DEV_B" | cut -d: -f1)")
+ok "few descriptors are under way to a client that does not read ($n)" test "${n:-0}" -gt 0 -a "${n:-99}" -le 10
 [ $FAILED = 0 ] || cat "$TMP/a" "$TMP/b"
 done_testing

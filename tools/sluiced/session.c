@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/sockios.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
@@ -378,6 +380,28 @@ static bool postpone(struct sl_session *s)
 	return true;
 }
 
+/* Descriptors in answers that a client does not read count as the daemon's user's until it ends:
+ * beyond RLIMIT_NOFILE other programs of root's without privileges could send none (unix(7),
+ * ETOOMANYREFS). A client of ours reads each answer before it asks again. (After a restart of the
+ * daemon one may come twice.) */
+#define UNREAD_FDS 8u
+
+static bool reads_fds(struct sl_session *s, const struct sl_lease_msg *m)
+{
+	int bytes = 0;
+
+	if (!m->nfds)
+		return true;
+	(void)sl_sys(SYS_ioctl, s->fd, SIOCOUTQ, &bytes);
+	if (!bytes)
+		s->unread_answers = s->unread_fds = 0;
+	if (s->unread_answers > 1 && s->unread_fds + m->nfds > UNREAD_FDS)
+		return false;
+	s->unread_answers++;
+	s->unread_fds += m->nfds;
+	return true;
+}
+
 /* False: the session must end. */
 static bool serve_request(struct sl_session *s, struct sl_lease_msg *m)
 {
@@ -405,7 +429,7 @@ static bool serve_request(struct sl_session *s, struct sl_lease_msg *m)
 		memset(m->body.why, 0, sizeof(m->body.why)); /* (others' requests and answers) */
 		snprintf(m->body.why, sizeof(m->body.why), "%s", why ? why : sl_strerror(err));
 	}
-	err = sl_lease_send(s->fd, m, true, MSG_DONTWAIT);
+	err = reads_fds(s, m) ? sl_lease_send(s->fd, m, true, MSG_DONTWAIT) : -EAGAIN;
 	close_received(m->fd, m->nfds);
 	/* A client whose socket buffer is full loses its session: the daemon never waits. */
 	return !err && m->hdr.err != -EPROTO &&

@@ -72,6 +72,8 @@ struct sl_session {
 	/* SO_COOKIE of the sockets that proved the UDP claims which it gave up last; 0: none. It
 	 * may still have packets for their queues (sl_prove_own()). */
 	uint64_t gave[8];
+	uint32_t unread_answers,
+		unread_fds; /* answers with descriptors since it had read all, and these */
 	uint8_t ngave;
 	struct sl_conns conns;
 	struct sl_boxes boxes;
