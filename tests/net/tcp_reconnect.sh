@@ -82,6 +82,6 @@ was=$(segs)
 exec 9>&-
 wait $changed
 took=$(($(segs) - was))
-ok "after a change of tcp_timestamps: $took segments, new ones take $first" test $took -ge 240 -a $took -le $((first + 20))
+ok "after a change of tcp_timestamps: $took segments, new ones take $first" test $took -ge 240 -a $took -le $((first + 40))
 stop "$server"
 done_testing
