@@ -43,6 +43,15 @@ def listening(s):
     s.listen()
 
 
+def member(group, join_first=False):
+    def name_it(s):
+        steps = [lambda: s.bind((group, 7005)),
+                 lambda: s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(group) + socket.inet_aton(own))]
+        for step in reversed(steps) if join_first else steps:
+            step()
+    return name_it
+
+
 U, T = socket.SOCK_DGRAM, socket.SOCK_STREAM
 kept = [
     make("datagrams, none", U, 0, True, bound),
@@ -55,11 +64,16 @@ kept = [
     make("stream, software's", T, RX_SW | SW, True, connected),
     make("stream, the hardware's, then connected", T, RAW | RX_HW, True, connected),
     make("stream, connected, then the hardware's", T, RAW | RX_HW, False, connected),
+    make("group, none", U, 0, True, member("239.1.1.1")),
+    make("group, software's", U, RX_SW | SW, True, member("239.1.1.2")),
+    make("group, the hardware's, then bound, then joined", U, RAW | RX_HW, True, member("239.1.1.3")),
+    make("group, the hardware's, then joined, then bound", U, RAW | RX_HW, True, member("239.1.1.4", True)),
+    make("group, bound, joined, then the hardware's", U, RAW | RX_HW, False, member("239.1.1.5")),
     make("listener, none", T, 0, True, listening),
     make("listener, the hardware's", T, RAW | RX_HW, True, listening),
 ]
 for s in kept:
-    if s.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 0:
+    if s.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 0 and s.getsockname()[1] != 7005:
         s.sendto(b"again", to) if s.type == U else s.send(b"again")
         assert s.recv(100) == b"again"
 out = subprocess.run([sys.argv[4], "stat", "-p", str(os.getpid()), "--json"], capture_output=True, text=True,

@@ -20,11 +20,14 @@ sockets() { # way, settings...: what each is
 }
 say "== packet"
 sockets packet >"$TMP/packet"
-same "sockets" 12 "$(wc -l <"$TMP/packet")"
+same "sockets" 17 "$(wc -l <"$TMP/packet")"
 same "by packet sockets the kernel has those that ask for the hardware's" "datagrams, bound, then the hardware's
 datagrams, connected, then the hardware's
 datagrams, the hardware's, then bound
 datagrams, the hardware's, then connected
+group, bound, joined, then the hardware's
+group, the hardware's, then bound, then joined
+group, the hardware's, then joined, then bound
 listener, the hardware's
 stream, connected, then the hardware's
 stream, the hardware's, then connected" "$(grep -v offloaded "$TMP/packet" | cut -d: -f1 | sort)"

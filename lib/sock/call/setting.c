@@ -37,7 +37,8 @@ static int set_membership(struct sl_sock *sk, int level, int name, const void *v
 {
 	int err = sl_mcast_setsockopt(sk, level, name, val, len);
 
-	if (err == 0 && sl_sock_is_steered(sk) && sl_udp_sk(sk)->members)
+	if (err == 0 &&
+	    ((sl_sock_is_steered(sk) && sl_udp_sk(sk)->members) || sl_mcast_is_unwanted(sk)))
 		sl_sock_kernel(sk, SL_REASON_OPTION);
 	if (err == 0 && sl_load(&sk->state) != SL_STATE_KERNEL)
 		sl_sock_wait_links(sk, 0);

@@ -109,7 +109,7 @@ static enum sl_reason decide(struct sl_sock *sk)
 	if (sl_addr_is_loopback(&sk->local) ||
 	    (sl_udp_sk(sk)->udp.connected && sl_addr_is_local(&sl_udp_sk(sk)->udp.remote)))
 		return SL_REASON_LOCAL;
-	if (sl_reuseprog_has(sk))
+	if (sl_reuseprog_has(sk) || sl_mcast_is_unwanted(sk))
 		return SL_REASON_OPTION;
 	if (sl_sock_is_shared(sk))
 		return SL_REASON_SHARED;

@@ -333,6 +333,21 @@ static void look_at_igmp(const struct sl_member *m, const char *device)
 			     device, device);
 }
 
+bool sl_mcast_is_unwanted(const struct sl_sock *sk)
+{
+	const struct sl_member *m = NULL;
+
+	if (sk->want & SL_WANT_HW_STAMP)
+		m = sl_udp_sk_const(sk)->members;
+	for (; m; m = m->next) {
+		struct sl_port *port = sl_port_open(m->ifindex);
+
+		if (port && !sl_sock_wants_port(sk, port))
+			return true;
+	}
+	return false;
+}
+
 static struct sl_fan *new_fan(struct sl_sock *sk, const struct sl_member *m)
 {
 	struct sl_port *port = sl_port_open(m->ifindex);
