@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""OWN PEER PORT SLUICE: sockets that ask for receive stamps, of the hardware or not, before or after they are bound or
+"""OWN PEER PORT SLUICE [NAME]: sockets that ask for receive stamps, of the hardware or not, before or after they are bound or
 connected; all of them carry a message to PEER PORT and back, or are asked by none. Then it says of each whether Sluice
-has it (by sluice stat), and why not."""
+has it (by sluice stat), and why not. NAME: that socket alone, whose device nobody has opened before."""
 import json
 import os
 import socket
@@ -15,6 +15,8 @@ socks = {}
 
 
 def make(name, kind, flags, first, name_it):
+    if len(sys.argv) > 5 and name != sys.argv[5]:
+        return None
     s = socket.socket(socket.AF_INET, kind)
     s.settimeout(10)
     if first and flags:
@@ -72,7 +74,7 @@ kept = [
     make("listener, none", T, 0, True, listening),
     make("listener, the hardware's", T, RAW | RX_HW, True, listening),
 ]
-for s in kept:
+for s in filter(None, kept):
     if s.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 0 and s.getsockname()[1] != 7005:
         s.sendto(b"again", to) if s.type == U else s.send(b"again")
         assert s.recv(100) == b"again"

@@ -10,12 +10,12 @@ MODE=one
 export NIC_STAMPS=1
 bg a python3 "$TESTS/net/echo_both.py" "$A4" 7100 >"$TMP/echo"
 wait_line "$TMP/echo" ready
-sockets() { # way, settings...: what each is
+sockets() { # way, settings...: what each is; ONLY: one of them, in a program of its own
 	local pre
 	mapfile -t pre < <(preload_env b)
 	b "$BIN/steering_nic" "$TMP/nic.state" "$DEV_B" "/var/run/netns/${NS}a" "$DEV_A" env "${pre[@]}" "SLUICE_RX_BACKEND=$1" \
 		"${@:2}" "SLUICE_LOG_FILE=$TMP/sluice.%d.log" "SLUICE_STATS_SHMEM_DIR=$TMP/stats" SLUICE_DAEMON=off \
-		python3 "$TESTS/net/rx_stamps.py" "$B4" "$A4" 7100 "$BUILD/sluice" >"$TMP/said" 2>&1
+		python3 "$TESTS/net/rx_stamps.py" "$B4" "$A4" 7100 "$BUILD/sluice" ${ONLY:+"$ONLY"} >"$TMP/said" 2>&1
 	cat "$TMP/said"
 }
 say "== packet"
@@ -32,6 +32,12 @@ listener, the hardware's
 stream, connected, then the hardware's
 stream, the hardware's, then connected" "$(grep -v offloaded "$TMP/packet" | cut -d: -f1 | sort)"
 same "and the reason is an option" "" "$(grep -v 'offloaded\|option' "$TMP/packet")"
+# A program that has just one finds its device at bind, connect, listen or join.
+grep -v 'offloaded' "$TMP/packet" | cut -d: -f1 >"$TMP/names"
+while read -r ONLY <&3; do
+	same "$ONLY" "$ONLY: a socket option that is not done in user space" "$(sockets packet)"
+done 3<"$TMP/names"
+unset ONLY
 same "not if stamps are off" "" "$(sockets packet SLUICE_HW_TS_CONVERSION=0 | grep -v offloaded)"
 if kernel_is 6.8 && sockets xdp >"$TMP/xdp" && cat "$TMP"/sluice.*.log | grep -q 'XDP native'; then
 	same "where the driver tells them, none is the kernel's" "" "$(grep -v offloaded "$TMP/xdp")"
