@@ -166,8 +166,11 @@ static uint32_t read_rcvq(void *arg, uint32_t at, void *buf, uint32_t n)
 static void on_live(void *arg)
 {
 	struct move *m = arg;
+	struct sl_sock *sk = m->c->sk;
 
 	m->live = true;
+	if (sk && sk->bound_if) /* before the kernel sends: leave_device() in tcp_opt.c */
+		(void)sl_sys_set_int(m->fd, SOL_SOCKET, SO_BINDTOIFINDEX, (int)sk->bound_if);
 	sl_lock(&sl_tconn_ctl);
 	m->c->let_pass = true; /* its listener may be leaving, which claims its children's flows */
 	sl_unlock(&sl_tconn_ctl);

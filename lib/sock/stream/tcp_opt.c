@@ -393,14 +393,37 @@ int sl_tcp_opt_may_set(struct sl_sock *sk, int level, int name)
 	return level == IPPROTO_IPV6 && name == IPV6_V6ONLY && sk->family == AF_INET6 ? -EINVAL : 0;
 }
 
+/* True: what the socket is bound to is the device that it uses already, or any. Packets of a
+ * connection that come by another one are none of it for the kernel, which resets their sender. */
+static bool stays_on_device(const struct sl_sock *sk)
+{
+	const struct sl_tconn *c = sl_load_acquire(&sk->conn);
+
+	if (!sk->bound_if || (!c && !sl_load(&sk->lsn)))
+		return true;
+	return c && sl_load(&c->oif) == sk->bound_if;
+}
+
+/* A connection that is handed back connects, and the kernel refuses that where there is no route by
+ * the device: the shadow is not bound until then (on_live() in hand_back.c). */
+static void leave_device(struct sl_sock *sk)
+{
+	(void)sl_sys_set_int(sk->fd, SOL_SOCKET, SO_BINDTOIFINDEX, 0);
+	sl_sock_kernel(sk, SL_REASON_OPTION);
+	(void)sl_sys_set_int(sk->fd, SOL_SOCKET, SO_BINDTOIFINDEX, (int)sk->bound_if);
+}
+
 bool sl_tcp_opt_track(struct sl_sock *sk, int level, int name)
 {
 	int i = find(level, name);
 
 	if (i >= 0) {
 		sk->opts |= 1ull << i;
-		return effect(sk, &opts[i], read_value(sk->fd, &opts[i])) &&
-		       (level != SOL_SOCKET || name != SO_PRIORITY || sl_sock_read_prio(sk));
+		if (!effect(sk, &opts[i], read_value(sk->fd, &opts[i])))
+			return false;
+		if (opts[i].sock == s_bound_if && !stays_on_device(sk))
+			leave_device(sk);
+		return level != SOL_SOCKET || name != SO_PRIORITY || sl_sock_read_prio(sk);
 	}
 	switch (level) {
 	case SOL_SOCKET:
