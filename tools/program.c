@@ -169,7 +169,8 @@ static bool interpreter_of(char *head, char *who, size_t len)
 	return true;
 }
 
-enum sl_program_kind sl_program_kind(const char *path, char *who, size_t len)
+/* Kind of the file. A script is followed to its interpreter, whose path is then in `who`. */
+static enum sl_program_kind kind_of(const char *path, char *who, size_t len)
 {
 	snprintf(who, len, "%s", path);
 	for (int depth = 0; depth < 4; depth++) {
@@ -209,7 +210,7 @@ bool sl_program_check(const char *path, FILE *to)
 				    "library preloaded; it runs without",
 	};
 	char who[1024];
-	enum sl_program_kind kind = sl_program_kind(path, who, sizeof(who));
+	enum sl_program_kind kind = kind_of(path, who, sizeof(who));
 
 	if (kind != SL_PROGRAM_OK && kind != SL_PROGRAM_UNKNOWN)
 		fprintf(to, "sluice run: %s %s; its sockets stay with the kernel\n", who,

@@ -20,9 +20,6 @@ enum sl_program_kind {
 	SL_PROGRAM_UNKNOWN,    /* neither ELF nor a script */
 };
 
-/* Kind of the file. A script is followed to its interpreter, whose path is then in `who`. */
-enum sl_program_kind sl_program_kind(const char *path, char *who, size_t len);
-
 /* Writes one line to the file if the program will run without the library. False: it must not be
  * preloaded, since it would not start. */
 bool sl_program_check(const char *path, FILE *to);

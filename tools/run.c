@@ -64,7 +64,8 @@ bool sl_tool_number(const char *text, long lo, long hi, int *out)
 	return true;
 }
 
-const char *sl_tool_dir(char *buf, size_t len)
+/* Directory of the running tool, without the last slash. Returns buf. */
+static const char *tool_dir(char *buf, size_t len)
 {
 	ssize_t n = readlink("/proc/self/exe", buf, len - 1);
 	char *slash;
@@ -83,7 +84,7 @@ int sl_tool_preload_path(char *buf, size_t len)
 					     SLUICE_PREFIX "/lib/libsluice-preload.so"};
 	char dir[512];
 
-	sl_tool_dir(dir, sizeof(dir));
+	tool_dir(dir, sizeof(dir));
 	for (unsigned i = 0; i < sl_array_len(places); i++) {
 		snprintf(buf, len, "%s%s", i < 2 ? dir : "", places[i]);
 		if (!access(buf, R_OK))

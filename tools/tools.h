@@ -56,8 +56,6 @@ const char *sl_device_obstacle(const struct sl_device *d, const char **remedy);
  * number. */
 bool sl_tool_number(const char *text, long lo, long hi, int *out);
 
-/* Directory of the running tool, without the last slash. Returns buf. */
-const char *sl_tool_dir(char *buf, size_t len);
 /* Path of libsluice-preload.so: beside the tool, in ../lib, or below the prefix. 0 or -ENOENT. */
 int sl_tool_preload_path(char *buf, size_t len);
 

@@ -279,8 +279,9 @@ static int64_t value_of(const struct sl_setting *s, const struct sl_settings *se
 	return s->type == SL_TYPE_SIZE ? (int64_t) * (const uint64_t *)field : *(const int *)field;
 }
 
-const char *sl_setting_text(const struct sl_setting *s, const struct sl_settings *set, char *buf,
-			    size_t len)
+/* The value in set as text ("thread", "100000", "Disabled"), cut to len. Returns buf. */
+static const char *setting_text(const struct sl_setting *s, const struct sl_settings *set,
+				char *buf, size_t len)
 {
 	const char *name;
 	size_t name_len;
@@ -301,7 +302,8 @@ const char *sl_setting_text(const struct sl_setting *s, const struct sl_settings
 	return buf;
 }
 
-bool sl_setting_is_changed(enum sl_setting_id id)
+/* True: the setting has another value than the default. */
+static bool is_changed(enum sl_setting_id id)
 {
 	const struct sl_setting *s = &sl_setting_table[id];
 
@@ -469,15 +471,15 @@ void sl_settings_banner(void)
 	if (sl_load(&sl_log_level) >= SL_LOG_DEBUG)
 		banner_process();
 	for (unsigned i = 0; i < SL_SETTING_COUNT; i++)
-		any |= given[i] || sl_setting_is_changed(i);
+		any |= given[i] || is_changed(i);
 	for (unsigned i = 0; i < SL_SETTING_COUNT; i++) {
 		const struct sl_setting *s = &sl_setting_table[i];
 		/* VMA shows these two whenever it shows any setting, and so do we. */
 		bool always = any && (i == SL_SETTING_tracelevel || i == SL_SETTING_log_file);
-		int level = always || sl_setting_is_changed(i) ? SL_LOG_INFO : SL_LOG_DEBUG;
+		int level = always || is_changed(i) ? SL_LOG_INFO : SL_LOG_DEBUG;
 
 		sl_log(level, "settings", "%-32s %-26s [%s]", s->title,
-		       sl_setting_text(s, &sl_settings, value, sizeof(value)),
+		       setting_text(s, &sl_settings, value, sizeof(value)),
 		       sl_setting_name(s, name));
 	}
 	if (sl_load(&sl_log_level) >= SL_LOG_DETAILS)

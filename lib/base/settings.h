@@ -85,16 +85,10 @@ void sl_settings_banner(void);
 
 /* True: the setting was given, even with its default value. */
 bool sl_setting_is_set(enum sl_setting_id id);
-/* True: the setting has another value than the default. */
-bool sl_setting_is_changed(enum sl_setting_id id);
 
 #define SL_SETTING_NAME_MAX 64
 /* "SLUICE_RX_POLL" into buf; returns buf. */
 const char *sl_setting_name(const struct sl_setting *s, char buf[SL_SETTING_NAME_MAX]);
-
-/* The value in set as text ("thread", "100000", "Disabled"), cut to len. Returns buf. */
-const char *sl_setting_text(const struct sl_setting *s, const struct sl_settings *set, char *buf,
-			    size_t len);
 
 /* Parses text into the field of set. 0; or -EINVAL and what was expected in why (cut to
  * why_len), set untouched. */

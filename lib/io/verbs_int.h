@@ -116,8 +116,6 @@ static inline void sl_verbs_await(struct sl_verbs_tx *v, uint32_t end)
 /* verbs_wr.c -------------------------------------------------------------------------------------
  */
 
-/* Requests made by libibverbs. */
-extern const struct sl_verbs_ways sl_verbs_by_wr;
 /* Makes a queue pair that takes requests from libibverbs. NULL: it cannot be made. */
 struct ibv_qp *sl_verbs_make_qp(struct sl_verbs_tx *v, struct ibv_qp_init_attr_ex *attr);
 

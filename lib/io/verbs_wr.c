@@ -97,7 +97,8 @@ static enum ibv_wc_status poll(struct sl_verbs_tx *v, uint32_t *to)
 	return status;
 }
 
-const struct sl_verbs_ways sl_verbs_by_wr = {
+/* Requests made by libibverbs. */
+static const struct sl_verbs_ways by_wr = {
 	.make = make_wr,
 	.make_nop = make_nop,
 	.poll = poll,
@@ -133,7 +134,7 @@ struct ibv_qp *sl_verbs_make_qp(struct sl_verbs_tx *v, struct ibv_qp_init_attr_e
 		return NULL;
 	v->qpx = sl_verbs_lib()->qp_to_qp_ex(qp);
 	v->ends = !v->dv_qpx;
-	v->ways = &sl_verbs_by_wr;
+	v->ways = &by_wr;
 	return qp;
 }
 #endif

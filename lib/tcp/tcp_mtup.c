@@ -45,7 +45,8 @@ static void begin(struct sl_tcp *c, struct sl_tcp_mtup *m, uint32_t low)
 	m->at = now_units(c);
 }
 
-void sl_tcp_mtup_start(struct sl_tcp *c)
+/* Begins the search at tcp_base_mss. Without memory there is none. */
+static void start_search(struct sl_tcp *c)
 {
 	struct sl_tcp_mtup *m = sl_tcp_mtup(c);
 
@@ -70,7 +71,7 @@ void sl_tcp_mtup_free(struct sl_tcp *c)
 void sl_tcp_mtup_open(struct sl_tcp *c)
 {
 	if (sl_unlikely(sl_tcp_params.mtu_probing > 1))
-		sl_tcp_mtup_start(c);
+		start_search(c);
 }
 
 /* tcp_mtu_probing() of Linux: at first the search begins, then its low end is halved. */
@@ -80,7 +81,7 @@ void sl_tcp_mtup_black_hole(struct sl_tcp *c)
 	uint32_t mss;
 
 	if (!m) {
-		sl_tcp_mtup_start(c);
+		start_search(c);
 	} else {
 		mss = m->low > opts_len(c) ? (m->low - opts_len(c)) / 2 : 0;
 		mss = sl_min(mss, sl_tcp_params.base_mss);

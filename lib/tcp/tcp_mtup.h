@@ -16,8 +16,6 @@ struct sl_tcp_mtup {
 	uint32_t at;       /* when the search began, in units of 2^20 us */
 };
 
-/* Begins the search at tcp_base_mss. Without memory there is none. */
-void sl_tcp_mtup_start(struct sl_tcp *c);
 void sl_tcp_mtup_free(struct sl_tcp *c);
 /* Begins the search if tcp_mtu_probing is 2. Call when the options are agreed, before
  * sl_tcp_mss_changed(). */

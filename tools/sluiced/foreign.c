@@ -78,10 +78,10 @@ int sl_foreign_receive(struct sl_session *s, struct sl_lease_msg *m)
 	return n;
 }
 
-/* Kinds -----------------------------------------------------------------------------------------
+/* Kinds of descriptors, without asking their file systems ---------------------------------------
  */
 
-bool sl_foreign_is_socket(int fd)
+static bool is_socket(int fd)
 {
 	socklen_t len = sizeof(int);
 	int type;
@@ -89,7 +89,7 @@ bool sl_foreign_is_socket(int fd)
 	return !sl_sys_getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len);
 }
 
-bool sl_foreign_is_memory(int fd)
+static bool is_memory(int fd)
 {
 	return sl_sys_fcntl(fd, F_GET_SEALS, 0) >= 0;
 }
@@ -118,8 +118,8 @@ int sl_foreign_check(struct sl_session *s, const struct sl_lease_msg *m, uint32_
 		/* (RESTORE without bytes has the socket twice; restore.c looks at the memory.) */
 		bool memory = m->hdr.op == SL_LEASE_CONNS || (m->hdr.op == SL_LEASE_RESTORE && i);
 		bool good = m->hdr.op == SL_LEASE_HELLO || /* (HELLO checks it itself) */
-			    (memory && sl_foreign_is_memory(m->fd[i])) ||
-			    (m->hdr.op != SL_LEASE_CONNS && sl_foreign_is_socket(m->fd[i]));
+			    (memory && is_memory(m->fd[i])) ||
+			    (m->hdr.op != SL_LEASE_CONNS && is_socket(m->fd[i]));
 
 		if (good)
 			continue;

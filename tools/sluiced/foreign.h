@@ -15,10 +15,6 @@ int sl_foreign_receive(struct sl_session *s, struct sl_lease_msg *m);
 /* Checks that the n descriptors are of the kind that the request takes: 0 or -EPERM. */
 int sl_foreign_check(struct sl_session *s, const struct sl_lease_msg *m, uint32_t n,
 		     const char **why);
-
-/* The kind of a descriptor, without asking its file system. */
-bool sl_foreign_is_socket(int fd);
-bool sl_foreign_is_memory(int fd);
 /* Inode number of the network namespace behind a descriptor; 0: not a namespace. */
 uint32_t sl_foreign_netns(int fd);
 

@@ -126,7 +126,6 @@ int sl_sender_check(struct sl_session *s, const struct sl_lease_msg *m, const ch
 
 /* stopped.c: new connections go to processes that are not stopped. */
 bool sl_process_is_stopped(pid_t pid); /* by SIGSTOP */
-bool sl_session_is_stopped(const struct sl_session *s);
 /* True: the kernel is about to end it, and has not told of its death yet. */
 bool sl_session_is_ending(const struct sl_session *s);
 /* By SIGSTOP or by a debugger. */

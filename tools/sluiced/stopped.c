@@ -45,7 +45,7 @@ static bool is_its_number(const struct sl_session *s)
 	return s->pidfd >= 0 && !sl_is_dead(s->pidfd);
 }
 
-bool sl_session_is_stopped(const struct sl_session *s)
+static bool is_stopped(const struct sl_session *s)
 {
 	return sl_process_is_stopped(s->cred.pid) && is_its_number(s);
 }
@@ -115,7 +115,7 @@ void sl_stopped_look(void)
 
 		if (s->leaving || (!s->held.nshared && !was))
 			continue;
-		s->stopped = sl_session_is_stopped(s);
+		s->stopped = is_stopped(s);
 		/* (Something may have been claimed just before.) */
 		if (was || s->stopped)
 			set_away(s);

@@ -30,14 +30,6 @@ static const struct {
 	{SL_ROLE_UDP_CONNECT, "udp_connect"},
 };
 
-const char *sl_role_name(uint32_t role)
-{
-	for (unsigned i = 0; i < sl_array_len(roles); i++)
-		if (roles[i].role == role)
-			return roles[i].name;
-	return "none";
-}
-
 uint32_t sl_role_by_name(const char *name, size_t len)
 {
 	if (len == 1 && *name == '*')

@@ -46,8 +46,6 @@ enum sl_rule_action sl_rule_decide(const struct sl_rule *rules, unsigned n,
  * Returns buf. Safe on an entry that is being written or makes no sense. */
 const char *sl_rule_text(const struct sl_rule *rule, char buf[SL_RULE_TEXT_MAX]);
 
-/* The name of a single role bit, e.g. "udp_sender". */
-const char *sl_role_name(uint32_t role);
 /* The bit of that name, 0 when there is none. "*" is all. */
 uint32_t sl_role_by_name(const char *name, size_t len);
 

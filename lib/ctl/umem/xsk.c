@@ -101,7 +101,7 @@ int sl_xsk_bind(int fd, const struct sl_device *port, uint32_t queue, uint16_t f
 /* Since Linux 6.6 an XSK in copy mode gets a packet that fits a frame, in however many buffers the
  * driver has it. (The kernel checks the flags before the device, and device 0 does not exist:
  * ENODEV means that it knows the flag.) */
-bool sl_xsk_gathers(void)
+static bool xsk_gathers(void)
 {
 	struct sockaddr_xdp sxdp = {.sxdp_family = AF_XDP, .sxdp_flags = USE_SG};
 	int fd = sl_sys_socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0), err;
@@ -117,7 +117,7 @@ bool sl_xsk_gathers(void)
  * them (Linux 6.18: once it has made its own buffers larger they are too long for that). */
 bool sl_broker_gathers(const char *driver)
 {
-	return strcmp(driver, "virtio_net") != 0 && sl_xsk_gathers();
+	return strcmp(driver, "virtio_net") != 0 && xsk_gathers();
 }
 
 /* Packets of the device may need several buffers of the driver, since one holds as much as the

@@ -16,9 +16,6 @@ int sl_xsk_new(uint32_t rx, uint32_t tx, const struct sl_ring_sizes *queue);
 /* Confines an unbound XSK that another process gets: without CAP_NET_RAW it cannot be bound to
  * another device (Linux 6.5 and stable kernels of 2023: f7306acec9aa; older ones ignore it). */
 int sl_xsk_confine(int fd, const struct sl_device *port);
-/* True (Linux 6.6): XSKs get packets that the driver has in several buffers, in one frame or, if
- * bound with XDP_USE_SG, in several. */
-bool sl_xsk_gathers(void);
 /* True: the steering program will be tried with its frags flag set. */
 bool sl_xsk_may_have_frags(const struct sl_port_info *info);
 int sl_xsk_bind(int fd, const struct sl_device *port, uint32_t queue, uint16_t flags, int share);

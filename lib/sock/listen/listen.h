@@ -55,10 +55,9 @@ bool sl_tlisten_is_alone(const struct sl_sock *sk);
 /* listen/stay.c: keeps a listener that is closed here, but open in other processes, until its
  * handshakes are done. Call it before ending one, with slow held; false: end it. */
 bool sl_tlisten_stay(struct sl_sock *sk);
-void sl_tlisten_stayed(struct sl_sock *sk); /* it ends now; slow held */
-void sl_tlisten_stay_child(void);           /* after fork, in the child */
-uint32_t sl_tlisten_staying(void);          /* number of listeners that stay */
-void sl_tlisten_look_staying(void);         /* the keeper's */
+void sl_tlisten_stay_child(void);   /* after fork, in the child */
+uint32_t sl_tlisten_staying(void);  /* number of listeners that stay */
+void sl_tlisten_look_staying(void); /* the keeper's */
 /* The keeper looks for connections that wait long in a queue that other processes would serve. */
 void sl_tlisten_look_stalled(uint64_t now_ns);
 /* A connection that came by the listener of that id goes to the kernel, since a child has it, and

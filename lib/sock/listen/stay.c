@@ -56,7 +56,8 @@ bool sl_tlisten_stay(struct sl_sock *sk)
 	return true;
 }
 
-void sl_tlisten_stayed(struct sl_sock *sk)
+/* It ends. `slow` is held. */
+static void stay_ends(struct sl_sock *sk)
 {
 	sk->phase = SL_UNCONNECTED;
 	__atomic_fetch_sub(&staying, 1, __ATOMIC_RELAXED);
@@ -81,7 +82,7 @@ static void look(struct sl_sock *sk, void *arg)
 		return;
 	}
 	fd = sk->fd;
-	sl_tlisten_stayed(sk);
+	stay_ends(sk);
 	sl_sock_finish(sk, fd, false);
 	sl_sys_close(fd);
 }

@@ -242,7 +242,10 @@ static int move(struct move *m, const struct sl_repair_source *src, int *made)
 	return sl_min(fd, 0);
 }
 
-int sl_tconn_to_kernel(struct sl_tconn *c, int fd, int *made)
+/* Hands back a connection without a user into fd: a TCP socket in state CLOSE, unbound or bound to
+ * the connection's port. If a daemon does it, *made is the new socket, the caller's; else -1. The
+ * connection stays as it was, frozen; the caller frees it. */
+static int tconn_to_kernel(struct sl_tconn *c, int fd, int *made)
 {
 	struct move m = {.c = c, .lane = sl_load(&c->lane), .fd = fd};
 	struct sl_repair_source src = {
@@ -275,7 +278,7 @@ int sl_tconn_hand_back(struct sl_sock *sk, enum sl_reason reason)
 {
 	struct sl_tconn *c = sk->conn;
 	struct sl_lane *lane;
-	int made, err = sl_tconn_to_kernel(c, sk->fd, &made);
+	int made, err = tconn_to_kernel(c, sk->fd, &made);
 
 	if (!err && made >= 0)
 		err = sl_heirs_put(sk, made);
@@ -310,7 +313,7 @@ void sl_tconn_orphan_to_kernel(struct sl_tconn *c)
 {
 	struct sl_lane *lane = c->lane;
 	int fd = c->guard >= 0 ? c->guard : sl_repair_socket(&c->tcp.node.key);
-	int made = -1, err = fd >= 0 ? sl_tconn_to_kernel(c, fd, &made) : fd;
+	int made = -1, err = fd >= 0 ? tconn_to_kernel(c, fd, &made) : fd;
 
 	if (!err && made >= 0)
 		sl_sys_close(made);

@@ -62,10 +62,6 @@ void sl_epoll_enter_ours(const struct sl_epoll_moved *m);
  * sk->conn is NULL then. -errno: it could not be moved and is what it was; -ECONNABORTED: it was
  * lost on the way. */
 int sl_tconn_hand_back(struct sl_sock *sk, enum sl_reason reason);
-/* Hands back a connection without a user into fd: a TCP socket in state CLOSE, unbound or bound to
- * the connection's port. If a daemon does it, *made is the new socket, the caller's; else -1. The
- * connection stays as it was, frozen; the caller frees it. */
-int sl_tconn_to_kernel(struct sl_tconn *c, int fd, int *made);
 /* Lets the flow pass to the kernel although its endpoint is claimed, on every device of the lane. 0
  * or -errno. No lane held. */
 int sl_tconn_let_pass(struct sl_lane *lane, const struct sl_tcp_key *key, int shadow);

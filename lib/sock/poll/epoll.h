@@ -129,8 +129,6 @@ int sl_epoll_take(struct sl_epoll *ep, struct epoll_event *evs, int max);
 void sl_epoll_wake(struct sl_epoll *ep);
 /* Tells the watchers of the set; no set's lock held. */
 void sl_epoll_tell(struct sl_epoll *ep);
-/* Gives the member to the kernel's set, which goes on with it. */
-void sl_epitem_to_kernel(struct sl_epitem *it);
 
 /* epoll_ctl(2) of the kernel's set. A listener of several processes is there with the box by which
  * they give connections away (listen/box.c), whichever of the two it was added as. */

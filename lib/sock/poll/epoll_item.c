@@ -232,7 +232,8 @@ uint32_t sl_epoll_ready(struct sl_epoll *ep)
 
 /* Callbacks ------------------------------------------------------------------------------------ */
 
-void sl_epitem_to_kernel(struct sl_epitem *it)
+/* Gives the member to the kernel's set, which goes on with it. */
+static void give_to_kernel(struct sl_epitem *it)
 {
 	struct epoll_event ev = {.events = it->events, .data.u64 = it->data};
 	int epfd = sl_epoll_any_fd(it->ep);
@@ -253,7 +254,7 @@ static void apply(struct sl_epitem *it, uint32_t events)
 	if (it->dead)
 		return;
 	if (events & SL_READY_DEMOTED)
-		sl_epitem_to_kernel(it);
+		give_to_kernel(it);
 	if ((events & (SL_READY_DEMOTED | SL_READY_GONE)) && !it->leftover)
 		sl_epitem_bury(it);
 	else
