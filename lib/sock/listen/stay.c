@@ -56,7 +56,7 @@ bool sl_tlisten_stay(struct sl_sock *sk)
 	return true;
 }
 
-/* It ends. `slow` is held. */
+/* Ends the stay of a listener that is closed here. `slow` is held. */
 static void stay_ends(struct sl_sock *sk)
 {
 	sk->phase = SL_UNCONNECTED;
