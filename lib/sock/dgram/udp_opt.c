@@ -242,6 +242,7 @@ static const struct opt opts[] = {
 	{IPPROTO_IPV6, IPV6_RECVERR, 0, NULL},
 	{IPPROTO_IPV6, IPV6_FREEBIND, 0, NULL},
 	{IPPROTO_IPV6, IPV6_RECVPATHMTU, 0, NULL},
+	{IPPROTO_IPV6, IPV6_MINHOPCOUNT, 0, NULL}, /* as IP_MINTTL */
 	{IPPROTO_IPV6, IPV6_DONTFRAG, 0, NULL}, /* (longer than the path takes: the kernel sends) */
 	{IPPROTO_IPV6, IPV6_ADDR_PREFERENCES, 0, NULL},
 	{SOL_UDP, UDP_SEGMENT, 0, set_segment},
