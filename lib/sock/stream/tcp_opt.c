@@ -257,8 +257,6 @@ static bool effect(struct sl_sock *sk, const struct opt *o, int64_t v)
 		ok = set_congestion(sk->fd, sk->conn ? &sk->conn->tcp : NULL,
 				    sk->lsn ? &sk->lsn->tcp : NULL);
 	if (sk->conn) {
-		if (o->sock == s_bound_if) /* what it sends from now on goes by that device */
-			sk->conn->oif = v ? (uint32_t)v : sk->unicast_oif;
 		sl_tconn_ip_options(sk->conn, sk, &sk->conn->tcp.node.key.remote);
 		sl_tconn_path_changed(sk->conn);
 		if (o->conn) {
