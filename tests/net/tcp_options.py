@@ -20,7 +20,7 @@ INTS = [  # level, name, number, values to try
     (TCP, "NODELAY", 1, (1, 0, 5)), (TCP, "CORK", 3, (1, 0)), (TCP, "MAXSEG", 2, (500, 10, 99999)),
     (TCP, "KEEPIDLE", 4, (10, 0, 32768)), (TCP, "KEEPINTVL", 5, (3, 0, 32768)),
     (TCP, "KEEPCNT", 6, (3, 0, 128)), (TCP, "SYNCNT", 7, (3, 0, 256)), (TCP, "LINGER2", 8, (5, 0, -1)),
-    (TCP, "DEFER_ACCEPT", 9, (5, 0)), (TCP, "WINDOW_CLAMP", 10, (20000, 100)),
+    (TCP, "DEFER_ACCEPT", 9, (5, 0)), (TCP, "WINDOW_CLAMP", 10, (20000, 100, 0)),
     (TCP, "USER_TIMEOUT", 18, (5000, -1, 0)), (TCP, "NOTSENT_LOWAT", 25, (4096, 0)),
     (TCP, "THIN_LINEAR", 16, (1, 0)), (TCP, "THIN_DUPACK", 17, (1,)), (TCP, "SAVE_SYN", 27, (1, 0)),
     (TCP, "FASTOPEN_NO_COOKIE", 34, (1, 0)), (TCP, "INQ", 36, (1, 0)), (TCP, "no such", 999, (1,)),

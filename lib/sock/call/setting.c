@@ -67,7 +67,7 @@ static int set_option(int fd, int level, int name, const void *val, socklen_t le
 			err = sl_tcp_opt_set_stamping(sk, name, val, len);
 		if (level == SOL_SOCKET && err != -EREMOTE)
 			return err;
-		err = sl_tcp_opt_may_set(sk, level, name);
+		err = sl_tcp_opt_may_set(sk, level, name, val, len);
 	}
 	if (err == 0)
 		err = sl_sys_setsockopt(fd, level, name, val, len);

@@ -87,7 +87,7 @@ void sl_tcp_fastopen_part(void);
 void sl_tcp_fastopen_child(void);
 /* tcp_opt.c */
 /* -EINVAL: our connection's state forbids the option, though the shadow's state would not; or 0. */
-int sl_tcp_opt_may_set(struct sl_sock *sk, int level, int name);
+int sl_tcp_opt_may_set(struct sl_sock *sk, int level, int name, const void *val, socklen_t len);
 /* The shadow returned ENOTCONN: only a kernel connection takes the option (TCP_ULP,
  * IPV6_ADDRFORM). True: the connection is the kernel's now. No lane held. */
 bool sl_tcp_opt_leave(struct sl_sock *sk);

@@ -380,10 +380,15 @@ static bool is_repair(int name)
 
 /* Refuses options that the kernel refuses on a connection, but would accept on its shadow. A
  * connection that the program repairs is the kernel's before. */
-int sl_tcp_opt_may_set(struct sl_sock *sk, int level, int name)
+int sl_tcp_opt_may_set(struct sl_sock *sk, int level, int name, const void *val, socklen_t len)
 {
+	const struct sl_tconn *c = sl_load_acquire(&sk->conn);
+
 	if (!sl_tcp_sock_is_named(sk))
 		return 0;
+	if (level == IPPROTO_TCP && name == TCP_WINDOW_CLAMP && len >= sizeof(int) && c &&
+	    sl_load(&c->tcp.state) != SL_TCP_CLOSED && !sl_given_int(val, len))
+		return -EINVAL;
 	if (level == IPPROTO_TCP && is_repair(name))
 		sl_tcp_opt_leave(sk);
 	if (level == IPPROTO_TCP)
