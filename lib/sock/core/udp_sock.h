@@ -49,8 +49,7 @@ struct sl_udp_sock {
 	uint8_t os_turn;   /* whether we or the kernel are next when both have data */
 	union {
 		struct {
-			bool os_first; /* just claimed: the kernel's datagrams are older than ours
-					*/
+			bool os_first; /* the kernel has datagrams from before the claim */
 			bool filtered; /* has or had a callback: extra->accepted is read first */
 			bool drains;   /* SLUICE_RX_CQ_DRAIN_RATE_NSEC is set */
 			bool rx_timed; /* SLUICE_LATENCY_STATS is set */

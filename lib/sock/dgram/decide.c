@@ -70,19 +70,31 @@ static enum sl_reason reclaim(struct sl_sock *sk)
 	return reason;
 }
 
+/* True: the kernel has datagrams from before the claim, which are older than all of ours. What it
+ * gets later (fragments) is not. */
+static bool has_older(const struct sl_sock *sk)
+{
+	struct pollfd p = {.fd = sk->fd, .events = POLLIN};
+	const struct timespec zero = {0, 0};
+
+	return sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) != 0;
+}
+
 /* slow held. */
 static bool claim_again(struct sl_sock *sk)
 {
 	struct sl_lane *lane;
+	bool older;
 
 	if (!sk->nfds || sk->state != SL_STATE_OFFLOADED || !sl_udp_sk(sk)->udp.connected ||
 	    sl_sock_is_ruled(sk) || sl_sock_claims_live(sk))
 		return true;
 	if (reclaim(sk) != SL_REASON_NONE)
 		return false;
+	older = has_older(sk);
 	if (sl_sock_lock(sk, &lane)) {
 		sl_sock_path_changed(sk);
-		sl_udp_sk(sk)->os_first = true;
+		sl_udp_sk(sk)->os_first |= older;
 		sl_lane_unlock(lane);
 	}
 	return true;
@@ -146,9 +158,12 @@ static enum sl_reason decide_held(struct sl_sock *sk)
 		sl_store(&sl_udp_sk(sk)->ruled, false);
 	reason = decide(sk);
 	if (reason == SL_REASON_NONE) {
+		bool older = has_older(sk);
+
 		if (sl_sock_lock(sk, &lane)) {
 			sl_udp_sk(sk)->path.d = NULL;
-			sl_udp_sk(sk)->os_first = true;
+			sl_udp_sk(sk)->os_first |= older;
+			sl_udp_sk(sk)->os_turn = true; /* ours is next */
 			sl_store(&sk->state, SL_STATE_OFFLOADED);
 			sl_lane_unlock(lane);
 		}

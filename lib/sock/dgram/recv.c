@@ -284,6 +284,17 @@ static bool os_due(struct sl_sock *sk)
 	       sl_settings.rx_udp_poll_os_ratio > 0;
 }
 
+/* When both have data they take turns, so neither starves; a look at the next datagram finds the
+ * one that the next call takes. */
+static bool is_kernels_turn(struct sl_udp_sock *us, const struct sl_rx_req *r)
+{
+	bool turn = !us->os_turn;
+
+	if (!(r->flags & MSG_PEEK))
+		us->os_turn = turn;
+	return turn;
+}
+
 /* SLUICE_RX_CQ_DRAIN_RATE_NSEC: turns the lane although data is queued, so that the rings do not
  * run full behind a program that reads slowly. (With an empty queue from_queue() turns it.) */
 static SL_APART void drain(struct sl_sock *sk)
@@ -394,7 +405,7 @@ static SL_APART ssize_t try_odd(struct sl_sock *sk, int fd, const struct sl_rx_r
 		sl_sock_count_recv(sk);
 	if (!us->filtered && !us->rx_timed)
 		return -EREMOTE;
-	if (*os && (us->os_turn ^= 1)) {
+	if (*os && is_kernels_turn(us, r)) {
 		n = from_kernel(sk, fd, r);
 		if (n != -EAGAIN)
 			return n;
@@ -417,8 +428,7 @@ static ssize_t try_once(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 		if (n != -EREMOTE)
 			return n;
 	}
-	/* When both have data they take turns, so neither starves. */
-	if (sl_unlikely(os && (sl_load(&sk->error) || (us->os_turn ^= 1)))) {
+	if (sl_unlikely(os && (sl_load(&sk->error) || is_kernels_turn(us, r)))) {
 		n = from_kernel(sk, fd, r);
 		if (n != -EAGAIN)
 			return n;
