@@ -454,6 +454,9 @@ CASES = {
     "a process that has closed its connection ends without a reset": (4, (
         ("M", "socket", 1, "fam", 1), ("M", "connect", 1, "peer", 0), ("M", "send", 1, 100, 0), ("M", "close", 1), ("peer", "sleep", 100),
         ("M", "exit"), ("peer", "sleep", 100), ("peer", "recv", 0), ("peer", "recv", 0))),
+    "a receiver wakes when another program shuts its socket down": (6, (
+        ("M", "socket", 1, "fam", 2), ("M", "bind", 1, "own", 4), ("M", "spawn", "P1", "fork", [1], False), ("M", "thread", "T1", False),
+        ("T1", "timeo", 1, 5000), ("T1", "recv", 1, 1000, 0), ("P1", "shutdown", 1, 0), ("peer", "sleep", 100))),
     "a datagram in fragments comes after those before it": (6, (
         ("M", "socket", 1, "fam", 2), ("M", "bind", 1, "own", 3), ("peer", "sendto", 3, 100), ("peer", "sendto", 3, 1472),
         ("M", "recv", 1, 60000, 2), ("M", "recv", 1, 60000, 0), ("M", "recv", 1, 60000, 0))),

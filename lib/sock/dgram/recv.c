@@ -244,6 +244,16 @@ static SL_APART ssize_t from_accepted(struct sl_sock *sk, const struct sl_rx_req
 /* The kernel's queue -----------------------------------------------------------------------------
  */
 
+/* Another process may have shut the socket down, in the kernel alone. */
+static SL_COLD void look_for_shutdown(struct sl_sock *sk, int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLRDHUP};
+	const struct timespec zero = {0, 0};
+
+	if (sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0 && p.revents & POLLRDHUP)
+		sl_store(&sl_udp_sk(sk)->udp.rx_shut, true);
+}
+
 /* (An empty queue is no result of the program's call, and not counted.) */
 static ssize_t from_kernel(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 {
@@ -259,6 +269,8 @@ static ssize_t from_kernel(struct sl_sock *sk, int fd, const struct sl_rx_req *r
 	if (n == -EAGAIN) {
 		if (sl_unlikely(had & SL_OS_ERR)) /* the queue of errors is not read */
 			sl_sock_look_error(sk, fd);
+		if (had & SL_OS_IN) /* readable, and nothing is there */
+			look_for_shutdown(sk, fd);
 		return n;
 	}
 	if (n < 0) /* before the keeper has seen it */
