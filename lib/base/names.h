@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whose a function's name is in this process: libraries that are loaded at run time call their own
- * functions by names that the program may have, too. */
+/* Finds the file that has a function's name in this process. Libraries that are loaded at run time
+ * call their own functions by names, and the program may have functions of the same names. */
 #ifndef SL_NAMES_H
 #define SL_NAMES_H
 

@@ -163,9 +163,9 @@ static int start_steering(struct sl_device *p, uint32_t umem, const char **why)
 	return err;
 }
 
-/* What the libraries, the steering program with its check by the verifier and the smallest packet
- * memory take (5 MB, of which the kernel has a part for a moment). A control group without that
- * room would lose a process, perhaps another. */
+/* The libraries, the steering program, its check by the verifier and the smallest packet memory
+ * take 5 to 7 MB together. In a control group with less room the kernel would kill a process,
+ * perhaps another one than this. */
 #define ROOM_BYTES (8ull << 20)
 
 static int room_for_steering(const char **why)

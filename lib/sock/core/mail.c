@@ -53,9 +53,9 @@
 #define ASK_NS      200000000ull /* most that a child waits for a mailbox, which it can do without */
 #define SILENT_NS   1000000000ull /* after that it does not ask for so long */
 #define WILL_BYTES  512
-/* What a process leaves lies in its children's mailboxes as long as they live, and counts among the
- * descriptors of its user that are under way: beyond RLIMIT_NOFILE no process of that user could
- * send one. */
+/* Descriptors that a process leaves lie in its children's mailboxes as long as the children live.
+ * They count against RLIMIT_NOFILE of the user: beyond it no process of that user could send a
+ * descriptor. */
 #define LEFT_PART  8   /* of that limit */
 #define LEFT_LEAST 16u /* where the limit is small or 0 */
 
