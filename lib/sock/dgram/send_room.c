@@ -32,11 +32,14 @@ void sl_send_block(struct sl_sock *sk, struct sl_lane *lane)
 
 /* True: the path of the last datagram has room for as many descriptors as one call may need (the
  * shortest ring has as many). With less, a woken sender could find no room again and again. */
-static bool path_has_room(const struct sl_sock *sk, const struct sl_lane *lane)
+static bool path_has_room(struct sl_sock *sk, struct sl_lane *lane)
 {
-	const struct sl_leg *leg =
-		sl_udp_sk_const(sk)->path.d ? sl_udp_sk_const(sk)->path.leg : NULL;
+	struct sl_path *p = &sl_udp_sk(sk)->path;
+	const struct sl_leg *leg;
 
+	if (!p->d && p->leg) /* an option or a route has changed: the device may be the same */
+		sl_send_make_path(sk, lane, p, NULL, sl_now_ns());
+	leg = p->d ? p->leg : NULL;
 	if (!leg || leg->dead) /* let the sender try */
 		return true;
 	return (lane->frames.n || sl_frames_left()) && sl_leg_room(leg) >= SL_SEND_BURST;
