@@ -48,8 +48,12 @@ static void many(void)
 {
 	int fd = fresh(true);
 	struct sl_zbuf b[MANY];
+	int copied;
 
-	for (int round = 0; round < 3; round++) {
+	/* A path that has grown old, or whose neighbour is asked for again, takes one by a copy. */
+	for (int round = 0, tries = 0; round < 3; round += !copied) {
+		CHECK(tries++ < 20);
+		copied = 0;
 		CHECK(sl_zc_alloc(fd, b, MANY) == MANY);
 		for (int i = 0; i < MANY; i++) {
 			CHECK(b[i].len >= 1500);
@@ -57,7 +61,7 @@ static void many(void)
 		}
 		CHECK(sl_zc_send(fd, b, MANY, NULL, 0, 0) == MANY);
 		for (int i = 0; i < MANY; i++) {
-			CHECK(b[i].flags == 0);
+			copied += b[i].flags != 0;
 			back(fd, i, 10 + i * 28);
 		}
 		CHECK(sl_zc_send(fd, b, 1, NULL, 0, 0) == -ENOENT); /* it is not ours any more */
