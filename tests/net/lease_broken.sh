@@ -57,8 +57,12 @@ export SLUICE_DAEMON=$SOCKET
 # Members must only read these files, and root's programs cannot write them either: those of the daemon that is there,
 # and those of the next one. (A device is let go a moment after the lease has ended, and until then another group's
 # program that starts stays with the kernel.)
-looks() { # whom
+look() { # whom; false: the kernel has not closed the AF_XDP socket of the lease before
 	b $1 "$BIN/hostile" "$SOCKET" "$DEV_B" look >"$TMP/look" 2>&1
+	! file_has "$TMP/look" 'another program has an AF_XDP socket'
+}
+looks() { # whom
+	wait_until 20 look "$1"
 	same "${1:-root}: what the daemon alone writes can be read only" \
 		"told not-mapped not-opened not-changed not-cut; rules not-mapped not-opened not-changed not-cut; " "$(tr '\n' ';' <"$TMP/look" | sed 's/;/; /g')"
 	wait_until 20 leases_are 0 && wait_until 20 test ! -e "/sys/fs/bpf/sluice/$DEV_B" || fail "the device is not let go"
