@@ -155,7 +155,7 @@ reaper_of() { # pid: the reaper in its network namespace
 R=$(reaper_of "$HOLDER")
 ok "the reaper runs" test -n "$R"
 same "the program has no children" "" "$(cat "/proc/$HOLDER/task/$HOLDER/children")"
-same "the reaper has eight descriptors" "0 1 2 3 4 5 6 7" "$(ls "/proc/$R/fd" | xargs)"
+same "the reaper has nine descriptors" "0 1 2 3 4 5 6 7 8" "$(ls "/proc/$R/fd" | xargs)"
 kill -TERM "$R"
 kill -INT "$R"
 kill -HUP "$R"
