@@ -118,7 +118,7 @@ static void all(void)
 
 	for (int i = 0; i < 32; i++) {
 		receive(1u << i);
-		if (stream || 1 << i != MSG_SYN) /* alone it asks for libvma's dummy send */
+		if (stream || 1u << i != MSG_SYN) /* alone it asks for libvma's dummy send */
 			transmit(1u << i);
 	}
 	for (size_t i = 0; i < sizeof(many) / sizeof(*many); i++) {
