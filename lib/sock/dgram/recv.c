@@ -446,7 +446,7 @@ static ssize_t try_once(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 			return n;
 		os = false;
 	}
-	n = from_queue(sk, r);
+	n = from_queue_by(sk, r, false);
 	if (n != -EAGAIN || !os)
 		return n;
 	return from_kernel(sk, fd, r);
