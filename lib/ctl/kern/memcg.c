@@ -11,11 +11,14 @@
 #include "ctl/kern/cgroup_dirs.h"
 
 struct names {
-	const char *limit, *usage, *unused; /* unused: the line of memory.stat */
+	const char *limit, *usage;
+	const char *cache[2]; /* lines of memory.stat */
 };
-static const struct names v1 = {"memory.limit_in_bytes", "memory.usage_in_bytes",
-				"\ntotal_inactive_file "};
-static const struct names v2 = {"memory.max", "memory.current", "\ninactive_file "};
+static const struct names v1 = {"memory.limit_in_bytes",
+				"memory.usage_in_bytes",
+				{"\ntotal_inactive_file ", "\ntotal_active_file "}};
+static const struct names v2 = {
+	"memory.max", "memory.current", {"\ninactive_file ", "\nactive_file "}};
 
 /* False: there is no such file, or it says "max". */
 static bool read_number(const char *dir, const char *file, uint64_t *out)
@@ -29,16 +32,22 @@ static bool read_number(const char *dir, const char *file, uint64_t *out)
 	return true;
 }
 
-static uint64_t unused_cache(const char *dir, const char *line)
+/* Bytes of files that the kernel throws away before it ends a process: a group that has read much
+ * is always full of them. */
+static uint64_t cache_of(const char *dir, const struct names *n)
 {
 	char path[SL_CGROUP_DIR_MAX + 32], text[4096];
-	const char *at;
+	uint64_t bytes = 0;
 
 	snprintf(path, sizeof(path), "%s/memory.stat", dir);
 	if (sl_read_text(path, text, sizeof(text)) <= 0)
 		return 0;
-	at = strstr(text, line);
-	return at ? strtoull(at + strlen(line), NULL, 10) : 0;
+	for (unsigned i = 0; i < sl_array_len(n->cache); i++) {
+		const char *at = strstr(text, n->cache[i]);
+
+		bytes += at ? strtoull(at + strlen(n->cache[i]), NULL, 10) : 0;
+	}
+	return bytes;
 }
 
 static uint64_t room_of(const char *dir, const struct names *n)
@@ -47,7 +56,7 @@ static uint64_t room_of(const char *dir, const struct names *n)
 
 	if (!read_number(dir, n->limit, &limit) || !read_number(dir, n->usage, &usage))
 		return UINT64_MAX;
-	usage -= sl_min(usage, unused_cache(dir, n->unused));
+	usage -= sl_min(usage, cache_of(dir, n));
 	return limit - sl_min(limit, usage);
 }
 
