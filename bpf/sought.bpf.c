@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Which of some sockets any process has: an iterator over the files of all processes. */
+/* Which of some sockets any process has: an iterator over the files of all processes. A process can
+ * have a million descriptors, of one socket perhaps. So a read(2) ends after some of them, by
+ * EAGAIN if it has found nothing, and a socket is told of once. */
 #include <linux/bpf.h>
 
 #include <bpf/bpf_core_read.h>
@@ -43,13 +45,15 @@ struct bpf_iter__task_file {
 };
 #pragma clang attribute pop
 
-/* The inodes that are asked about. */
+/* The inodes that are asked about and not found yet. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, SL_SOUGHT_MAX);
 	__type(key, __u32);
 	__type(value, __u32);
 } wanted SEC(".maps");
+
+__u32 looked_at; /* descriptors; one thread reads at a time */
 
 SEC("iter/task_file")
 int sought(struct bpf_iter__task_file *ctx)
@@ -59,6 +63,8 @@ int sought(struct bpf_iter__task_file *ctx)
 	struct socket *socket;
 	struct sock *sk;
 
+	if (!(++looked_at % SL_SOUGHT_PIECE))
+		return 1; /* this descriptor again, in the next read */
 	if (!file || (BPF_CORE_READ(file, f_inode, i_mode) & IFMT) != IFSOCK)
 		return 0;
 	s.inode = (__u32)BPF_CORE_READ(file, f_inode, i_ino) & SL_SOUGHT_INODE;
@@ -70,7 +76,8 @@ int sought(struct bpf_iter__task_file *ctx)
 		return 0;
 	s.family = BPF_CORE_READ(sk, __sk_common.skc_family);
 	s.closed = BPF_CORE_READ(sk, __sk_common.skc_state) == TCP_OVER;
-	bpf_seq_write(ctx->meta->seq, &s, sizeof(s));
+	if (!bpf_seq_write(ctx->meta->seq, &s, sizeof(s)))
+		bpf_map_delete_elem(&wanted, &s.inode);
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What sought.bpf.c says of each descriptor of a wanted socket. */
+/* What sought.bpf.c says of each wanted socket that a process has, once. */
 #ifndef SL_SOUGHT_ABI_H
 #define SL_SOUGHT_ABI_H
 
@@ -7,6 +7,7 @@
 
 #define SL_SOUGHT_MAX   256
 #define SL_SOUGHT_INODE 0x7fffffff /* the bits of an inode that count */
+#define SL_SOUGHT_PIECE 4096       /* descriptors that a read of the iterator looks at, at most */
 
 struct sl_sought_seen {
 	__u32 inode;

@@ -38,12 +38,14 @@
 #define USER_MOST  64
 #define FIRST_NS   10000000ull
 #define LAST_NS    500000000ull
+#define SHARE      16 /* looking at the living takes 1/SHARE of the time at most */
 
 struct sl_heir {
 	struct sl_heir *next;
 	uint32_t session, uid, inode;
 	uint16_t family;
 	bool live, taken; /* a process has it */
+	bool looked_for;  /* in this round */
 	int fd;
 	struct sl_tcp_repair r;
 	struct sl_repair_saved saved;
@@ -51,12 +53,15 @@ struct sl_heir {
 };
 
 static struct sl_heir *heirs;
-static uint64_t next_ns, delay_ns;
+static uint64_t next_ns = UINT64_MAX, delay_ns;
+static uint64_t rest_ns; /* not before, whatever clients do */
 
 static void look_soon(void)
 {
+	uint64_t soon = sl_min(next_ns, sl_now_ns() + FIRST_NS);
+
 	delay_ns = FIRST_NS;
-	next_ns = sl_now_ns() + delay_ns;
+	next_ns = sl_max(rest_ns, soon);
 }
 
 /* SO_LINGER of 0 resets a connection that is live. */
@@ -168,20 +173,32 @@ static void begin(struct sl_session *s, unsigned i)
 	heirs = h;
 }
 
+/* True: there is more to do. */
+static bool look(struct sl_session *s)
+{
+	struct sl_conns *c = &s->conns;
+	int err;
+
+	if (collect(s))
+		return true;
+	err = c->nshared ? sl_embedded_sought(c->shared, c->nshared) : 0;
+	if (err == -EAGAIN || err == -EBUSY)
+		return true;
+	if (err)
+		c->nshared = 0;
+	find_queues(s);
+	c->begun = 1;
+	return false;
+}
+
 bool sl_heirs_begin(struct sl_session *s, bool dead)
 {
 	struct sl_conns *c = &s->conns;
 
 	if (!dead || !s->limits.repair || c->begun > c->nshared || c->gone.fd < 0)
 		return false;
-	if (!c->begun && collect(s))
+	if (!c->begun && look(s))
 		return true;
-	if (!c->begun) {
-		if (!c->nshared || sl_embedded_sought(c->shared, c->nshared))
-			c->nshared = 0;
-		find_queues(s);
-		c->begun = 1;
-	}
 	for (unsigned n = 0; n < BEGIN && c->begun <= c->nshared; n++)
 		begin(s, c->begun++ - 1);
 	if (c->begun <= c->nshared)
@@ -201,6 +218,7 @@ static bool go_live(struct sl_heir *h)
 
 void sl_heirs_live(struct sl_session *s)
 {
+	sl_embedded_sought_stop(s->conns.shared);
 	for (struct sl_heir **at = &heirs, *h; (h = *at);) {
 		bool other = h->session != s->id || h->live;
 
@@ -219,19 +237,48 @@ void sl_heirs_live(struct sl_session *s)
 /* The living -------------------------------------------------------------------------------------
  */
 
+static struct sl_sought sought[SL_SOUGHT_MAX]; /* of the look at the living that is under way */
+static unsigned nsought;                       /* 0: none is */
+static uint64_t from_ns;                       /* it began */
+
+static unsigned choose(void)
+{
+	unsigned n = 0;
+
+	for (struct sl_heir *h = heirs; h && n < SL_SOUGHT_MAX; h = h->next) {
+		if (!h->live || h->looked_for)
+			continue;
+		h->looked_for = true;
+		sought[n++].inode = h->inode;
+	}
+	return n;
+}
+
+/* All in turns, if they are too many for one look. */
+static void choose_some(void)
+{
+	nsought = choose();
+	if (nsought)
+		return;
+	for (struct sl_heir *h = heirs; h; h = h->next)
+		h->looked_for = false;
+	nsought = choose();
+}
+
+static bool is_unused(const struct sl_heir *h)
+{
+	for (unsigned i = 0; h->live && i < nsought; i++)
+		if (sought[i].inode == h->inode)
+			return !sought[i].family;
+	return false;
+}
+
 /* Ends those whose shadow no process has any more: the process that has used it has the connection
  * itself by then, or there is none. */
-static void look_at_some(struct sl_heir **first)
+static void end_unused(void)
 {
-	struct sl_sought s[SL_SOUGHT_MAX];
-	unsigned n = 0, i = 0;
-
-	for (struct sl_heir *h = *first; h && n < SL_SOUGHT_MAX; h = h->next)
-		s[n++].inode = h->inode;
-	if (sl_embedded_sought(s, n))
-		return;
-	for (struct sl_heir **at = first, *h; (h = *at) && i < n; i++) {
-		if (!h->live || s[i].family) {
+	for (struct sl_heir **at = &heirs, *h; (h = *at);) {
+		if (!is_unused(h)) {
 			at = &h->next;
 			continue;
 		}
@@ -240,16 +287,40 @@ static void look_at_some(struct sl_heir **first)
 	}
 }
 
+/* True: it goes on in the next turn of the loop. */
+static bool look_at_living(uint64_t now)
+{
+	int err = 0;
+
+	if (!nsought) {
+		from_ns = now;
+		choose_some();
+	}
+	if (nsought)
+		err = sl_embedded_sought(sought, nsought);
+	if (err == -EAGAIN || err == -EBUSY)
+		return true;
+	if (!err)
+		end_unused();
+	nsought = 0;
+	return false;
+}
+
 uint64_t sl_heirs_tick(uint64_t now)
 {
-	if (!heirs)
+	if (!heirs && !nsought) {
+		next_ns = UINT64_MAX;
 		return UINT64_MAX;
-	if (now >= next_ns) {
-		look_at_some(&heirs);
-		delay_ns = sl_min(2 * delay_ns, LAST_NS);
-		next_ns = sl_now_ns() + delay_ns;
 	}
-	return next_ns > now ? next_ns - now : 0;
+	if (now < next_ns)
+		return next_ns - now;
+	if (look_at_living(now))
+		return 0;
+	now = sl_now_ns();
+	rest_ns = now + SHARE * (now - from_ns);
+	delay_ns = sl_min(2 * delay_ns, LAST_NS);
+	next_ns = sl_max(rest_ns, now + delay_ns);
+	return next_ns - now;
 }
 
 /* True: a process of that user has ended, and its connections are not sorted out yet. */

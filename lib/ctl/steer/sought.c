@@ -13,10 +13,14 @@
 #include "ctl/kern/say.h"
 #include "sought.skel.h"
 
-#define READ_MOST 4096u /* descriptors; a hostile program may have any number of each socket */
-
 static int link_fd = -1, wanted_fd = -1;
 static int failed; /* -errno */
+/* The look that is not done: whose it is, how many of the n sockets are found, and the iterator. */
+static struct {
+	struct sl_sought *s;
+	unsigned n, found;
+	int iter;
+} now;
 
 static int load(void)
 {
@@ -45,48 +49,81 @@ static void load_once(void)
 		sl_debug("broker", "nobody knows who has which sockets: %s", sl_strerror(failed));
 }
 
-static void note(struct sl_sought *s, unsigned n, const struct sl_sought_seen *seen)
+static void forget(void)
 {
+	for (unsigned i = 0; i < now.n; i++)
+		(void)bpf_map_delete_elem(wanted_fd, &now.s[i].inode);
+	sl_sys_close(now.iter);
+	now.s = NULL;
+}
+
+static int begin(struct sl_sought *s, unsigned n)
+{
+	const __u32 one = 1;
+	int iter = bpf_iter_create(link_fd);
+
+	if (iter < 0)
+		return iter;
+	now.s = s;
+	now.n = n;
+	now.found = 0;
+	now.iter = iter;
 	for (unsigned i = 0; i < n; i++) {
-		if (s[i].inode != seen->inode)
+		s[i].family = 0;
+		if (bpf_map_update_elem(wanted_fd, &s[i].inode, &one, BPF_ANY)) {
+			forget();
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static void note(const struct sl_sought_seen *seen)
+{
+	for (unsigned i = 0; i < now.n; i++) {
+		struct sl_sought *s = &now.s[i];
+
+		if (s->inode != seen->inode)
 			continue;
-		s[i].family = seen->family;
-		s[i].closed = seen->closed;
+		now.found += !s->family;
+		s->family = seen->family;
+		s->closed = seen->closed;
 	}
 }
 
-static int look(struct sl_sought *s, unsigned n)
+/* Looks at one piece. 0: there are no more. */
+static int look(void)
 {
 	struct sl_sought_seen seen[64];
-	int iter = bpf_iter_create(link_fd);
-	long got = iter;
+	long got = sl_sys_read(now.iter, seen, sizeof(seen));
 
-	for (unsigned all = 0; got >= 0 && all < READ_MOST; all += sl_array_len(seen)) {
-		got = sl_sys_read(iter, seen, sizeof(seen));
-		for (unsigned i = 0; (long)((i + 1) * sizeof(seen[0])) <= got; i++)
-			note(s, n, &seen[i]);
-		if (!got)
-			break;
-	}
-	if (iter >= 0)
-		sl_sys_close(iter);
-	return (int)sl_min(got, 0l);
+	for (unsigned i = 0; (long)((i + 1) * sizeof(seen[0])) <= got; i++)
+		note(&seen[i]);
+	if (got > 0)
+		return now.found < now.n ? -EAGAIN : 0;
+	return (int)got;
 }
 
 int sl_embedded_sought(struct sl_sought *s, unsigned n)
 {
-	const __u32 one = 1;
 	int err;
 
 	load_once();
 	if (failed)
 		return failed;
-	for (unsigned i = 0; i < n; i++) {
-		s[i].family = 0;
-		(void)bpf_map_update_elem(wanted_fd, &s[i].inode, &one, BPF_ANY);
-	}
-	err = look(s, n);
-	for (unsigned i = 0; i < n; i++)
-		(void)bpf_map_delete_elem(wanted_fd, &s[i].inode);
+	if (now.s && now.s != s)
+		return -EBUSY;
+	err = now.s ? 0 : begin(s, n);
+	if (err)
+		return err;
+	err = look();
+	if (err != -EAGAIN)
+		forget();
 	return err;
+}
+
+void sl_embedded_sought_stop(const struct sl_sought *s)
+{
+	if (now.s && now.s == s)
+		forget();
 }

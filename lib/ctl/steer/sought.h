@@ -12,9 +12,12 @@ struct sl_sought {
 	bool closed;     /* out: it is no connection and does not listen */
 };
 
-/* Looks through the files of all processes, for a millisecond or some, for those n sockets,
- * SL_SOUGHT_MAX at most. 0 or -errno (a kernel without such an iterator). The first call loads the
- * program. */
+/* Looks through the files of all processes for those n sockets, SL_SOUGHT_MAX at most; for
+ * milliseconds, since there may be any number of files. 0: it is done. -EAGAIN: call it again with
+ * the same s to go on. -EBUSY: another one is not done. Other -errno: nothing is known (a kernel
+ * without such an iterator). The first call loads the program. */
 int sl_embedded_sought(struct sl_sought *s, unsigned n);
+/* Ends a look that is not done; s may go then. */
+void sl_embedded_sought_stop(const struct sl_sought *s);
 
 #endif

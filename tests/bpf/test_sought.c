@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which sockets processes have, where one process has thousands of descriptors. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ctl/kern/libbpf.h"
+#include "ctl/steer/sought.h"
+
+#define MANY (2 * SL_SOUGHT_PIECE)
+
+static struct sl_sought of(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return (struct sl_sought){.inode = st.st_ino & SL_SOUGHT_INODE};
+}
+
+static int new_socket(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+/* The number of calls, which each look at a piece alone. */
+static unsigned look(struct sl_sought *s, unsigned n)
+{
+	struct sl_sought other = {.inode = 1};
+	unsigned calls = 1;
+	int err;
+
+	while ((err = sl_embedded_sought(s, n)) == -EAGAIN) {
+		assert_int_equal(sl_embedded_sought(&other, 1), -EBUSY);
+		calls++;
+	}
+	assert_int_equal(err, 0);
+	return calls;
+}
+
+/* A socket with more descriptors than anybody wants to read of hides no other one. */
+static void many_of_one(void **state)
+{
+	int first = new_socket(), last, gone = new_socket();
+	struct sl_sought s[] = {of(first), of(first), of(gone)};
+
+	close(gone);
+	for (int i = 0; i < MANY; i++)
+		assert_true(dup(first) >= 0);
+	last = new_socket();
+	s[1] = of(last);
+	assert_true(last > first + MANY - 10);
+	assert_int_equal(listen(last, 1), 0);
+	for (int round = 0; round < 2; round++) {
+		assert_true(look(s, 3) >= MANY / SL_SOUGHT_PIECE);
+		assert_int_equal(s[0].family, AF_INET);
+		assert_true(s[0].closed);
+		assert_int_equal(s[1].family, AF_INET);
+		assert_false(s[1].closed);
+		assert_int_equal(s[2].family, 0);
+	}
+}
+
+static void stops(void **state)
+{
+	int fd = new_socket();
+	struct sl_sought s = of(fd), t = of(fd);
+
+	t.inode ^= 1u << 30; /* there is no such socket */
+	assert_int_equal(sl_embedded_sought(&t, 1), -EAGAIN);
+	assert_int_equal(sl_embedded_sought(&s, 1), -EBUSY);
+	sl_embedded_sought_stop(&s);
+	assert_int_equal(sl_embedded_sought(&s, 1), -EBUSY);
+	sl_embedded_sought_stop(&t);
+	look(&s, 1);
+	assert_int_equal(s.family, AF_INET);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(many_of_one),
+		cmocka_unit_test(stops),
+	};
+	struct rlimit l = {MANY + 1000, MANY + 1000};
+	struct sl_sought none = {.inode = 0};
+	int err = sl_libbpf_load(NULL);
+
+	while (!err && (err = sl_embedded_sought(&none, 1)) == -EAGAIN)
+		err = 0;
+	if (err || setrlimit(RLIMIT_NOFILE, &l))
+		return 77;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
