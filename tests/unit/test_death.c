@@ -153,6 +153,34 @@ static void test_only_what_may_be_is_believed(void **state)
 	assert_int_equal(d.r.snd_una, 1000);
 }
 
+static bool all(void *arg, const struct sl_flow_key *k)
+{
+	return true;
+}
+
+/* A privileged process makes the kernel give them. */
+static void test_buffers_are_bounded(void **state)
+{
+	struct sl_conns_layout l = good;
+	struct entry e = entry_of(2);
+	struct sl_tcp_noted from;
+	struct sl_gone_conns c;
+	struct sl_tcp_dead d;
+
+	l.form = sl_tcp_repair_form();
+	e.tcp.copied_seq = e.tcp.rcv_nxt;
+	e.tcp.rcvbuf = e.tcp.sndbuf = INT32_MAX;
+	assert_int_equal(sl_gone_open(&c, file_of(&e, 1), &l), 0);
+	while (sl_gone_read(&c, all, NULL))
+		;
+	assert_int_equal(c.n, 1);
+	assert_true(sl_gone_state(&c, &c.gone[0], &d, &from));
+	assert_int_equal(d.r.rcvbuf, SL_BUFFER_MAX);
+	assert_int_equal(d.r.sndbuf, SL_BUFFER_MAX);
+	c.n = 0; /* nobody is told */
+	assert_false(sl_gone_tell(&c, 1, true));
+}
+
 /* Whatever is queued; not where the kernel may have it already. */
 static void test_where_it_was_is_known(void **state)
 {
@@ -392,6 +420,7 @@ int main(void)
 		cmocka_unit_test(test_a_layout_must_fit),
 		cmocka_unit_test(test_whose_it_was_is_found),
 		cmocka_unit_test(test_only_what_may_be_is_believed),
+		cmocka_unit_test(test_buffers_are_bounded),
 		cmocka_unit_test(test_where_it_was_is_known),
 		cmocka_unit_test(test_what_waits_is_read),
 		cmocka_unit_test(test_half_done_is_not_acknowledged),

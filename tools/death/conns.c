@@ -221,14 +221,18 @@ static bool has_states(const struct sl_conns_layout *l)
 	return l->form == sl_tcp_repair_form() && inside(l, l->tcp, SL_TCP_BYTES);
 }
 
-static void name(const struct sl_gone_conns *c, const struct sl_gone *g, const uint8_t *e,
-		 struct sl_tcp_dead *d)
+/* Puts in what this process knows in place of the dead one's words. It makes the kernel give the
+ * buffers (SO_RCVBUFFORCE), whoever gets the connection. */
+static void correct(const struct sl_gone_conns *c, const struct sl_gone *g, const uint8_t *e,
+		    struct sl_tcp_dead *d)
 {
 	d->r.key.local = sl_addr_of(g->key.local);
 	d->r.key.remote = sl_addr_of(g->key.remote);
 	d->r.key.lport = g->key.local_port;
 	d->r.key.rport = g->key.remote_port;
 	d->r.scope_id = u32_at(e, c->layout.oif);
+	d->r.sndbuf = sl_min(d->r.sndbuf, SL_BUFFER_MAX);
+	d->r.rcvbuf = sl_min(d->r.rcvbuf, SL_BUFFER_MAX);
 }
 
 /* Reads the connection's state; only for a connection that the process was allowed to have, since
@@ -243,7 +247,7 @@ static bool state_of(const struct sl_gone_conns *c, const struct sl_gone *g, con
 		return sl_tcp_repair_dead_req(e, now_us, d);
 	if (!has_states(l) || !sl_tcp_repair_dead(e + l->tcp, now_us, m, d))
 		return false;
-	name(c, g, e, d);
+	correct(c, g, e, d);
 	return true;
 }
 
@@ -302,7 +306,7 @@ bool sl_gone_state(const struct sl_gone_conns *c, const struct sl_gone *g, struc
 	if (g->req || !has_states(l) || !read_entry(c, g, e) ||
 	    !sl_tcp_repair_dead_noted(e + l->tcp, sl_now_ns() / 1000, d, from) || d->orphan)
 		return false;
-	name(c, g, e, d);
+	correct(c, g, e, d);
 	return true;
 }
 
