@@ -36,6 +36,7 @@ struct sl_conns {
 	struct sl_sought shared[SL_CONNS_SHARED];
 	uint32_t shared_conn[SL_CONNS_SHARED];
 	uint32_t shared_at, nshared, begun;
+	uint64_t shared_bytes; /* in the queues of those that were begun */
 	struct sl_gone_queues queues;
 };
 
@@ -65,8 +66,8 @@ void sl_boxes_free(struct sl_session *s);
 /* heirs.c: connections that go on for other processes */
 /* Begins that for a leaving session, as sl_conns_rescue() does; true: call it again. */
 bool sl_heirs_begin(struct sl_session *s, bool dead);
-/* Its claims are gone: the connections live. */
-void sl_heirs_live(struct sl_session *s);
+/* Its claims are gone: the connections live. True: call it again. */
+bool sl_heirs_live(struct sl_session *s);
 /* Ends those that no process has any more. Returns in how many ns to call it next. */
 uint64_t sl_heirs_tick(uint64_t now);
 

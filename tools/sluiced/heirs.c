@@ -33,8 +33,9 @@
 #include "sock/repair/repair.h"
 #include "sluiced.h"
 
-#define LOOK_CONNS 256 /* in a turn of the loop */
-#define BEGIN      4   /* likewise; each may have some megabytes in its queues */
+#define LOOK_CONNS 256        /* in a turn of the loop */
+#define CONNS      4          /* likewise, begun or made live, */
+#define BYTES      (8u << 20) /* and no more once these have so many bytes in their queues */
 #define USER_MOST  64
 #define FIRST_NS   10000000ull
 #define LAST_NS    500000000ull
@@ -131,13 +132,26 @@ static void find_queues(struct sl_session *s)
 	};
 }
 
+/* Each byte of the queues is in a frame. A process that writes false lengths and notes could have
+ * the kernel keep the same frames many times. */
+static bool has_room(struct sl_conns *c, const struct sl_tcp_repair *r)
+{
+	uint64_t memory = (uint64_t)c->queues.nframes * c->queues.frame_size;
+	uint64_t bytes = (uint64_t)r->sndq + r->rcvq;
+
+	if (bytes > memory - c->shared_bytes)
+		return false;
+	c->shared_bytes += bytes;
+	return true;
+}
+
 static bool make(struct sl_session *s, struct sl_heir *h, struct sl_gone *g)
 {
 	struct sl_repair_source src;
 	struct sl_tcp_dead d;
 
 	h->from.q = &s->conns.queues;
-	if (!sl_gone_state(&s->conns.gone, g, &d, &h->from.from) ||
+	if (!sl_gone_state(&s->conns.gone, g, &d, &h->from.from) || !has_room(&s->conns, &d.r) ||
 	    !sl_gone_source_is_whole(&h->from, &d.r))
 		return false;
 	h->fd = sl_restore_socket(s, h->family, NULL);
@@ -156,8 +170,10 @@ static void begin(struct sl_session *s, unsigned i)
 {
 	const struct sl_sought *w = &s->conns.shared[i];
 	struct sl_gone *g = &s->conns.gone.gone[s->conns.shared_conn[i]];
-	struct sl_heir *h = w->family && w->closed ? calloc(1, sizeof(*h)) : NULL;
+	struct sl_heir *h = NULL;
 
+	if (w->family && w->closed && count(s->cred.uid) < USER_MOST)
+		h = calloc(1, sizeof(*h));
 	if (!h)
 		return;
 	h->session = s->id;
@@ -194,13 +210,18 @@ static bool look(struct sl_session *s)
 bool sl_heirs_begin(struct sl_session *s, bool dead)
 {
 	struct sl_conns *c = &s->conns;
+	uint64_t bytes;
 
 	if (!dead || !s->limits.repair || c->begun > c->nshared || c->gone.fd < 0)
 		return false;
 	if (!c->begun && look(s))
 		return true;
-	for (unsigned n = 0; n < BEGIN && c->begun <= c->nshared; n++)
+	bytes = c->shared_bytes;
+	for (unsigned n = 0; n < CONNS && c->begun <= c->nshared; n++) {
+		if (c->shared_bytes - bytes > BYTES)
+			break;
 		begin(s, c->begun++ - 1);
+	}
 	if (c->begun <= c->nshared)
 		return true;
 	c->begun = c->nshared + 1;
@@ -216,15 +237,22 @@ static bool go_live(struct sl_heir *h)
 	return !sl_repair_finish(h->fd, &h->r, &src, &h->saved);
 }
 
-void sl_heirs_live(struct sl_session *s)
+bool sl_heirs_live(struct sl_session *s)
 {
+	uint64_t bytes = 0;
+	unsigned n = 0;
+
 	sl_embedded_sought_stop(s->conns.shared);
 	for (struct sl_heir **at = &heirs, *h; (h = *at);) {
-		bool other = h->session != s->id || h->live;
-
-		if (!other)
-			look_soon();
-		if (other || go_live(h)) {
+		if (h->session != s->id || h->live) {
+			at = &h->next;
+			continue;
+		}
+		if (n++ >= CONNS || bytes > BYTES)
+			return true;
+		bytes += h->r.sndq;
+		look_soon();
+		if (go_live(h)) {
 			at = &h->next;
 			continue;
 		}
@@ -232,6 +260,7 @@ void sl_heirs_live(struct sl_session *s)
 		end(h, true);
 	}
 	sl_gone_queues_free(&s->conns.queues);
+	return false;
 }
 
 /* The living -------------------------------------------------------------------------------------

@@ -578,9 +578,8 @@ static enum taken take_back(struct sl_session *s)
 		s->mended_ns = sl_now_ns();
 	}
 	if (sl_conns_read(s) || sl_conns_rescue(s, dead) || sl_heirs_begin(s, dead) ||
-	    sl_claims_drop(s, REAP_CLAIMS) || sl_conns_tell(s, dead))
+	    sl_claims_drop(s, REAP_CLAIMS) || sl_conns_tell(s, dead) || sl_heirs_live(s))
 		return MORE;
-	sl_heirs_live(s);
 	sl_restore_drop(s);
 	sl_boxes_free(s);
 	if (!dead || !sl_umem_bury(s))
