@@ -18,8 +18,8 @@
 
 static struct sl_verbs_lib lib;
 static struct sl_mlx5_lib mlx5;
-static bool
-	clash; /* the program has functions of the same names, and the libraries would call these */
+/* The program has functions of the same names, and the libraries would call these. */
+static bool clash;
 
 /* Functions that the libraries call by names that a program may have, beside those of the tables:
  * of each other, and each of itself. */
