@@ -454,6 +454,7 @@ void sl_embedded_port_close(uint32_t ifindex, uint32_t umem)
 /* Leaves the attachment to the process that cleans up after the last descriptor. */
 void sl_device_drop(struct sl_device *p)
 {
+	sl_steer_drop_key(&p->attach);
 	sl_attach_child(&p->attach);
 	sl_spare_close(p);
 	for (uint32_t i = 0; i < p->nparts; i++)
