@@ -92,10 +92,13 @@ struct sl_gone_queues {
 	/* True: the frame may be the dead process's. NULL: all may be. */
 	bool (*is_own)(const void *arg, uint32_t frame);
 	const void *arg;
-	bool read; /* the notes were read into piece[] */
+	uint32_t at; /* the notes of the frames before it were read into piece[] */
+	bool read;   /* all were */
 	struct sl_gone_piece *piece;
 	uint32_t n;
 };
+/* Reads the notes of n more frames. True: there are more. */
+bool sl_gone_queues_read(struct sl_gone_queues *q, uint32_t n);
 /* The queues of a connection, and the source of their bytes for sl_repair_kernel(). */
 struct sl_gone_source {
 	struct sl_gone_queues *q;

@@ -51,22 +51,41 @@ static void read_note(struct sl_gone_queues *q, uint32_t frame)
 	q->piece[q->n++] = (struct sl_gone_piece){n.id, at + n.off, n.seq, n.len};
 }
 
-static void read_notes(struct sl_gone_queues *q)
+static bool begin_reading(struct sl_gone_queues *q)
 {
 	struct stat st;
 
-	q->read = true;
 	if (!q->nframes || q->nframes > FRAMES_MAX || fstat(q->fd, &st) || !S_ISREG(st.st_mode))
-		return;
+		return false;
 	q->piece = malloc(q->nframes * sizeof(*q->piece));
-	for (uint32_t f = 0; q->piece && f < q->nframes; f++)
-		if (!q->is_own || q->is_own(q->arg, f)) {
-			if (!q->is_own && !skip_hole(q, &f))
-				break;
-			read_note(q, f);
-		}
+	return q->piece;
+}
+
+/* False: there are no more frames. */
+static bool read_frame(struct sl_gone_queues *q)
+{
+	if (q->at >= q->nframes || (!q->is_own && !skip_hole(q, &q->at)))
+		return false;
+	if (!q->is_own || q->is_own(q->arg, q->at))
+		read_note(q, q->at);
+	q->at++;
+	return true;
+}
+
+bool sl_gone_queues_read(struct sl_gone_queues *q, uint32_t n)
+{
+	if (q->read)
+		return false;
+	if (q->piece || begin_reading(q)) {
+		while (n && read_frame(q))
+			n--;
+		if (!n)
+			return true;
+	}
+	q->read = true;
 	if (q->n)
 		qsort(q->piece, q->n, sizeof(*q->piece), by_place);
+	return false;
 }
 
 /* The last piece that does not stand behind that place; NULL: there is none. */
@@ -101,8 +120,8 @@ static bool is_whole(struct sl_gone_queues *q, uint64_t id, uint32_t seq, uint32
 {
 	const struct sl_gone_piece *p;
 
-	if (bytes && !q->read)
-		read_notes(q);
+	while (bytes && sl_gone_queues_read(q, UINT32_MAX))
+		;
 	for (uint32_t end = seq + bytes; sl_seq_lt(seq, end); seq = p->seq + p->len) {
 		p = find(q, id, seq);
 		if (!p)

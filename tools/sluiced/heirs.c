@@ -33,13 +33,14 @@
 #include "sock/repair/repair.h"
 #include "sluiced.h"
 
-#define LOOK_CONNS 256        /* in a turn of the loop */
-#define CONNS      4          /* likewise, begun or made live, */
-#define BYTES      (8u << 20) /* and no more once these have so many bytes in their queues */
-#define USER_MOST  64
-#define FIRST_NS   10000000ull
-#define LAST_NS    500000000ull
-#define SHARE      16 /* looking at the living takes 1/SHARE of the time at most */
+#define LOOK_CONNS  256        /* in a turn of the loop */
+#define LOOK_FRAMES 4096       /* likewise, for notes */
+#define CONNS       4          /* likewise, begun or made live, */
+#define BYTES       (8u << 20) /* and no more once these have so many bytes in their queues */
+#define USER_MOST   64
+#define FIRST_NS    10000000ull
+#define LAST_NS     500000000ull
+#define SHARE       16 /* looking at the living takes 1/SHARE of the time at most */
 
 struct sl_heir {
 	struct sl_heir *next;
@@ -207,6 +208,14 @@ static bool look(struct sl_session *s)
 	return false;
 }
 
+static bool has_heirs(const struct sl_conns *c)
+{
+	for (uint32_t i = 0; i < c->nshared; i++)
+		if (c->shared[i].family && c->shared[i].closed)
+			return true;
+	return false;
+}
+
 bool sl_heirs_begin(struct sl_session *s, bool dead)
 {
 	struct sl_conns *c = &s->conns;
@@ -215,6 +224,8 @@ bool sl_heirs_begin(struct sl_session *s, bool dead)
 	if (!dead || !s->limits.repair || c->begun > c->nshared || c->gone.fd < 0)
 		return false;
 	if (!c->begun && look(s))
+		return true;
+	if (has_heirs(c) && sl_gone_queues_read(&c->queues, LOOK_FRAMES))
 		return true;
 	bytes = c->shared_bytes;
 	for (unsigned n = 0; n < CONNS && c->begun <= c->nshared; n++) {
