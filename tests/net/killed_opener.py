@@ -5,7 +5,8 @@ killed_opener.py WHAT HOST PORT: the peer. It says whether each side got what th
 
 WHAT: unread: the peer has sent; unsent: it reads nothing until the end; both; late: both, and the bytes come after the
 fork; fin: unread, and the peer has sent a FIN; mixed: both, a part was read and acknowledged, in pieces of all sizes;
-unused: the child ends and has not used the connection; idle: unread, and the child waits for the file DIR/go, when it has written its number and the socket's into DIR/child.
+unused: the child ends and has not used the connection; many: MANY connections, each with a child, and the children use
+them at the same time; idle: unread, and the child waits for the file DIR/go, when it has written its number and the socket's into DIR/child.
 
 killed_opener.py thief SOCKET DIR: asks the daemon for that connection as several users, with that child's socket and
 with another, and then makes DIR/go."""
@@ -22,6 +23,7 @@ import time
 import fcntl
 
 TAIL = b"the end of it"
+MANY = 40
 
 
 def pattern(start, n):
@@ -72,8 +74,39 @@ def all_sizes(what):
         yield r.choice((1, 7, 100, 700, 1500, 9000)) if what == "mixed" else 8192
 
 
+def serve_many(srv):
+    conns = [srv.accept()[0] for _ in range(MANY)]
+    dead, alive = os.pipe()
+    for s in conns:
+        if not os.fork():
+            os.close(alive)
+            os.read(dead, 1)
+            s.sendall(s.recv(100))
+            os._exit(0)
+    for s in conns:
+        while not inq(s):
+            time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def peer_many(host, port):
+    conns = [socket.create_connection((host, port)) for _ in range(MANY)]
+    whole = 0
+    for i, s in enumerate(conns):
+        s.sendall(b"%d" % i)
+    for i, s in enumerate(conns):
+        s.settimeout(10)
+        try:
+            whole += take(s, None) == b"%d" % i
+        except OSError:
+            pass
+    print("many:", whole, "of", MANY)
+
+
 def serve(what, host, port):
     srv = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    if what == "many":
+        serve_many(srv)
     s = srv.accept()[0]
     sizes = all_sizes(what)
     read, wrote = 0, 0
@@ -120,6 +153,8 @@ def serve(what, host, port):
 
 
 def peer(what, host, port):
+    if what == "many":
+        return peer_many(host, port)
     s = socket.create_connection((host, port))
     total = 0
     if what == "unused":

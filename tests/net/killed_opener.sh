@@ -9,7 +9,7 @@ peer_is_kernels
 PY=$TESTS/net/killed_opener.py
 PORT=7600
 for MODE in $MODES; do
-	for how in ${HOW-4unread 4unsent 6both 4late 6fin 4mixed 6unused}; do
+	for how in ${HOW-4unread 4unsent 6both 4late 6fin 4mixed 6unused 4many}; do
 		PORT=$((PORT + 1))
 		own=B${how%%[a-z]*}
 		bg pb python3 "$PY" serve "${how#[46]}" "${!own}" $PORT

@@ -150,7 +150,8 @@ bool sl_broker_is_leased(void);
 /* True: this process, or one that it comes from by fork(2), has used a daemon. */
 bool sl_broker_was_leased(void);
 /* Asks that daemon for the connection of a parent that was killed; shadow: the child's copy of the
- * parent's socket. The socket, or -errno; -ENOENT: the daemon has none (yet). It may wait. */
+ * parent's socket. The socket, or -errno; -ENOENT: the daemon has none (yet); -EAGAIN: ask again.
+ * It may wait. */
 int sl_broker_heir(int shadow);
 int sl_broker_neigh_use(uint32_t ifindex, const uint8_t addr[16]);
 

@@ -19,7 +19,8 @@ bool sl_lease_on(void);
 /* True: this process, or one that it comes from by fork(2), has used a daemon. */
 bool sl_lease_was_on(void);
 /* Asks the daemon at path for the connection of a dead process whose shadow this process has. The
- * socket, or -errno; -ENOENT: the daemon has none. It waits for the daemon, seconds at most. */
+ * socket, or -errno; -ENOENT: the daemon has none; -EAGAIN: it has no time, ask again. It waits for
+ * the daemon, seconds at most. */
 int sl_lease_heir(const char *path, int shadow);
 void sl_lease_fini(void);
 /* Sends m, and receives the answer into m. 0, -errno of the daemon's, -ENOTCONN: it is gone. */

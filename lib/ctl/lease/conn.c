@@ -204,8 +204,11 @@ int sl_lease_heir(const char *path, int shadow)
 		return at;
 	err = sl_lease_ask(at, &m, SL_LEASE_HEIR, 1);
 	sl_sys_close(at);
-	if (err <= 0)
-		return err ? err : -ENOTCONN;
+	/* It hangs up on a user's connections without a lease that are too many. */
+	if (!err || err == -EPIPE || err == -ECONNRESET)
+		return -EAGAIN;
+	if (err < 0)
+		return err;
 	return m.hdr.err ? m.hdr.err : m.fd[0];
 }
 

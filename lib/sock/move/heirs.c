@@ -334,7 +334,8 @@ static int ask_daemon(const struct sl_sock *sk, int will)
 	if (!sl_broker_was_leased() || sl_mail_is_confined() || sl_opt_listens(sk->fd) ||
 	    sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) <= 0)
 		return -1;
-	while ((file = sl_broker_heir(sk->fd)) == -ENOENT && sl_now_ns() < end)
+	while ((file = sl_broker_heir(sk->fd)) < 0 && (file == -ENOENT || file == -EAGAIN) &&
+	       sl_now_ns() < end)
 		sl_sys(SYS_nanosleep, &pause, NULL);
 	if (file >= 0)
 		sl_swap_options(sk->fd, file, sk->family);
