@@ -205,7 +205,8 @@ static int spread_over(struct sl_device *d, struct note *n, uint64_t queues)
 		sl_store_release(&n->context, context);
 		return 0;
 	}
-	if (at < DEVICES && (err == -EOPNOTSUPP || err == -EINVAL) &&
+	/* (-EINVAL of a context that was there: somebody has removed it.) */
+	if (at < DEVICES && (err == -EOPNOTSUPP || (err == -EINVAL && !context)) &&
 	    !notes->device[at].spreads_not) {
 		notes->device[at].spreads_not = 1;
 		sl_info("port",
