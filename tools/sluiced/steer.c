@@ -186,7 +186,7 @@ int sl_on_unclaim(struct sl_session *s, struct sl_lease_msg *m, const char **why
 /* A flow that is none of the connections that the process has left is over, and its claim lasts for
  * late segments: our FIN is acknowledged, and the peer may not have sent its own yet (FIN_WAIT2). A
  * reset would take away what its program has not read. Without the list the peer must be told. */
-static bool is_over(const struct sl_session *s)
+static bool has_list(const struct sl_session *s)
 {
 	return s->conns.gone.fd >= 0;
 }
@@ -204,7 +204,7 @@ uint32_t sl_claims_drop(struct sl_session *s, uint32_t n)
 		    req.claim.flags & SL_CLAIM_PASS)
 			continue;
 		told = sl_conns_will_tell(s, &req.key);
-		if (!told && !is_over(s))
+		if (!told && !has_list(s))
 			sl_farewell(&req.key, 0, NULL);
 		else if (told && req.key.vlan) /* by which it is not known there */
 			sl_embedded_let_reset(&req.key);
