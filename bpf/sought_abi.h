@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What sought.bpf.c says of each wanted socket that a process has, once. */
+/* The iterator (sought.bpf.c) writes one record of each wanted socket that a process has. */
 #ifndef SL_SOUGHT_ABI_H
 #define SL_SOUGHT_ABI_H
 

@@ -204,7 +204,7 @@ int sl_lease_heir(const char *path, int shadow)
 		return at;
 	err = sl_lease_ask(at, &m, SL_LEASE_HEIR, 1);
 	sl_sys_close(at);
-	/* It hangs up on a user's connections without a lease that are too many. */
+	/* The daemon hangs up when a user has too many connections without a lease. */
 	if (!err || err == -EPIPE || err == -ECONNRESET)
 		return -EAGAIN;
 	if (err < 0)
