@@ -529,8 +529,11 @@ static ssize_t kernel_call(struct sl_sock *sk, int fd, const struct sl_rx_req *r
 {
 	struct msghdr none = {.msg_iov = sl_unconst(r->iov), .msg_iovlen = r->niov};
 	struct msghdr *m = r->msg ? r->msg : &none;
-	ssize_t n = -EAGAIN;
+	ssize_t n = r->niov > UIO_MAXIOV ? 0 : -sl_sock_kept_error(sk);
 
+	if (sl_unlikely(n)) /* of before the socket became the kernel's */
+		return n;
+	n = -EAGAIN;
 	if (sl_unlikely(sl_settings.rx_poll_init) && !sk->nonblock && !(r->flags & MSG_DONTWAIT))
 		n = poll_kernel(sk, fd, m, r->flags);
 	if (n == -EAGAIN)
