@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <linux/errqueue.h>
+#include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -347,6 +348,62 @@ static void errors_kept(void)
 	}
 }
 
+/* A datagram socket becomes the kernel's by that question. */
+static void leave(void)
+{
+	struct timespec ts;
+
+	(void)ioctl(s, SIOCGSTAMPNS, &ts);
+}
+
+/* The kernel's socket does not have the error that recvmmsg(2) has kept here. */
+static void kept_and_moved(void)
+{
+	struct iovec io[2] = {{b, 2}, {BAD, 10}};
+	struct mmsghdr mm[2] = {{.msg_hdr = {.msg_iov = &io[0], .msg_iovlen = 1}},
+				{.msg_hdr = {.msg_iov = &io[1], .msg_iovlen = 1}}};
+
+	stream = false;
+	open_one();
+	wait_in(s);
+	CHECK(send(s, "again", 5, 0) == 5);
+	sleep_ms(50);
+	say("recvmmsg", recvmmsg(s, mm, 2, MSG_DONTWAIT, NULL));
+	leave();
+	rest();
+}
+
+/* Numbers of the sends whose end recvmmsg(2) tells, of those before and after the socket has become
+ * the kernel's. */
+static void ends_and_moved(void)
+{
+	char control[256];
+	struct mmsghdr mm = {.msg_hdr = {.msg_control = control}};
+	const struct sock_extended_err *ee;
+	uint32_t told = 0, last = 0;
+	int one = 1;
+
+	stream = false;
+	open_one();
+	CHECK(recv(s, b, sizeof(b), 0) == 5);
+	CHECK(setsockopt(s, SOL_SOCKET, SO_ZEROCOPY, &one, sizeof(one)) == 0);
+	for (int i = 0; i < 3; i++) {
+		CHECK(send(s, b, 40, MSG_ZEROCOPY) == 40);
+		if (!i)
+			leave();
+	}
+	for (int i = 0; i < 200 && told < 3; i++, sleep_ms(10)) {
+		mm.msg_hdr.msg_controllen = sizeof(control);
+		if (recvmmsg(s, &mm, 1, MSG_ERRQUEUE | MSG_DONTWAIT, NULL) != 1)
+			continue;
+		ee = (const void *)CMSG_DATA((struct cmsghdr *)control);
+		told += ee->ee_data - ee->ee_info + 1;
+		last = ee->ee_data > last ? ee->ee_data : last;
+	}
+	printf("%u sends have ended, the last is number %u\n", told, last);
+	close(s);
+}
+
 /* A second C library in the process sends and receives by the same numbers. */
 static void other_library(void)
 {
@@ -376,6 +433,8 @@ int main(int argc, char **argv)
 		{"waits", waits},
 		{"errors_unread", errors_unread},
 		{"errors_kept", errors_kept},
+		{"kept_and_moved", kept_and_moved},
+		{"ends_and_moved", ends_and_moved},
 		{"other_library", other_library}, /* last: all is the kernel's then */
 		{NULL, NULL},
 	};

@@ -218,15 +218,15 @@ static void end_kernel_call(void *sk)
 }
 
 /* Of a socket that is the kernel's, which keeps its errors itself. -EREMOTE: the socket has
- * datagrams here still, or its connection may come back, so one message after the other is
- * received. */
+ * datagrams here still, its connection may come back, or the ends of sends are asked for, some of
+ * which are ours, so one message after the other is received. */
 static int receive_in_kernel(struct sl_sock *sk, int fd, struct mmsghdr *msgs, unsigned n,
 			     int flags, struct timespec *timeout)
 {
 	int got;
 
-	if (sl_sock_queued(sk) || sk->told_mss || sl_settings.rx_poll_init ||
-	    !sl_sock_in_kernel(sk))
+	if (flags & MSG_ERRQUEUE || sl_sock_queued(sk) || sk->told_mss ||
+	    sl_settings.rx_poll_init || !sl_sock_in_kernel(sk))
 		return -EREMOTE;
 	pthread_cleanup_push(end_kernel_call, sk);
 	got = (int)sl_sys_cancel(SYS_recvmmsg, fd, msgs, n, flags, timeout);
