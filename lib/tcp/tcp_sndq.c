@@ -204,20 +204,22 @@ bool sl_tcp_snd_join(struct sl_tcp *c, uint16_t len)
 		memcpy(sl_frame_ptr(frame) + all.off + at, sl_frame_ptr(s->frame) + s->off, s->len);
 		at += s->len;
 		all.flags |= s->flags;
-		sl_tcp_snd_put(c, s);
 	}
-	if (at != len) {
-		s = sl_tcp_piece(c, c->tx_nxt + n);
+	s = sl_tcp_piece(c, c->tx_nxt + n);
+	if (at != len)
 		memcpy(sl_frame_ptr(frame) + all.off + at, sl_frame_ptr(s->frame) + s->off,
 		       len - at);
+	all.frame = frame;
+	all.sum = sum_of(&all);
+	if (sl_unlikely(c->noted)) /* before the notes of the parts go */
+		sl_tcp_snd_note(c, &all);
+	if (at != len) {
 		trim_head(c, s, len - at);
 		c->wmem += len - at;
 	}
+	for (uint32_t i = 0; i < n; i++)
+		sl_tcp_snd_put(c, sl_tcp_piece(c, c->tx_nxt + i));
 	c->wmem -= (n - 1) * sl_tcp_tx_charge(0);
-	all.frame = frame;
-	all.sum = sum_of(&all);
-	if (sl_unlikely(c->noted))
-		sl_tcp_snd_note(c, &all);
 	*sl_tcp_piece(c, c->tx_nxt + n - 1) = all;
 	move_sent(c, n - 1);
 	return true;
