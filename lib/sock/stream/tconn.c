@@ -299,11 +299,11 @@ void sl_tconn_for_each(void (*fn)(struct sl_tconn *c, void *arg), void *arg)
 
 static void note(struct sl_tconn *c, void *arg)
 {
-	struct sl_lane *lane = c->lane;
+	struct sl_lane *lane = sl_load_acquire(&c->lane);
 
-	if (c->tcp.noted || !sl_load(&c->sk) || !sl_lane_lock(lane))
+	if (c->tcp.noted || !lane || !sl_load(&c->sk) || !sl_lane_lock(lane))
 		return;
-	if (c->sk && !c->dead)
+	if (c->lane == lane && c->sk && !c->dead) /* (it may be another one by now) */
 		sl_tcp_note(&c->tcp);
 	sl_lane_unlock(lane);
 }
