@@ -30,7 +30,7 @@ void sl_sock_read_reuse(struct sl_sock *sk, int name);
 /* Reads the priority of its packets, which SO_PRIORITY and IP_TOS have set on the shadow. False: it
  * is above 255, as a class of a queueing discipline (TC_H_MAKE()), which only the kernel's packets
  * pass. */
-bool sl_sock_read_prio(struct sl_sock *sk); /* SO_REUSEADDR, SO_REUSEPORT */
+bool sl_sock_read_prio(struct sl_sock *sk);
 /* core/reuseprog.c; without locks */
 static inline bool sl_reuseprog_is_option(int level, int name)
 {
