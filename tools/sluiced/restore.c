@@ -282,6 +282,25 @@ static int make_socket(struct sl_restore *x, const struct sl_lease_restore *q, i
 	return sl_repair_begin(x->fd, &x->r, &src, &x->saved);
 }
 
+/* The kernel connects no socket that is bound to a device by which there is no route, as the
+ * loopback device; but a connection may be bound to it. So that is done when the new socket is
+ * connected: no packet has reached or left it by then. */
+static int make_unbound(const struct sl_session *s, struct sl_restore *x,
+			const struct sl_lease_restore *q, const int fd[2], const char **why)
+{
+	int err, made = new_socket(s, fd[0], why);
+
+	if (made < 0)
+		return made;
+	sl_sys_close(x->fd);
+	x->fd = made;
+	err = sl_sys_set_int(made, SOL_SOCKET, SO_BINDTOIFINDEX, 0);
+	err = err ?: make_socket(x, q, fd[1]);
+	if (!err)
+		copy_int(fd[0], made, SOL_SOCKET, SO_BINDTOIFINDEX);
+	return err;
+}
+
 /* A connection that is over may have no claim any more: one that came by a listener has none of its
  * own. Its socket gets a port of the kernel's choice then, as any program may have it: bound to the
  * port of another process it could listen there. */
@@ -362,6 +381,9 @@ int sl_on_restore(struct sl_session *s, struct sl_lease_msg *m, const char **why
 	x->seq = s->seq;
 	s->restore = x;
 	err = make_socket(x, &q, m->fd[1]);
+	if ((err == -ENETUNREACH || err == -EHOSTUNREACH) && q.how == SL_LEASE_LIVE &&
+	    !sl_proof_is_everywhere(m->fd[0]))
+		err = make_unbound(s, x, &q, m->fd, why);
 	if (err)
 		sl_restore_drop(s);
 	else
