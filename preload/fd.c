@@ -24,10 +24,9 @@ static void forget(unsigned first, unsigned last)
 /* (A child of vfork(2) needs the library's descriptors, too, until its execve(2): exec.c.) */
 int close(int fd)
 {
-	bool is_ours = ours_point(fd); /* a thread that is cancelled has closed nothing */
-
-	forget((unsigned)fd, (unsigned)fd);
-	if (is_ours)
+	pthread_testcancel();               /* a thread that is cancelled has closed nothing */
+	forget((unsigned)fd, (unsigned)fd); /* (so ours() does not tell the library of it) */
+	if (ours(fd))
 		return (int)done(lib.close(fd));
 	if (is_private(fd))
 		return (int)done(-EBADF);

@@ -24,6 +24,10 @@ same "an epoll set: the library, and no thread" "True 1" "$(py 'import select; e
 same "a UDP socket: the library and its thread" "True 2" \
 	"$(py 's = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)')"
 same "an IPv6 one" "True 2" "$(py 's = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)')"
+exec 5<>/dev/udp/127.0.0.1/9
+same "an inherited socket that is closed" "False 1" "$(py 'import os; os.close(5)')"
+same "and one that is used" "True 2" "$(py 'import os; os.write(5, b"x")')"
+exec 5>&-
 
 # Less address space than the library reserves. (A sanitizer's own is terabytes.)
 echo='s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(("127.0.0.1", 0))
