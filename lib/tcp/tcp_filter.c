@@ -84,6 +84,8 @@ static bool split(struct sl_tcp *c, uint32_t i, uint32_t at)
 static void remove_piece(struct sl_tcp *c, uint32_t i)
 {
 	c->rmem -= sl_tcp_rx_charge(piece(c, i)->len);
+	if (sl_unlikely(c->noted)) /* bytes that the callback drops are not found by it */
+		sl_tcp_rcv_forget(c, piece(c, i)->frame);
 	sl_frame_put(c->host->frames, piece(c, i)->frame);
 	if (i - c->rx_head < c->rx_tail - i) {
 		for (; i != c->rx_head; i--)
