@@ -14,7 +14,7 @@ import time
 
 from netlib import say, udp
 
-SELF = [sys.executable, "-E", os.path.abspath(__file__)]
+SELF = [sys.executable, "-EB", os.path.abspath(__file__)]
 STREAM, PAUSE_US = 200, 1000
 STORM, STORM_US = 4000, 100
 SO_RCVBUFFORCE = 33

@@ -43,7 +43,7 @@
 
 enum state { STARTUP, DRAIN, DOWN, CRUISE, REFILL, UP, PROBE_RTT, STATES };
 
-/* What arrives tells of: nothing special; REFILL; UP, from its second round trip on; what UP has
+/* An arrival tells of: nothing special; REFILL; UP, from its second round trip on; what UP has
  * left. */
 enum phase { INIT, REFILLING, STARTING, FEEDBACK, STOPPING };
 
@@ -309,7 +309,8 @@ static void take_bw(const struct sl_tcp *c, struct bbr3 *b, const struct look *l
 		b->best_bw[1] = sl_max(b->best_bw[1], l->bw);
 }
 
-/* What a round trip delivers, and whether one is over in which losses were looked for. */
+/* Follows how much a round trip delivers, and sees the end of a round trip that was watched for
+ * losses. */
 static void take_signals(const struct sl_tcp *c, struct bbr3 *b, const struct look *l)
 {
 	b->loss_round_start = false;
@@ -399,7 +400,7 @@ static bool adapt_hi(const struct sl_tcp *c, struct bbr3 *b, const struct look *
 			b->best_bw[0] = b->best_bw[1] ? b->best_bw[1] : b->best_bw[0];
 			b->best_bw[1] = 0;
 		}
-		/* As much as it held lately the path holds still: now for more. */
+		/* The path still holds as much as lately: look for more at once. */
 		if (is_in_cycle(b) && b->cautious && !b->too_high) {
 			start_refill(c, b);
 			return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the versions of bbr share. A window is what the path holds and room for bursts; the pace is
- * the path's rate, in bursts of a millisecond, as Linux' own (tcp_tso_autosize()). */
+/* Code that the versions of bbr share. A window is what the path holds and room for bursts; the
+ * pace is the path's rate, in bursts of a millisecond, as Linux' own (tcp_tso_autosize()). */
 #include "tcp/loss/cc_bw.h"
 #include "tcp/tcp_host.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the versions of bbr share: rates, the pace, and windows that are made of them (cc_bw.c).
- * Rates (bw) are segments of c->mss a microsecond, times 2^24; gains are times 2^8. */
+/* Code that the versions of bbr share: rates, the pace, and windows that are made of them
+ * (cc_bw.c). Rates (bw) are segments of c->mss a microsecond, times 2^24; gains are times 2^8. */
 #ifndef SL_CC_BW_H
 #define SL_CC_BW_H
 
@@ -34,9 +34,9 @@ void sl_bw_pace(struct sl_tcp *c, uint32_t bw, uint32_t gain, bool full, uint32_
 uint32_t sl_bw_burst(const struct sl_tcp *c);
 /* The sample's rate; 0: there is none. */
 uint32_t sl_bw_sample(const struct sl_rate_sample *s);
-/* What a path of that rate and round trip holds, times the gain, in segments, rounded up. */
+/* Segments that a path of that rate and round trip holds, times the gain, rounded up. */
 uint32_t sl_bw_product(uint32_t bw, uint32_t rtt_us, uint32_t gain);
-/* Of in_flight, the segments that are in the network when the next burst leaves. */
+/* Segments of in_flight that are in the network when the next burst leaves. */
 uint32_t sl_bw_in_net(const struct sl_tcp *c, uint32_t bw, uint32_t in_flight);
 /* The times at which flows look for more must not be the same: a number of all bits. */
 uint32_t sl_bw_random(const struct sl_tcp *c);

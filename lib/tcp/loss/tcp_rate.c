@@ -37,7 +37,7 @@ bool sl_tcp_rate_new(struct sl_tcp *c)
 	if (!c->opts || !c->opts->rate)
 		return false;
 	*c->opts->rate = (struct sl_tcp_rate){.una = c->tx_una};
-	/* What is under way was sent without notes. */
+	/* Pieces that are under way have no notes yet. */
 	for (uint32_t i = c->tx_una; i != c->tx_nxt; i++)
 		if (!(sl_tcp_piece(c, i)->marks & SL_TXS_SACKED))
 			note_flight(c, sl_tcp_piece(c, i));
