@@ -44,7 +44,7 @@ static uint32_t get_be32(const uint8_t *p)
 
 static bool says4(struct sl_in_icmp *e, const uint8_t *icmp)
 {
-	/* Of reassembly the kernel tells nobody. */
+	/* The kernel tells nobody of fragments that came too late. */
 	if (e->type == ICMP_TIME_EXCEEDED) {
 		e->err = EHOSTUNREACH;
 		return e->code != ICMP_EXC_FRAGTIME;

@@ -232,7 +232,7 @@ say("the end", attempt(getsockopt_with, s, TCP, 35, zero))
 s.close()
 
 
-# What goes to another device does not reach the peer, until the socket is bound to none again. (Whether IPv6 has a
+# Bytes that go to another device do not reach the peer, until the socket is bound to none again. (Whether IPv6 has a
 # route by another device the kernel does not tell.)
 if not six:
     s, f = pair(own, peer, far, 7002)

@@ -293,7 +293,7 @@ static void errors_unread(void)
 	close(fd);
 }
 
-/* What one socket says to each call that may return an error which recvmmsg(2) has kept. */
+/* Tries each call that may return an error which recvmmsg(2) has kept. */
 static void kept_by(const char *call, struct iovec second)
 {
 	struct iovec io[2] = {{b, 2}, second};

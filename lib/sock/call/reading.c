@@ -217,7 +217,7 @@ static void end_kernel_call(void *sk)
 	sl_sock_out_of_kernel(sk);
 }
 
-/* Of a socket that is the kernel's, which keeps its errors itself. -EREMOTE: the socket has
+/* Receives by a socket of the kernel's, which keeps its errors itself. -EREMOTE: the socket has
  * datagrams here still, its connection may come back, or the ends of sends are asked for, some of
  * which are ours, so one message after the other is received. */
 static int receive_in_kernel(struct sl_sock *sk, int fd, struct mmsghdr *msgs, unsigned n,

@@ -10,8 +10,9 @@
  * sock_read_iter(), sock_write_iter()). */
 int sl_rwf_flags(int rwf);
 
-/* What preadv2(2) and pwritev2(2) check first. The bytes of n pieces, and *flags of the message;
- * 0: the call does nothing, as in fs/read_write.c; -errno. iov: the program's, any memory. */
+/* Checks what preadv2(2) and pwritev2(2) check first. Returns the bytes of n pieces, and *flags of
+ * the message; 0: the call does nothing, as in fs/read_write.c; -errno. iov: the program's, any
+ * memory. */
 static inline ssize_t sl_rwf_bytes(const struct iovec *iov, int n, int rwf, int *flags)
 {
 	ssize_t len;

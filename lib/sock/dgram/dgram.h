@@ -85,7 +85,7 @@ void sl_siblings_yield_to_child(const struct sl_sock *to, int fd);
 /* mcast.c: memberships and the fan-out to several sockets */
 int sl_mcast_setsockopt(struct sl_sock *sk, int level, int name, const void *val, socklen_t len);
 bool sl_mcast_is_membership(int level, int name);
-/* True: it is a member of a group on a device of which it wants no packets here
+/* True: it is a member of a group on a device whose packets it does not want here
  * (sl_sock_wants_port()). Slow; no lane held. */
 bool sl_mcast_is_unwanted(const struct sl_sock *sk);
 void sl_mcast_claim(struct sl_sock *sk);  /* the socket has a lane and a port now */
