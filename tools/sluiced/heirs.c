@@ -10,10 +10,10 @@
  *
  * What the dead process has left may be false in every byte. A connection must have been claimed by
  * its session, with a proof, and goes to processes of the same user alone, which show a socket with
- * the inode that the session had named: such processes may trace each other anyway. The bytes come
- * out of the packet memory of the group, and notes that do not fit end the connection. Each user
- * can have so many heirs. The next daemon does not have them: their connections end with this one.
- */
+ * the inode that the session had named: a socket that a process does not have it cannot show. The
+ * bytes come out of the packet memory of the group, and notes that do not fit end the connection.
+ * Each user can have USER_MOST heirs. The next daemon does not have them: their connections end
+ * with this one. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
