@@ -7,6 +7,8 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "task_file.bpf.h"
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct file_ref {
 	struct {
@@ -20,15 +22,6 @@ struct file___before {
 	struct {
 		long counter;
 	} f_count;
-};
-struct bpf_iter_meta {
-	struct seq_file *seq;
-};
-struct bpf_iter__task_file {
-	struct bpf_iter_meta *meta;
-	struct task_struct *task;
-	__u32 fd;
-	struct file *file;
 };
 #pragma clang attribute pop
 

@@ -8,6 +8,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "sought_abi.h"
+#include "task_file.bpf.h"
 
 #define IFMT     0170000
 #define IFSOCK   0140000
@@ -33,15 +34,6 @@ struct inode {
 struct file {
 	struct inode *f_inode;
 	void *private_data;
-};
-struct bpf_iter_meta {
-	struct seq_file *seq;
-};
-struct bpf_iter__task_file {
-	struct bpf_iter_meta *meta;
-	struct task_struct *task;
-	__u32 fd;
-	struct file *file;
 };
 #pragma clang attribute pop
 

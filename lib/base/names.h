@@ -36,4 +36,17 @@ static inline bool sl_name_is_loaded(const char *part)
 	return dl_iterate_phdr(sl_name_is_file, sl_unconst(part));
 }
 
+/* The mode of dlopen(3) for libraries that call their own functions by names that the program may
+ * have. own_first: they may prefer their own names and the C library's (RTLD_DEEPBIND), which they
+ * must not where another malloc(3) stands in. taken: has the program such names? 0: neither mode
+ * will do. */
+static inline int sl_name_mode(bool own_first, bool (*taken)(void))
+{
+	const int usual = RTLD_NOW | RTLD_LOCAL;
+
+	if (own_first && !sl_name_is_from_elsewhere("malloc", "libc.so."))
+		return usual | RTLD_DEEPBIND;
+	return taken() ? 0 : usual;
+}
+
 #endif

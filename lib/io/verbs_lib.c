@@ -58,19 +58,15 @@ static bool names_are_taken(void)
 	return taken;
 }
 
-/* The mode of dlopen(3). With RTLD_DEEPBIND the libraries prefer their own names and the C
- * library's. Where others stand in for open(2), by which the device is opened (tests/sim), or for
- * malloc(3), as sanitizers do, which end the process at this mode, the usual mode must do. A
- * library that is loaded already stays bound as it is. 0: neither mode will do. */
+/* Where another library stands in for open(2), by which the device is opened (tests/sim), the
+ * usual mode must do. (Sanitizers, which stand in for malloc(3), end the process at the other
+ * mode.) A library that is loaded already stays bound as it is. */
 static int mode_of_load(void)
 {
-	const int usual = RTLD_NOW | RTLD_LOCAL;
-
-	if (!sl_name_is_from_elsewhere("malloc", "libc.so.") &&
-	    !sl_name_is_from_elsewhere("open", "libc.so.") &&
-	    !sl_name_is_loaded("/libibverbs.so.1") && !sl_name_is_loaded("/libmlx5"))
-		return usual | RTLD_DEEPBIND;
-	return names_are_taken() ? 0 : usual;
+	return sl_name_mode(!sl_name_is_from_elsewhere("open", "libc.so.") &&
+				    !sl_name_is_loaded("/libibverbs.so.1") &&
+				    !sl_name_is_loaded("/libmlx5"),
+			    names_are_taken);
 }
 
 static bool look_up(void *handle)

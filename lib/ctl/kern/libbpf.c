@@ -31,18 +31,13 @@ static bool names_are_taken(void)
 	return taken;
 }
 
-/* The mode of dlopen(3). With RTLD_DEEPBIND the libraries prefer their own names and the C
- * library's, malloc(3) among them; yet they free what the skeletons have allocated here, so with
- * another malloc(3) the usual mode must do. A library that is loaded already stays bound as it is.
- * 0: neither mode will do. */
+/* The libraries free memory that the skeletons have allocated here, so they need the program's
+ * malloc(3). A library that is loaded already stays bound as it is. */
 static int mode_of_load(void)
 {
-	const int usual = RTLD_NOW | RTLD_LOCAL;
-
-	if (!sl_name_is_from_elsewhere("malloc", "libc.so.") &&
-	    !sl_name_is_loaded("/libbpf.so.1") && !sl_name_is_loaded("/libxdp.so.1"))
-		return usual | RTLD_DEEPBIND;
-	return names_are_taken() ? 0 : usual;
+	return sl_name_mode(!sl_name_is_loaded("/libbpf.so.1") &&
+				    !sl_name_is_loaded("/libxdp.so.1"),
+			    names_are_taken);
 }
 
 /* The handles stay open: the functions are used until the process ends. */
