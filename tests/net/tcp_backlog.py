@@ -4,18 +4,7 @@ rest; the backlog that a second listen(2) sets, and the machine's limit of it.""
 from tcplib import *
 
 own, peer, far = start()
-six = is6(own)
 LIMIT = "/proc/sys/net/core/somaxconn"
-
-
-def far_connects(port):
-    f = far.tcp(six=six)
-    f.setblocking(False)
-    try:
-        f.connect((own, port))
-    except BlockingIOError:
-        pass
-    return f
 
 
 def limit(n):
@@ -33,14 +22,14 @@ def fill(ls, port, n, what):
     """Connects one after the other: n get in, the next two do not. (The time is for those that do not.)"""
     fars = []
     for i in range(n):
-        f = far_connects(port)
+        f = far.begin_connect(own, port)
         say(what, i, f.settles("OUT"))
         fars.append(f)
     settles(ls, "IN")
     end = time.monotonic() + WAIT
     while waiting(ls)[0] < n and time.monotonic() < end:
         time.sleep(0.01)
-    late = [far_connects(port) for _ in range(2)]
+    late = [far.begin_connect(own, port) for _ in range(2)]
     time.sleep(0.2)
     say(what, "the rest", [f.polled() for f in late], "waiting", waiting(ls))
     return fars, late
@@ -71,10 +60,10 @@ fars, late = fill(ls, port, 1, "listen(0)")
 say("listen(3)", attempt(ls.listen, 3), waiting(ls)[1])
 more = [f.settles("OUT") for f in late]
 say("then", more, waiting(ls)[0])
-f = far_connects(port)
+f = far.begin_connect(own, port)
 say("a fourth", f.settles("OUT"))
 say("listen(1)", attempt(ls.listen, 1), waiting(ls))
-g = far_connects(port)
+g = far.begin_connect(own, port)
 time.sleep(0.2)
 say("a fifth", g.polled())
 end(ls, fars + late + [f, g])

@@ -3,17 +3,6 @@
 from tcplib import *
 
 own, peer, far = start()
-six = is6(own)
-
-
-def far_connects(port):
-    f = far.tcp(six=six)
-    f.setblocking(False)
-    try:
-        f.connect((own, port))
-    except BlockingIOError:
-        pass
-    return f
 
 
 def looks(s):
@@ -31,7 +20,7 @@ for how in socket.SHUT_RD, socket.SHUT_RDWR, socket.SHUT_WR:
         port += 1
         ls = tcp(own, port, 5)
         ls.setblocking(False)
-        f = far_connects(port) if waiting else None
+        f = far.begin_connect(own, port) if waiting else None
         if f:
             say("one waits", f.settles("OUT"), settles(ls, "IN"))
         say("shut", how, attempt(ls.shutdown, how))
@@ -40,11 +29,11 @@ for how in socket.SHUT_RD, socket.SHUT_RDWR, socket.SHUT_WR:
             say("   its peer", f.settles("ERR") if how != socket.SHUT_WR else f.settles("OUT"))
             f.close()
         if how != socket.SHUT_WR:
-            f = far_connects(port)
+            f = far.begin_connect(own, port)
             say("   a new peer", f.settles("ERR"))
             f.close()
         say("   again", attempt(ls.listen, 5), looks(ls))
-        f = far_connects(port)
+        f = far.begin_connect(own, port)
         say("   a peer then", settles(ls, "IN"), accepts(ls))
         f.close()
         ls.close()

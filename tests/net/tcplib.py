@@ -390,6 +390,16 @@ class Far:
                           later=True)
         return lambda: self.ask("wait", number)
 
+    def begin_connect(self, address, port):
+        """A connection that the far host begins, without waiting for it."""
+        f = self.tcp(six=is6(address))
+        f.setblocking(False)
+        try:
+            f.connect((address, port))
+        except BlockingIOError:
+            pass
+        return f
+
 
 class FarSocket:
     def __init__(self, far, number):

@@ -29,14 +29,7 @@ static struct msghdr m;
 
 static void open_one(void)
 {
-	struct pollfd p = {.events = POLLIN};
-
-	s = stream ? socket(t_peer.ss_family, SOCK_STREAM, 0) : udp();
-	if (stream)
-		CHECK(connect(s, (struct sockaddr *)&t_peer, t_len) == 0);
-	CHECK(send(s, "hello", 5, 0) == 5);
-	p.fd = s;
-	CHECK(poll(&p, 1, 3000) == 1);
+	s = t_with_hello(stream);
 	memset(v, 0, sizeof(v));
 	v[0] = (struct iovec){b, sizeof(b)};
 	m = (struct msghdr){.msg_iov = v, .msg_iovlen = 1};

@@ -12,17 +12,9 @@ static bool stream;
 static char b[64];
 static struct iovec v = {b, sizeof(b)};
 
-/* Connected, and with "hello" to be read. */
 static void open_one(void)
 {
-	struct pollfd p = {.events = POLLIN};
-
-	s = stream ? socket(t_peer.ss_family, SOCK_STREAM, 0) : udp();
-	if (stream)
-		CHECK(connect(s, (struct sockaddr *)&t_peer, t_len) == 0);
-	CHECK(send(s, "hello", 5, 0) == 5);
-	p.fd = s;
-	CHECK(poll(&p, 1, 3000) == 1);
+	s = t_with_hello(stream);
 }
 
 static void told(const char *call, unsigned flags, long n, unsigned given)

@@ -107,6 +107,19 @@ static inline int udp(void)
 	return fd;
 }
 
+/* A datagram socket or a connection with "hello" to be read. */
+static inline int t_with_hello(bool stream)
+{
+	int s = stream ? socket(t_peer.ss_family, SOCK_STREAM, 0) : udp();
+	struct pollfd p = {.fd = s, .events = POLLIN};
+
+	if (stream)
+		CHECK(connect(s, (struct sockaddr *)&t_peer, t_len) == 0);
+	CHECK(send(s, "hello", 5, 0) == 5);
+	CHECK(poll(&p, 1, 3000) == 1);
+	return s;
+}
+
 /* A connection to the peer; says what connect(2) gave. */
 static inline int tcp_said(void)
 {

@@ -316,12 +316,27 @@ static struct gains watch(double seconds)
 	return g;
 }
 
+/* On a path of 2 MB/s: after a silence the rate is the path's. */
+static void after_silence(double seconds)
+{
+	uint64_t rate;
+
+	silent = true;
+	run(seconds);
+	silent = false;
+	send_more(path.flow[0].tx);
+	sim_host_kick(path.a);
+	run(0.01); /* before the first ACK, which sets a gain */
+	rate = sl_tcp_rate(&path.flow[0].tx->tcp)->bytes_s;
+	want(rate > (uint64_t)(0.9 * 2 * MB) && rate < (uint64_t)(1.02 * 2 * MB));
+	want(watch(4).dips == 0); /* the silence was a look at the round trip by itself */
+}
+
 /* A round trip of eight asks for more, the next gives it back; every ten seconds the queue is
  * emptied for 200 ms. After a silence the rate is the path's, and so is the round trip. */
 static void bbr_phases(void)
 {
 	struct gains g;
-	uint64_t rate;
 
 	begin("bbr, phases", 2 * MB, 20000, 0.04 * 2 * MB);
 	add("bbr");
@@ -331,16 +346,7 @@ static void bbr_phases(void)
 	want(g.less > g.ms / 100 && g.less < g.ms / 6);
 	want(g.even > g.ms * 6 / 10 && g.more + g.less + g.even == g.ms);
 	want(g.dips == 2 && g.small >= 2 * 200 && g.small < 2 * 300);
-	silent = true;
-	run(14);
-	silent = false;
-	send_more(path.flow[0].tx);
-	sim_host_kick(path.a);
-	run(0.01); /* before the first ACK, which sets a gain */
-	rate = sl_tcp_rate(&path.flow[0].tx->tcp)->bytes_s;
-	want(rate > (uint64_t)(0.9 * 2 * MB) && rate < (uint64_t)(1.02 * 2 * MB));
-	g = watch(4);
-	want(g.dips == 0); /* the silence was a look at the round trip by itself */
+	after_silence(14);
 	want(run(2) > 0.93 * 2 * MB);
 	end();
 }
@@ -380,7 +386,6 @@ static void beside(const char *cc, const char *other, double index)
 static void bbr3_phases(void)
 {
 	struct gains g;
-	uint64_t rate;
 
 	begin("bbr3, phases", 2 * MB, 20000, 0.04 * 2 * MB);
 	add("bbr3");
@@ -390,16 +395,7 @@ static void bbr3_phases(void)
 	want(g.less > g.ms / 10 && g.less < g.ms / 4);
 	want(g.more + g.less + g.even == g.ms);
 	want(g.dips == 3 && g.small >= 3 * 200 && g.small < 3 * 300);
-	silent = true;
-	run(6);
-	silent = false;
-	send_more(path.flow[0].tx);
-	sim_host_kick(path.a);
-	run(0.01); /* before the first ACK, which sets a gain */
-	rate = sl_tcp_rate(&path.flow[0].tx->tcp)->bytes_s;
-	want(rate > (uint64_t)(0.9 * 2 * MB) && rate < (uint64_t)(1.02 * 2 * MB));
-	g = watch(4);
-	want(g.dips == 0); /* the silence was a look at the round trip by itself */
+	after_silence(6);
 	end();
 }
 
