@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What the library passes between processes does not use up what a user may have under way in UNIX sockets: neither the
+# Descriptors that the library passes between processes do not use up how many a user may have under way in UNIX sockets: neither the
 # connections that a server leaves to its children when it ends, nor anything while it runs; and nothing stays behind.
 . "$(dirname "$0")/lib_lease.sh"
 need python3 prlimit

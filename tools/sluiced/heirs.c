@@ -8,7 +8,7 @@
  * that uses the shadow finds its parent gone, and shows the shadow to the daemon (SL_LEASE_HEIR):
  * it gets the connection, and puts it on its numbers.
  *
- * What the dead process has left may be false in every byte. A connection must have been claimed by
+ * Every byte that the dead process has left may be false. A connection must have been claimed by
  * its session, with a proof, and goes to processes of the same user alone, which show a socket with
  * the inode that the session had named: a socket that a process does not have it cannot show. The
  * bytes come out of the packet memory of the group, and notes that do not fit end the connection.

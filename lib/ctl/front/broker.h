@@ -151,7 +151,7 @@ bool sl_broker_is_leased(void);
 bool sl_broker_was_leased(void);
 /* Asks that daemon for the connection of a parent that was killed; shadow: the child's copy of the
  * parent's socket. The socket, or -errno; -ENOENT: the daemon has none (yet); -EAGAIN: ask again.
- * It may wait. */
+ * The call may wait for the daemon. */
 int sl_broker_heir(int shadow);
 int sl_broker_neigh_use(uint32_t ifindex, const uint8_t addr[16]);
 

@@ -54,8 +54,8 @@
 #define SILENT_NS   1000000000ull /* after that it does not ask for so long */
 #define WILL_BYTES  512
 /* Descriptors that a process leaves lie in its children's mailboxes as long as the children live.
- * They count against RLIMIT_NOFILE of the user: beyond it no process of that user could send a
- * descriptor. */
+ * Such descriptors count against RLIMIT_NOFILE of the user: beyond it no process of that user could
+ * send a descriptor. */
 #define LEFT_PART  8   /* of that limit */
 #define LEFT_LEAST 16u /* where the limit is small or 0 */
 
