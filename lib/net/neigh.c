@@ -53,6 +53,8 @@ static struct entry *use_stack; /* pushed by any thread, emptied by the keeper *
 static sl_neigh_teller teller;
 static bool may_use = true;
 
+uint32_t sl_neigh_resolved;
+
 static struct entry *priv(struct sl_neigh *n)
 {
 	return sl_container_of(n, struct entry, pub);
@@ -175,6 +177,7 @@ static const uint32_t *words(const struct sl_neigh *n)
 static void write_state(struct sl_neigh *n, const union state *s)
 {
 	uint32_t *w = (uint32_t *)((char *)n + offsetof(struct sl_neigh, mac));
+	bool resolved = s->valid && !n->valid;
 
 	if (w[0] == s->word[0] && w[1] == s->word[1])
 		return;
@@ -182,6 +185,8 @@ static void write_state(struct sl_neigh *n, const union state *s)
 	sl_store_release(&w[0], s->word[0]);
 	sl_store_release(&w[1], s->word[1]);
 	sl_store_release(&n->seq, n->seq + 1);
+	if (resolved)
+		sl_store_release(&sl_neigh_resolved, sl_neigh_resolved + 1);
 }
 
 bool sl_neigh_read(const struct sl_neigh *n, uint8_t mac[6], uint32_t *seq)

@@ -28,6 +28,9 @@ struct sl_neigh *sl_neigh_get(uint32_t ifindex, const struct sl_addr *addr);
  * it. *seq: compare it with n->seq later. No system call, no lock. */
 bool sl_neigh_read(const struct sl_neigh *n, uint8_t mac[6], uint32_t *seq);
 
+/* Changes each time that a neighbour gets a hardware address. Atomic. */
+extern uint32_t sl_neigh_resolved;
+
 /* Has the keeper tell the kernel that the neighbour is in use, so that the kernel resolves, probes
  * and keeps it: NTF_USE (needs CAP_NET_ADMIN, else has no effect). Clears wants_probe. Any thread;
  * does not wait; one write(2) wakes the keeper. */

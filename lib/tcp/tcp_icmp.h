@@ -7,6 +7,9 @@
 
 /* Call when the MTU of the route to c's peer, or of its device, may have changed. */
 void sl_tcp_route_changed(struct sl_tcp *c);
+/* Call when a part of the path has gone, or the path is back: what is out is tried at the next run
+ * of the timers, not only when they are due (tcp_timer.c). */
+void sl_tcp_try_now(struct sl_tcp *c);
 /* Handles an ICMP error for a segment of c with sequence number seq: err as Linux maps it
  * (ECONNREFUSED, EHOSTUNREACH, ...); mtu above 0: fragmentation needed, the next hop's MTU less the
  * IP header. An error ends a connection that is not synchronised, another one keeps it as a soft

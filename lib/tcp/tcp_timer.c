@@ -14,6 +14,7 @@
 #include "tcp/tcp_ack.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_host.h"
+#include "tcp/tcp_icmp.h"
 #include "tcp/tcp_int.h"
 #include "tcp/tcp_late.h"
 #include "tcp/tcp_mem.h"
@@ -478,6 +479,19 @@ static void on_tlp(struct sl_tcp *c)
 		sl_tcp_loss_on_tlp(c);
 	c->tlp_at = 0; /* one is enough */
 	arm_rto(c);
+}
+
+/* A tail loss probe, or after a time-out the first segment
+ * (draft-eggert-tcpm-tcp-retransmit-now; Linux waits for its timers). */
+void sl_tcp_try_now(struct sl_tcp *c)
+{
+	if (c->state == SL_TCP_CLOSED || c->frozen || c->tx_una == c->tx_nxt)
+		return;
+	if (may_probe(c))
+		c->tlp_at = sl_tcp_at(c->host->now_us);
+	else if (c->retries)
+		c->rto_at = sl_tcp_at(c->host->now_us);
+	sl_tcp_timer_rearm(c);
 }
 
 /* Persist, keepalive --------------------------------------------------------------------------- */

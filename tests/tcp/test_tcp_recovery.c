@@ -2,6 +2,7 @@
 /* Scripts: lost segments on an open connection: how the loss is noticed, how they are sent again,
  * and the window meanwhile. */
 #include "scripts.h"
+#include "tcp/tcp_icmp.h"
 #include "tcp/tcp_trouble.h"
 
 /* RFC 6928: ten segments at first; then slow start. */
@@ -101,6 +102,30 @@ static void tail_loss_probe(struct t *t)
 	quiet(t, 0);
 	in(t, ". 1:1(0) ack 1001 <sack 2001:3001>");
 	out(t, ". 1001:2001(1000) ack 1");
+}
+
+static void tried(struct t *t)
+{
+	sl_tcp_try_now(&t->c->tcp);
+	t_kick(t);
+}
+
+/* A part of the path has gone: the probe leaves at once. The path is back after time-outs: the
+ * first segment does. Nothing leaves while nothing is out. */
+static void try_now(struct t *t)
+{
+	t_open(t);
+	tried(t);
+	quiet(t, SIM_SECOND);
+	t_write(t, 3000);
+	check(t, skip(t) == 3);
+	tried(t);
+	out_in(t, 0, "P. 2001:3001(1000) ack 1");
+	check(t, counted(t, SL_TCPC_TLP) == 1 && counted(t, SL_TCPC_RTO) == 0);
+	pass(t, 2 * SIM_SECOND); /* the path is away: 200, 400, 800 ms */
+	check(t, skip(t) >= 3);
+	tried(t);
+	out_in(t, 0, ". 1:1001(1000) ack 1");
 }
 
 /* RFC 6298: the timer, its backing off, and what a timeout does to the window. */
@@ -451,6 +476,7 @@ const struct script scripts[] = {
 	SCRIPT(newreno),
 	SCRIPT(limited_transmit),
 	SCRIPT(tail_loss_probe),
+	SCRIPT(try_now),
 	SCRIPT(rto),
 	SCRIPT(rto_thin),
 	SCRIPT(rto_of_four_is_not_thin),

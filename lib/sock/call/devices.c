@@ -21,8 +21,11 @@
 #include "sock/move/move.h"
 #include "sock/proc/keeper.h"
 #include "sock/stream/tconn.h"
+#include "stack/lane_tcp.h"
+#include "stack/leg.h"
 #include "stack/port.h"
 #include "stack/retire.h"
+#include "tcp/tcp_icmp.h"
 
 #define LOST_NS 250000000 /* between looks at devices that are to be opened anew */
 
@@ -138,6 +141,46 @@ static void offer_again(void)
 	}
 }
 
+/* True: packets of port leave by p. */
+static bool leaves_by(const struct sl_port *port, const struct sl_port *p)
+{
+	while (port != p && port->base)
+		port = port->base;
+	return port == p;
+}
+
+struct trial {
+	const struct sl_port *port;
+	bool lost; /* what is out is probably lost; else only where a time-out has said so */
+};
+
+static void try_sock(struct sl_sock *sk, void *arg)
+{
+	const struct trial *t = arg;
+	struct sl_tconn *c;
+	struct sl_lane *lane;
+
+	if (!sl_load(&sk->conn) || !sl_sock_lock(sk, &lane))
+		return;
+	c = sk->conn;
+	if (c && c->path && c->path->leg && leaves_by(c->path->leg->port, t->port) &&
+	    (t->lost || c->tcp.retries)) {
+		sl_lane_tcp_begin(lane);
+		sl_tcp_try_now(&c->tcp);
+		sl_lane_tcp_done(lane);
+	}
+	sl_lane_unlock(lane);
+}
+
+/* Connections need not wait for their time-outs: the path that lost their segments has another
+ * part, or is back. */
+static void try_connections(const struct sl_port *p, bool lost)
+{
+	struct trial t = {p, lost};
+
+	sl_sock_for_each(try_sock, &t);
+}
+
 static bool has_parts(const struct sl_port *p)
 {
 	static const char *const drivers[] = {"bonding", "hv_netvsc", "net_failover", "team"};
@@ -157,6 +200,7 @@ void sl_devices_part_gone(const struct sl_link *part, uint32_t master)
 	p->stats->plugouts++;
 	sl_info("port", "%s: %s has no link or has gone, it goes on by its other parts",
 		p->info.ifname, part->name);
+	try_connections(p, true);
 }
 
 void sl_devices_link_changed(const struct sl_link *link, bool gone)
@@ -168,6 +212,8 @@ void sl_devices_link_changed(const struct sl_link *link, bool gone)
 	if (p) {
 		sl_port_link_changed(p, link, gone);
 		sl_policy_now();
+		if (!gone && link->carrier_up)
+			try_connections(p, false);
 	}
 	if (!gone && (link->flags & IFF_UP))
 		device_up(link->ifindex);

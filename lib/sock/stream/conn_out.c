@@ -9,6 +9,7 @@
 #include "base/settings.h"
 #include "sock/stream/errq_tcp.h"
 #include "sock/stream/path.h"
+#include "sock/stream/stream.h"
 #include "stack/port.h"
 
 /* True: the frame has a second reference, which is the program's (sl_zc_send()). */
@@ -149,8 +150,10 @@ bool sl_conn_send(struct sl_tcp *t, const struct sl_tcp_seg *seg, uint32_t frame
 	if (sl_unlikely(!sl_tconn_path_fresh(c)))
 		sl_tconn_make_path(c);
 	p = c->path;
-	if (sl_unlikely(!p || !p->leg))
+	if (sl_unlikely(!p || !p->leg)) {
+		sl_opening_missed();
 		return true; /* lost: the protocol sends it again */
+	}
 	f = frame_for(c->lane, frame, off, seg->len);
 	if (sl_unlikely(f == SL_NO_FRAME))
 		return false;

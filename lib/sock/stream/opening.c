@@ -7,6 +7,10 @@
  * and sends the SYN once more, at once. A neighbour that does not answer in time is the kernel's to
  * report: the kernel connects, from the same port.
  *
+ * A neighbour may be lost later, with its link or for want of an answer. Segments that meet none
+ * are lost; when the keeper hears of a neighbour, those connections try what is out at once, as the
+ * kernel sends what waits for a neighbour.
+ *
  * Nor does a connect() that must not block wait until its device is opened, which takes tens of
  * milliseconds: most of what the first socket of a process costs. The keeper opens the device and
  * the lane's place on it, claims the flow, and sends the SYN; until then no packet of the
@@ -21,12 +25,21 @@
 #include "stack/port.h"
 #include "stack/restart.h"
 #include "tcp/tcp_ack.h"
+#include "tcp/tcp_icmp.h"
 
 #define LOOK_NS 5000000
 
 bool sl_tconn_awaited;
 
 static bool opening; /* some connection has neigh_steps */
+
+static bool missed;    /* a segment has met no neighbour */
+static uint32_t heard; /* sl_neigh_resolved at the last look */
+
+void sl_opening_missed(void)
+{
+	sl_store_release(&missed, true);
+}
 
 void sl_opening_add(void)
 {
@@ -199,8 +212,39 @@ static void look_at_opening(struct sl_tconn *c, void *arg)
 		sl_opening_add();
 }
 
+static void try_missed(struct sl_tconn *c, void *arg)
+{
+	struct sl_lane *lane = sl_load(&c->lane);
+
+	(void)arg;
+	if (c->dead || !sl_load(&c->path) || !sl_lane_lock(lane))
+		return;
+	if (!c->dead && c->path && !c->path->leg) {
+		sl_lane_tcp_begin(lane);
+		if (is_resolved(c))
+			sl_tcp_try_now(&c->tcp);
+		else
+			sl_opening_missed();
+		sl_lane_tcp_done(lane);
+	}
+	sl_lane_unlock(lane);
+}
+
+static void look_at_missed(void)
+{
+	uint32_t now = sl_load_acquire(&sl_neigh_resolved);
+
+	if (sl_likely(!sl_load(&missed)) || now == heard)
+		return;
+	heard = now;
+	sl_store(&missed, false);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	sl_tconn_for_each(try_missed, NULL);
+}
+
 void sl_opening_look(uint64_t now_ns)
 {
+	look_at_missed();
 	if (sl_likely(!sl_load(&opening)))
 		return;
 	sl_store(&opening, false);
@@ -215,5 +259,5 @@ uint64_t sl_opening_due_ns(uint64_t now_ns, bool quiet)
 
 void sl_opening_child(void)
 {
-	opening = false;
+	opening = missed = false;
 }

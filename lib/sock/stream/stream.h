@@ -29,6 +29,7 @@ bool sl_strays_take_asked(struct sl_tcp_key *key);
 extern bool sl_tconn_awaited;
 /* opening.c: a connection with neigh_steps is there, or will be in a moment. */
 void sl_opening_add(void);
+void sl_opening_missed(void); /* a segment has met no neighbour, and is lost */
 /* Jobs of the keeper. */
 void sl_opening_look(uint64_t now_ns);
 uint64_t sl_opening_due_ns(uint64_t now_ns, bool quiet);
