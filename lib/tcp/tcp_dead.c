@@ -226,26 +226,29 @@ bool sl_tcp_dead_is_noted(const void *bytes)
 }
 
 /* (The process may have died between two stores that belong together, so rx_bytes may be wrong;
- * copied_seq and rcv_nxt are one store each. An urgent byte in the queue is rare: no kernel socket
- * can be given one.) */
+ * copied_seq and rcv_nxt are one store each. An urgent byte that the program has not taken is lost,
+ * as in a hand-back: no kernel socket can be given one.) */
 bool sl_tcp_repair_dead_noted(const void *bytes, uint64_t now_us, struct sl_tcp_dead *d,
 			      struct sl_tcp_noted *from)
 {
 	struct sl_tcp c;
+	uint32_t there;
 
 	if (!read_state(bytes, now_us, &c, d))
 		return false;
-	d->r.rcvq = d->r.rcv_nxt - c.copied_seq;
-	if (d->r.rcvq > UNREAD_MAX || d->r.sndq > UNREAD_MAX || d->r.unsent > d->r.sndq ||
-	    (d->r.rcvq && c.urg_in) || (d->r.unsent && d->r.fin_sent))
+	there = d->r.rcv_nxt - c.copied_seq;
+	if (there > UNREAD_MAX || d->r.sndq > UNREAD_MAX || d->r.unsent > d->r.sndq ||
+	    (d->r.unsent && d->r.fin_sent))
 		return false;
 	*from = (struct sl_tcp_noted){
 		.send_id = sl_tcp_note_id(c.iss, c.irs, true),
 		.rcv_id = sl_tcp_note_id(c.iss, c.irs, false),
 		.send_seq = d->r.snd_una,
 		.rcv_seq = c.copied_seq,
+		.urgent = urgent_at(&c, c.copied_seq, there),
 	};
-	return c.noted || (!d->r.rcvq && !d->r.sndq);
+	d->r.rcvq = there - (from->urgent != UINT32_MAX);
+	return c.noted || (!there && !d->r.sndq);
 }
 
 bool sl_tcp_dead_ends(const void *bytes, struct sl_tcp_ends *ends)

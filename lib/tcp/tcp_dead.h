@@ -50,6 +50,8 @@ bool sl_tcp_repair_dead(const void *bytes, uint64_t now_us, const struct sl_tcp_
 struct sl_tcp_noted {
 	uint64_t send_id, rcv_id;
 	uint32_t send_seq, rcv_seq; /* of the first byte */
+	uint32_t urgent; /* offset of a received byte that no read returns, and r.rcvq does not
+			    count; UINT32_MAX: none */
 };
 bool sl_tcp_dead_is_noted(const void *bytes); /* sl_tcp_note() was called */
 bool sl_tcp_repair_dead_noted(const void *bytes, uint64_t now_us, struct sl_tcp_dead *d,

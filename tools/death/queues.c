@@ -157,8 +157,16 @@ static uint32_t unacked(void *arg, uint32_t at, void *buf, uint32_t n)
 static uint32_t unread(void *arg, uint32_t at, void *buf, uint32_t n)
 {
 	const struct sl_gone_source *s = arg;
+	uint32_t urgent = s->from.urgent, before = 0;
 
-	return copy(s->q, s->from.rcv_id, s->from.rcv_seq + at, buf, n);
+	if (at < urgent)
+		before = copy(s->q, s->from.rcv_id, s->from.rcv_seq + at, buf,
+			      sl_min(n, urgent - at));
+	if (at + before < urgent || before == n)
+		return before;
+	return before + copy(s->q, s->from.rcv_id,
+			     s->from.rcv_seq + at + before + (urgent != UINT32_MAX),
+			     (uint8_t *)buf + before, n - before);
 }
 
 struct sl_repair_source sl_gone_source(struct sl_gone_source *s)
@@ -169,7 +177,8 @@ struct sl_repair_source sl_gone_source(struct sl_gone_source *s)
 bool sl_gone_source_is_whole(const struct sl_gone_source *s, const struct sl_tcp_repair *r)
 {
 	return is_whole(s->q, s->from.send_id, s->from.send_seq, r->sndq) &&
-	       is_whole(s->q, s->from.rcv_id, s->from.rcv_seq, r->rcvq);
+	       is_whole(s->q, s->from.rcv_id, s->from.rcv_seq,
+			r->rcvq + (s->from.urgent != UINT32_MAX));
 }
 
 void sl_gone_queues_free(struct sl_gone_queues *q)

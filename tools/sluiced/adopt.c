@@ -367,6 +367,7 @@ int sl_adopt(void)
 	each(SL_KEEP_SESSION, adopt_session);
 	each(SL_KEEP_LANE, adopt_lane);
 	each(SL_KEEP_RESTORE, adopt_restore);
+	each(SL_KEEP_HEIR, sl_heirs_adopt);
 	sl_broker_again(is_used);
 	for (struct sl_device *d = sl_port_first(); d; d = d->next) {
 		find_owners(&owners, d);

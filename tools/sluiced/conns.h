@@ -70,6 +70,9 @@ bool sl_heirs_begin(struct sl_session *s, bool dead);
 bool sl_heirs_live(struct sl_session *s);
 /* Ends those that no process has any more. Returns in how many ns to call it next. */
 uint64_t sl_heirs_tick(uint64_t now);
+/* Stores all in a new vault; takes one of the daemon before (0 or -errno). */
+void sl_heirs_keep(void);
+int sl_heirs_adopt(struct sl_vault_msg *m);
 
 /* late.c: gives late TCP packets for a dead process to the kernel. Call when the claims are gone
  * and nothing is steered to the lanes any more, or will not be in a moment. */

@@ -9,11 +9,13 @@
  * it gets the connection, and puts it on its numbers.
  *
  * Every byte that the dead process has left may be false. A connection must have been claimed by
- * its session, with a proof, and goes to processes of the same user alone, which show a socket with
- * the inode that the session had named: a socket that a process does not have it cannot show. The
- * bytes come out of the packet memory of the group, and notes that do not fit end the connection.
- * Each user can have USER_MOST heirs. The next daemon does not have them: their connections end
- * with this one. */
+ * its session, with a proof, and goes to processes that show a socket with the inode that the
+ * session had named: a socket that a process does not have it cannot show. Such a process may be
+ * another user's by now (a worker of a root's server), as by the kernel. But the user that made
+ * the socket must be the session's: no session can name the socket of another user's server, whose
+ * child would take that session's connection for its own. The bytes come out of the packet memory
+ * of the group, and notes that do not fit end the connection. Each user can have USER_MOST heirs.
+ * The vault has those that live, and the next daemon goes on with them. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -22,12 +24,14 @@
 
 #include "base/clock.h"
 #include "base/closer.h"
+#include "base/fds.h"
 #include "base/sys.h"
 #include "conns.h"
 #include "ctl/kern/say.h"
 #include "ctl/steer/sought.h"
 #include "ctl/umem/umem.h"
 #include "handlers.h"
+#include "keep.h"
 #include "memory.h"
 #include "proof.h"
 #include "sock/repair/repair.h"
@@ -66,11 +70,24 @@ static void look_soon(void)
 	next_ns = sl_max(rest_ns, soon);
 }
 
+static uint64_t key_of(const struct sl_heir *h)
+{
+	return (uint64_t)h->uid << 32 | h->inode;
+}
+
+static void keep(const struct sl_heir *h)
+{
+	const struct sl_heir_kept k = {h->uid, h->inode, h->family, h->taken};
+
+	sl_keep_socket(SL_KEEP_HEIR, key_of(h), &k, sizeof(k), h->fd);
+}
+
 /* SO_LINGER of 0 resets a connection that is live. */
 static void end(struct sl_heir *h, bool reset)
 {
 	const struct linger l = {.l_onoff = 1};
 
+	sl_keep_socket(SL_KEEP_HEIR, key_of(h), NULL, 0, -1);
 	if (reset)
 		(void)sl_sys_setsockopt(h->fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
 	sl_closer_add(h->fd, SL_CLOSER_NOBODY, false);
@@ -245,7 +262,10 @@ static bool go_live(struct sl_heir *h)
 	const struct sl_repair_source src = sl_gone_source(&h->from);
 
 	h->live = true;
-	return !sl_repair_finish(h->fd, &h->r, &src, &h->saved);
+	if (sl_repair_finish(h->fd, &h->r, &src, &h->saved))
+		return false;
+	keep(h);
+	return true;
 }
 
 bool sl_heirs_live(struct sl_session *s)
@@ -363,6 +383,41 @@ uint64_t sl_heirs_tick(uint64_t now)
 	return next_ns - now;
 }
 
+/* The vault --------------------------------------------------------------------------------------
+ */
+
+void sl_heirs_keep(void)
+{
+	for (const struct sl_heir *h = heirs; h; h = h->next)
+		if (h->live)
+			keep(h);
+}
+
+int sl_heirs_adopt(struct sl_vault_msg *m)
+{
+	const struct sl_heir_kept *k = (const struct sl_heir_kept *)m->body;
+	struct sl_heir *h;
+
+	if (m->bytes != sizeof(*k) || m->nfds != 1)
+		return -EPROTO;
+	h = calloc(1, sizeof(*h));
+	if (!h)
+		return -ENOMEM;
+	h->uid = k->uid;
+	h->inode = k->inode;
+	h->family = k->family;
+	h->taken = k->taken;
+	h->live = true;
+	h->fd = sl_fd_keep(sl_vault_take(m, 0));
+	h->next = heirs;
+	heirs = h;
+	look_soon();
+	return 0;
+}
+
+/* Requests ---------------------------------------------------------------------------------------
+ */
+
 /* True: a process of that user has ended, and its connections are not sorted out yet. */
 static bool is_coming(uint32_t uid)
 {
@@ -383,16 +438,19 @@ int sl_on_heir(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 		return err;
 	if (sl_sys(SYS_fstat, m->fd[0], &st))
 		return -EINVAL;
-	while (h && (h->uid != s->cred.uid || h->inode != (st.st_ino & SL_SOUGHT_INODE)))
+	while (h && (h->uid != st.st_uid || h->inode != (st.st_ino & SL_SOUGHT_INODE)))
 		h = h->next;
 	if (!h || !h->live)
-		return h || is_coming(s->cred.uid) ? -EINPROGRESS : -ENOENT;
+		return h || is_coming(st.st_uid) ? -EINPROGRESS : -ENOENT;
 	if (!h->taken)
 		sl_restore_options(m->fd[0], h->fd, h->family);
 	err = sl_fd_dup(h->fd);
 	if (err < 0)
 		return err;
-	h->taken = true;
+	if (!h->taken) {
+		h->taken = true;
+		keep(h);
+	}
 	m->fd[m->nfds++] = err;
 	look_soon();
 	return 0;

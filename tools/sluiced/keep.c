@@ -45,7 +45,7 @@ static int vault = -1;
 static pid_t vault_pid;
 static bool wanted;
 static uint64_t tried_ns;
-static void (*keep_views)(void); /* set by sl_keep_start() */
+static void (*keep_others)(void); /* set by sl_keep_start() */
 static struct sl_vault_msg out;
 
 /* The versions that made the records: after any difference the records are not understood. */
@@ -247,16 +247,16 @@ void sl_keep_no_session(const struct sl_session *s)
 	del_entry(SL_KEEP_SESSION, s->id);
 }
 
-void sl_keep_restore(const struct sl_session *s, const void *record, uint32_t bytes, int fd)
+void sl_keep_socket(enum sl_keep kind, uint64_t key, const void *record, uint32_t bytes, int fd)
 {
 	if (fd < 0) {
-		del_entry(SL_KEEP_RESTORE, s->id);
+		del_entry(kind, key);
 		return;
 	}
 	memcpy(out.body, record, bytes);
 	out.bytes = bytes;
 	sl_vault_add(&out, fd);
-	put_entry(SL_KEEP_RESTORE, s->id);
+	put_entry(kind, key);
 }
 
 bool sl_session_begin(struct sl_session *s)
@@ -310,7 +310,7 @@ static void keep_all(void)
 		sl_keep_umem(u->info.id);
 	for (struct sl_device *d = sl_port_first(); d; d = d->next)
 		sl_keep_device(d->info.ifindex);
-	keep_views();
+	keep_others();
 	for (struct sl_session *s = sluiced.sessions; s; s = s->next) {
 		sl_keep_session(s);
 		for (unsigned i = 0; i < SL_SESSION_PORTS; i++)
@@ -396,9 +396,9 @@ static void start_and_fill(void)
 		end_vault();
 }
 
-void sl_keep_start(void (*views_keep)(void))
+void sl_keep_start(void (*others_keep)(void))
 {
-	keep_views = views_keep;
+	keep_others = others_keep;
 	start_and_fill();
 }
 

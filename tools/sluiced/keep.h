@@ -7,7 +7,7 @@
 #include "session.h"
 
 /* Raise it when a record's meaning changes; sizes are compared in any case. */
-#define SL_KEEP_VERSION 11
+#define SL_KEEP_VERSION 12
 
 struct sl_keep_meta {
 	uint32_t lease, steer, share, keep;
@@ -48,6 +48,13 @@ struct sl_lane_kept {
 };
 _Static_assert(sizeof(struct sl_lane_kept) <= SL_VAULT_BYTES, "a record");
 
+/* With the socket of the connection. */
+struct sl_heir_kept {
+	uint32_t uid, inode;
+	uint16_t family;
+	bool taken;
+};
+
 /* True: numbers that are used as an index are in bounds, and texts end. nfds: the record's. */
 bool sl_session_is_sound(const struct sl_session_kept *k);
 bool sl_lane_is_sound(const struct sl_lane_kept *k, uint32_t nfds);
@@ -60,8 +67,14 @@ void sl_keep_view(uint32_t ifindex, int memfd); /* -1: the view is gone */
 void sl_keep_session(const struct sl_session *s);
 void sl_keep_no_session(const struct sl_session *s);
 void sl_keep_lane(const struct sl_session *s, const struct sl_session_port *p, unsigned number);
-/* fd -1: no connection of the session is under way any more. */
-void sl_keep_restore(const struct sl_session *s, const void *record, uint32_t bytes, int fd);
+/* A record with one socket; fd -1: it is not needed any more. */
+void sl_keep_socket(enum sl_keep kind, uint64_t key, const void *record, uint32_t bytes, int fd);
+/* A connection of the session that is under way to the kernel. */
+static inline void sl_keep_restore(const struct sl_session *s, const void *record, uint32_t bytes,
+				   int fd)
+{
+	sl_keep_socket(SL_KEEP_RESTORE, s->id, record, bytes, fd);
+}
 /* Marks the request being served as one that must not be done again; false: the daemon before us
  * did it. */
 bool sl_session_begin(struct sl_session *s);
@@ -76,9 +89,9 @@ struct sl_vault_msg *sl_keep_next(enum sl_keep kind, unsigned *at);
 void sl_keep_drop(const struct sl_vault_msg *m);
 /* Ends the adoption. */
 void sl_keep_taken(void);
-/* Starts a vault if there is none, gives it everything, and watches it. views_keep: stores the
- * views of the rules (view.c) whenever a vault is new. */
-void sl_keep_start(void (*views_keep)(void));
+/* Starts a vault if there is none, gives it everything, and watches it. others_keep: stores the
+ * views of the rules (view.c) and the heirs (heirs.c) whenever a vault is new. */
+void sl_keep_start(void (*others_keep)(void));
 bool sl_keep_is_missing(void);
 void sl_keep_readable(void);
 void sl_keep_tick(void);

@@ -516,6 +516,12 @@ static int parse_args(int argc, char **argv)
 	return 2;
 }
 
+static void keep_others(void)
+{
+	sl_views_keep();
+	sl_heirs_keep();
+}
+
 static int start_daemon(void)
 {
 	struct rlimit files;
@@ -571,7 +577,7 @@ int main(int argc, char **argv)
 	if (err)
 		sl_warn("sluiced", "no thread closes what programs pass: the loop does: %s",
 			sl_strerror(err));
-	sl_keep_start(sl_views_keep);
+	sl_keep_start(keep_others);
 	sl_watchdog_start(stuck_seconds);
 	sl_notify("READY=1");
 	loop();

@@ -44,6 +44,7 @@ enum sl_keep {
 	SL_KEEP_SESSION,  /* by number; its first descriptor is the connection, if it has one */
 	SL_KEEP_LANE,     /* by session, device, and number */
 	SL_KEEP_RESTORE,  /* by session: the socket that becomes a connection of its */
+	SL_KEEP_HEIR,     /* by user and inode: a dead process's connection that others have */
 	SL_KEEP_KINDS
 };
 

@@ -267,6 +267,10 @@ void sl_creds_begin(enum sl_creds what, long a, long b, long c)
 		sl_broker_ready();
 	if (sl_is_lent() && changes(what, a, b, c))
 		sl_start_part(part_ways, is_clear);
+	/* A child finds the daemon, which may have to give it the connection of a parent that was
+	 * killed, at a path that another root does not have. */
+	if (what == SL_CREDS_CHROOT && sl_broker_was_leased() && changes(what, a, b, c))
+		sl_fetch();
 	if (sl_mail_is_shared() && changes(what, a, b, c))
 		sl_mail_part();
 	if (changes(what, a, b, c))
