@@ -51,6 +51,7 @@ static bool says4(struct sl_in_icmp *e, const uint8_t *icmp)
 	}
 	if (e->type == ICMP_PARAMETERPROB) {
 		e->err = EPROTO;
+		e->info = icmp[4];
 		return true;
 	}
 	if (e->type != ICMP_DEST_UNREACH || e->code >= sl_array_len(unreach4))
@@ -64,6 +65,7 @@ static bool says4(struct sl_in_icmp *e, const uint8_t *icmp)
 
 static bool says6(struct sl_in_icmp *e, const uint8_t *icmp)
 {
+	e->info = get_be32(icmp + 4);
 	switch (e->type) {
 	case ICMPV6_PKT_TOOBIG:
 		e->mtu = get_be32(icmp + 4);
@@ -107,6 +109,8 @@ static bool read_segment(const struct sl_pkt *p, struct sl_in_icmp *e)
 	sl_pkt_saddr(&inner, &e->local);
 	sl_pkt_daddr(&inner, &e->remote);
 	sl_pkt_daddr(p, &to);
+	e->inner = p->payload;
+	e->l4 = (uint16_t)(p->payload + hlen);
 	ip += hlen;
 	e->lport = sl_get_be16(ip);
 	e->rport = sl_get_be16(ip + 2);

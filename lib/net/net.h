@@ -53,8 +53,10 @@ struct sl_in_icmp {
 	uint32_t seq; /* of the segment */
 	uint8_t type, code;
 	bool v6;
-	int err;      /* positive errno (icmp_err_convert, icmpv6_err_convert); 0: no error */
-	uint32_t mtu; /* packet too big: MTU of the next hop less the IP header; else 0 */
+	uint16_t inner, l4; /* the segment's headers, from in->pkt.data; within the payload */
+	uint32_t info;      /* of a parameter problem the place; of IPv6 all that stands there */
+	int err;            /* positive errno (icmp_err_convert, icmpv6_err_convert); 0: no error */
+	uint32_t mtu;       /* packet too big: MTU of the next hop less the IP header; else 0 */
 };
 /* TCP's function for an ICMP error that was steered to one of its objects. Lane held. */
 typedef void (*sl_icmp_handler)(void *obj, const struct sl_in_icmp *e, struct sl_in *in);

@@ -146,6 +146,34 @@ def icmp_told(t):
     goes_on(f, s, 1 + mss, mss)
 
 
+def queued(s, f):
+    """The message of the error queue: its bytes, its name, flags, and the error with its offender."""
+    try:
+        data, control, flags, name = s.recvmsg(600, 512, socket.MSG_ERRQUEUE)
+    except OSError as e:
+        return [errno.errorcode[e.errno]]
+    ports = data[:4] == struct.pack("!HH", f.dport, f.sport) and struct.unpack_from("!I", data, 4)[0] == f.irs
+    for level, kind, body in control:
+        say(level, kind, struct.unpack_from("=IBBBBII", body), body[16:18], len(body), f.net.src in body[16:])
+    return [len(data), ports, name[1] == f.sport, name[0] == f.net.addr, flags]
+
+
+def icmp_connecting(t):
+    """An error that ends an attempt to connect is in the error queue, with what the router has sent back, of IPv4
+    whether IP_RECVERR is set or not."""
+    for on in 0, 1:
+        for what in UNREACHABLE, HEADER:
+            for blocking in True, False:
+                f, s, connected = t.dial(lambda s: (s.setsockopt(*RECVERR[t.net.six], on), s.setblocking(blocking)))
+                early = None if blocking else attempt(connected)
+                f.take()
+                t.net.send(about(f, what, 0))
+                f.skip(0.05)
+                say(on, what, early, attempt(connected) if blocking else s.polled())
+                say(s.polled(), *queued(s, f), s.polled(), attempt(s.recv, 1), s.polled(), *queued(s, f))
+                t.port += 1
+
+
 def redirected(t):
     """A redirect from no router, about a peer that is on the link, changes nothing."""
     f, s, mss = in_flight(t)
@@ -193,6 +221,6 @@ def icmp_small_mtu(t):
     f.until(f". {1 + mss}:{1 + mss + least}({least})")
 
 
-SCRIPTS = [icmp_of_another, icmp_hard, icmp_header, icmp_parts, icmp_told, redirected, advertised_elsewhere,
+SCRIPTS = [icmp_of_another, icmp_hard, icmp_header, icmp_parts, icmp_told, icmp_connecting, redirected, advertised_elsewhere,
            icmp_small_mtu]
 LEARNED = [advertised_learned]  # with a neighbour that is not permanent

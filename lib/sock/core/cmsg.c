@@ -296,6 +296,48 @@ void sl_cmsg_put_sent(const struct sl_sock *sk, const struct sl_sent *s, struct 
 		msg->msg_flags |= MSG_CTRUNC;
 }
 
+/* One of the addresses of an IP header in a frame, as a name. */
+static void put_name(const struct sl_sock *sk, const struct sl_sent *s, uint32_t header, bool dst,
+		     uint16_t port, struct sockaddr *name, socklen_t *len)
+{
+	struct sl_pkt p = {.data = sl_frame_ptr(s->frame), .l3 = (uint16_t)header};
+	struct sl_addr a;
+
+	p.v6 = s->icmp.v6;
+	if (dst)
+		sl_pkt_daddr(&p, &a);
+	else
+		sl_pkt_saddr(&p, &a);
+	sl_addr_to_sockaddr(&a, port, s->ifindex, sk->family, name, len);
+}
+
+void sl_cmsg_put_icmp(const struct sl_sock *sk, const struct sl_sent *s, struct msghdr *msg)
+{
+	struct out o = {msg->msg_control, msg->msg_control ? msg->msg_controllen : 0, false};
+	struct stamps ts = stamp_of(sl_mono_to_real_ns(s->mono_ns));
+	bool v6 = sk->family == AF_INET6;
+	struct {
+		struct sock_extended_err ee;
+		struct sockaddr_in6 offender;
+	} e = {.ee = {.ee_errno = s->icmp.err,
+		      .ee_origin = s->icmp.v6 ? SO_EE_ORIGIN_ICMP6 : SO_EE_ORIGIN_ICMP,
+		      .ee_type = s->icmp.type,
+		      .ee_code = s->icmp.code,
+		      .ee_info = s->icmp.info}};
+	socklen_t len = v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+
+	if (msg->msg_name)
+		put_name(sk, s, s->flags, true, sl_get_be16(sl_frame_ptr(s->frame) + s->off + 2),
+			 msg->msg_name, &msg->msg_namelen);
+	put_time(sk, &ts, &o);
+	put_name(sk, s, s->id, false, 0, (struct sockaddr *)&e.offender, &len);
+	put(&o, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVERR : IP_RECVERR, &e,
+	    sizeof(e.ee) + len);
+	msg->msg_controllen = msg->msg_control ? (size_t)(o.p - (uint8_t *)msg->msg_control) : 0;
+	if (o.trunc)
+		msg->msg_flags |= MSG_CTRUNC;
+}
+
 void sl_cmsg_put_one(struct msghdr *msg, int level, int type, const void *data, size_t len)
 {
 	struct out o = {msg->msg_control, msg->msg_control ? msg->msg_controllen : 0, false};

@@ -377,10 +377,15 @@ static ssize_t take(struct sl_sock *sk, struct sl_lane *lane, struct msghdr *msg
 	struct sl_sent *s = &q->sent[q->head % SL_ERRQ_SIZE];
 	size_t done = copy_out(s, msg);
 
-	msg->msg_namelen = 0;
+	if (s->type != SL_SENT_ICMP || !msg->msg_name)
+		msg->msg_namelen = 0;
 	msg->msg_flags =
 		MSG_ERRQUEUE | (flags & MSG_CMSG_CLOEXEC) | (done < s->len ? MSG_TRUNC : 0);
-	sl_cmsg_put_sent(sk, s, msg);
+	q->took_icmp = s->type == SL_SENT_ICMP;
+	if (sl_unlikely(q->took_icmp))
+		sl_cmsg_put_icmp(sk, s, msg);
+	else
+		sl_cmsg_put_sent(sk, s, msg);
 	q->charged -= s->frame == SL_NO_FRAME ? CHARGE_EMPTY : CHARGE_PACKET + s->len;
 	if (s->frame != SL_NO_FRAME)
 		sl_frame_put(&lane->frames, s->frame);

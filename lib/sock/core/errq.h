@@ -26,15 +26,25 @@
 /* A stamp that came back. */
 struct sl_sent {
 	uint64_t mono_ns; /* by our clock, CLOCK_MONOTONIC; 0: it is the hardware's */
-	uint64_t hw_ns;   /* by the hardware's; 0: it is ours */
-	uint32_t id;      /* ee_data */
-	uint32_t order;   /* of the message among those that were to be stamped */
-	uint32_t flags;   /* while it waits: SOF_TIMESTAMPING_TX_* */
+	union {
+		uint64_t hw_ns; /* by the hardware's; 0: it is ours */
+		struct {        /* of SL_SENT_ICMP */
+			uint32_t info;
+			uint8_t err, type, code;
+			bool v6;
+		} icmp;
+	};
+	uint32_t id;    /* ee_data; of SL_SENT_ICMP: where in the frame the error's IP header is */
+	uint32_t order; /* of the message among those that were to be stamped */
+	uint32_t flags; /* while it waits: SOF_TIMESTAMPING_TX_*; of SL_SENT_ICMP: where in the
+			 * frame the IP header of our packet is */
 	uint32_t ifindex; /* of the device, of a packet that is looped back whole; 0: no packet */
 	uint32_t frame;   /* what is looped back; SL_NO_FRAME: nothing */
 	uint16_t off, len;
-	uint8_t type; /* SCM_TSTAMP_* */
+	uint8_t type; /* SCM_TSTAMP_*, SL_SENT_ICMP */
 };
+/* Not a stamp: an ICMP error, with our TCP header as the router has sent it back. */
+#define SL_SENT_ICMP 255
 
 /* State of a socket that ever asked for stamps by SO_TIMESTAMPING. It stays allocated with the
  * socket object, since poll() reads n without a lock. The lane's lock protects all the rest. */
@@ -57,6 +67,7 @@ struct sl_errq {
 	bool os_waits;     /* there is one */
 	bool os_own; /* the program gave numbers itself (SCM_TS_OPT_ID): they are not ours to change
 		      */
+	bool took_icmp; /* the last one read was an ICMP error */
 	/* For a stream: marks (errq_tcp.c), and how far our byte count is ahead of the kernel's.
 	 * Its key is the sequence number that counts as 0. */
 	uint32_t mark_first, nmarks;

@@ -143,13 +143,16 @@ static bool listen_input(void *obj, struct sl_in *in)
 
 /* An error in flight: with IP_RECVERR the next call returns it, as tcp_v4_err() reports it; else it
  * waits for the end of the connection, or for SO_ERROR. */
-static void icmp_error(struct sl_tcp *t, const struct sl_in_icmp *e)
+static void icmp_error(struct sl_tcp *t, const struct sl_in_icmp *e, const struct sl_in *in)
 {
+	bool connecting = sl_tconn_is_connecting(sl_tconn_of(t));
 	unsigned tells = SL_TCONN_TELLS << (sl_addr_is_v4(&e->remote) ? 0 : 1);
 	int16_t before = t->soft_error;
 
 	t->soft_error = 0;
 	sl_tcp_icmp(t, e->seq, e->err, e->mtu);
+	if (connecting && t->state == SL_TCP_CLOSED && sl_tconn_of(t)->sk)
+		sl_errq_icmp(sl_tconn_of(t), e, in);
 	if (!t->soft_error) {
 		t->soft_error = before;
 	} else if (sl_tconn_of(t)->special & tells && sl_tconn_of(t)->sk) {
@@ -169,7 +172,7 @@ static void icmp_input(void *obj, const struct sl_in_icmp *e, struct sl_in *in)
 		sl_tcp_req_icmp(lane->tcp, &key, e->seq, e->err);
 	if (!t)
 		return;
-	icmp_error(t, e);
+	icmp_error(t, e, in);
 	if (sl_tconn_of(t)->path) /* perhaps a new path MTU, which makes no other event */
 		sl_dst_outdate(sl_tconn_of(t)->path->d);
 }

@@ -185,6 +185,29 @@ void sl_errq_unmark(struct sl_errq *q, struct sl_frames *cache)
 		pop_mark(q, cache);
 }
 
+void sl_errq_icmp(struct sl_tconn *c, const struct sl_in_icmp *e, const struct sl_in *in)
+{
+	struct sl_sent s = {
+		.mono_ns = sl_now_ns(),
+		.icmp = {e->info, (uint8_t)e->err, e->type, e->code, e->v6},
+		.id = in->off + in->pkt.l3,
+		.flags = in->off + e->inner,
+		.ifindex = in->ifindex,
+		.frame = in->frame,
+		.off = (uint16_t)(in->off + e->l4),
+		.len = (uint16_t)(in->pkt.payload + in->pkt.payload_len - e->l4),
+		.type = SL_SENT_ICMP,
+	};
+
+	if (e->v6 && !(c->special & SL_TCONN_TELLS << 1))
+		return;
+	if (!sl_errq_make(c->sk))
+		return;
+	s.order = c->sk->errq->order;
+	if (sl_errq_push(c->sk, &s))
+		sl_sock_notify(c->sk, EPOLLERR);
+}
+
 /* The kernel numbers bytes from the position at which the option is set: with OPT_ID_TCP from the
  * end of the bytes written. If the option is set again without it, the numbers go on. */
 void sl_errq_to_kernel(struct sl_sock *sk, uint32_t write_seq)

@@ -18,5 +18,8 @@ void sl_errq_to_kernel(struct sl_sock *sk, uint32_t write_seq);
 /* errq_tcp.c: the stamps that a call asks for, by the socket's setting or by its control messages.
  * -EINVAL: a control message that streams do not take. */
 int sl_errq_asks(struct sl_sock *sk, const struct msghdr *msg);
+/* Queues an ICMP error that has ended an attempt to connect, as tcp_v4_err() and tcp_v6_err() do:
+ * of IPv4 whether the program has set IP_RECVERR or not. Keeps the frame. Lane held. */
+void sl_errq_icmp(struct sl_tconn *c, const struct sl_in_icmp *e, const struct sl_in *in);
 
 #endif

@@ -319,8 +319,12 @@ static ssize_t kernel_recvmsg(const struct rx *x, int fd, struct msghdr *m, int 
 static ssize_t recv_error(const struct rx *x, int fd, struct msghdr *msg)
 {
 	struct msghdr m = {.msg_iov = sl_unconst(x->iov), .msg_iovlen = x->niov};
+	ssize_t n;
 
-	return sl_errq_recv(x->sk, fd, msg ? msg : &m, x->flags);
+	n = sl_errq_recv(x->sk, fd, msg ? msg : &m, x->flags);
+	if (n >= 0 && x->sk->errq && x->sk->errq->took_icmp) /* sock_dequeue_err_skb() */
+		(void)sl_tcp_sock_take_error(x->sk);
+	return n;
 }
 
 static ssize_t finish(struct rx *x, struct msghdr *msg, ssize_t r)
