@@ -179,7 +179,7 @@ bool sl_tcp_end_trains(struct sl_tcp_host *h, bool now)
 	while (!sl_list_empty(&h->trains)) {
 		struct sl_tcp *c = sl_container_of(h->trains.next, struct sl_tcp, out_node);
 
-		c->ack_now = true;
+		c->ack_now = SL_TCP_ACK_NOW;
 		sl_tcp_want_out(c);
 	}
 	return true;
@@ -188,13 +188,14 @@ bool sl_tcp_end_trains(struct sl_tcp_host *h, bool now)
 /* Sends an ACK at once, or sets the timer for it. */
 static void owe_ack(struct sl_tcp *c, uint32_t len, bool in_order, bool push)
 {
-	bool quick = is_quick(c, len) || !in_order, enough = is_enough(c);
+	bool quick = is_quick(c, len), enough = is_enough(c) || !in_order;
 
 	c->ack_pending = true;
-	if (!quick && enough && may_thin(c, push)) {
+	if (!quick && in_order && enough && may_thin(c, push)) {
 		thin(c);
 	} else if (quick || enough) {
-		c->ack_now = true;
+		c->ack_now =
+			enough || c->ack_now == SL_TCP_ACK_NOW ? SL_TCP_ACK_NOW : SL_TCP_ACK_QUICK;
 		sl_tcp_want_out(c);
 		if (!sl_timer_is_armed(&c->timer))
 			sl_tcp_timer_rearm(c);
@@ -203,8 +204,20 @@ static void owe_ack(struct sl_tcp *c, uint32_t len, bool in_order, bool push)
 	}
 }
 
+/* The FIN comes in the turn of the data before it, whose ACK has not left. The program that reads
+ * both is likely to close, and its FIN acknowledges all: so does Linux with a FIN that GRO has put
+ * to the data. It waits no longer than for a FIN alone. */
+static void wait_for_close(struct sl_tcp *c)
+{
+	c->ack_now = 0;
+	c->delack_at = sl_tcp_at(c->host->now_us + FIRST_FIN_US);
+	sl_tcp_timer_rearm(c);
+}
+
 void sl_tcp_ack_data(struct sl_tcp *c, uint32_t len, bool in_order, bool push, bool fin)
 {
+	bool quick = c->ack_now == SL_TCP_ACK_QUICK;
+
 	if (len) {
 		estimate_rcv_mss(c, len, push);
 		count_train(c, len, in_order);
@@ -212,6 +225,8 @@ void sl_tcp_ack_data(struct sl_tcp *c, uint32_t len, bool in_order, bool push, b
 	}
 	c->pingpong |= fin; /* as tcp_fin() of Linux: the program's own may follow at once */
 	owe_ack(c, len, in_order, push);
+	if (fin && quick && c->ack_now == SL_TCP_ACK_QUICK)
+		wait_for_close(c);
 }
 
 /* Acknowledges the answer to our SYN, as tcp_rcv_synsent_state_process() of Linux does: at once,
@@ -219,7 +234,7 @@ void sl_tcp_ack_data(struct sl_tcp *c, uint32_t len, bool in_order, bool push, b
 void sl_tcp_ack_synack(struct sl_tcp *c)
 {
 	if (!c->data_follow && !is_pingpong(c)) {
-		c->ack_now = true;
+		c->ack_now = SL_TCP_ACK_NOW;
 		return;
 	}
 	go_quick(c);
@@ -249,7 +264,7 @@ void sl_tcp_timer_delack(struct sl_tcp *c)
 	at = now + ato;
 	if (c->delack_at) {
 		if (sl_tcp_at_us(c, c->delack_at) <= now + ato / 4) { /* about to expire */
-			c->ack_now = true;
+			c->ack_now = SL_TCP_ACK_NOW;
 			sl_tcp_want_out(c);
 			return;
 		}
@@ -273,7 +288,7 @@ void sl_tcp_ack_late(struct sl_tcp *c)
 		c->pingpong = false;
 		c->ato_us = ato_min_us();
 	}
-	c->ack_now = true;
+	c->ack_now = SL_TCP_ACK_NOW;
 	sl_tcp_want_out(c);
 }
 
@@ -281,7 +296,8 @@ void sl_tcp_ack_sent(struct sl_tcp *c)
 {
 	if (c->thin)
 		sl_tcp_leave_train(c);
-	c->ack_pending = c->ack_now = c->have_dsack = c->rcv_push = false;
+	c->ack_pending = c->have_dsack = c->rcv_push = false;
+	c->ack_now = 0;
 	c->delack_at = 0;
 	if (c->quick && !--c->quick)
 		c->ato_us = ato_min_us();
@@ -359,7 +375,7 @@ void sl_tcp_send_ack(struct sl_tcp *c)
 		sl_tcp_ack_sent(c);
 		return;
 	}
-	c->ack_now = true;
+	c->ack_now = SL_TCP_ACK_NOW;
 	sl_tcp_no_room(c);
 }
 
@@ -449,7 +465,8 @@ static void send_syn(struct sl_tcp *c, const struct sl_tcp_seg *cookie)
 		sent = send_bare(c, &seg);
 	if (sent && c->state == SL_TCP_SYN_RCVD) {
 		c->rcv_wup = c->rcv_nxt;
-		c->ack_pending = c->ack_now = false;
+		c->ack_pending = false;
+		c->ack_now = 0;
 	}
 	if (c->retries)
 		sl_tcp_trouble(c)->total_retrans++;

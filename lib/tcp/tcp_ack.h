@@ -5,6 +5,12 @@
 
 #include "tcp/tcp.h"
 
+/* Values of ack_now, why an ACK leaves at the end of the turn (0: none does). */
+enum {
+	SL_TCP_ACK_NOW = 1,
+	SL_TCP_ACK_QUICK, /* the peer's window is to open quickly: it may wait for our FIN */
+};
+
 void sl_tcp_send_ack(struct sl_tcp *c); /* at once */
 /* Sends the SYN, or in SYN_RCVD the SYN-ACK (simultaneous open, Fast Open child), and arms rto_at
  * to repeat it. */

@@ -439,7 +439,7 @@ void sl_tcp_option_changed(struct sl_tcp *c)
 	if (c->state == SL_TCP_CLOSED || c->state == SL_TCP_SYN_SENT || c->frozen)
 		return;
 	if (c->quickack_user == 2 && c->ack_pending)
-		c->ack_now = true;
+		c->ack_now = SL_TCP_ACK_NOW;
 	sl_tcp_rcv_space_freed(c);
 	sl_tcp_timer_on_alive(c);
 	sl_tcp_write_space(c);

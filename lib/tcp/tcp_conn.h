@@ -144,10 +144,10 @@ struct sl_tcp {
 	bool pingpong : 1;    /* interactive: delay ACKs */
 	bool rcv_push : 1;    /* the peer ends its messages with PSH: do not wait long for more */
 	bool thin : 1;        /* an ACK is held back: c is in host->trains (tcp_ack.c) */
-	bool ack_now, ack_pending;
+	uint8_t ack_now; /* SL_TCP_ACK_* */
 	uint8_t train; /* full segments in quick succession, saturating */
 	uint8_t reo_wnd_mult, reo_wnd_persist;
-	bool have_dsack; /* dsack is valid */
+	bool ack_pending, have_dsack; /* dsack is valid */
 	uint8_t nlast_sack;
 	uint8_t urg_byte;
 	uint32_t tlp_end_seq;

@@ -87,7 +87,7 @@ void sl_tcp_ack_again(struct sl_tcp *c, uint32_t seq, uint32_t end)
 {
 	if (sl_seq_lt(seq, end) && sl_seq_lt(seq, c->rcv_nxt))
 		sl_tcp_dsack(c, seq, sl_seq_lt(end, c->rcv_nxt) ? end : c->rcv_nxt);
-	c->ack_now = true;
+	c->ack_now = SL_TCP_ACK_NOW;
 	sl_tcp_want_out(c);
 }
 

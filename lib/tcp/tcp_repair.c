@@ -13,6 +13,7 @@
 #include "tcp/loss/tcp_loss.h"
 #include "tcp/loss/tcp_rtt.h"
 #include "tcp/tcp.h"
+#include "tcp/tcp_ack.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_int.h"
 #include "tcp/tcp_mtup.h"
@@ -212,7 +213,7 @@ static void revive(struct sl_tcp *c)
 		sl_tcp_timer_on_sent(c);
 	else if (c->tx_nxt != c->tx_tail)
 		sl_tcp_timer_on_window(c);
-	c->ack_now = true;
+	c->ack_now = SL_TCP_ACK_NOW;
 	sl_tcp_want_out(c);
 	sl_tcp_timer_rearm(c);
 }

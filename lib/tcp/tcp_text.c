@@ -86,7 +86,7 @@ static bool cut_to_window(struct sl_tcp *c, struct sl_tcp_arrival *a)
 static void echo_exactly(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
 	if (a->seg->flags & SL_TCP_CWR && a->len) {
-		c->ack_now = true;
+		c->ack_now = SL_TCP_ACK_NOW;
 		sl_tcp_want_out(c);
 	}
 	if (a->seg->ce == c->ece_owed)
@@ -94,7 +94,7 @@ static void echo_exactly(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 	if (c->ack_pending)
 		sl_tcp_send_ack(c);
 	c->ece_owed = a->seg->ce;
-	c->ack_now = true;
+	c->ack_now = SL_TCP_ACK_NOW;
 	sl_tcp_want_out(c);
 }
 
@@ -112,7 +112,7 @@ static void take_ecn(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 		c->ece_owed = false;
 	if (a->seg->ce) {
 		c->ece_owed = true;
-		c->ack_now = true;
+		c->ack_now = SL_TCP_ACK_NOW;
 		sl_tcp_want_out(c);
 	}
 }
@@ -183,7 +183,7 @@ static bool process_text(struct sl_tcp *c, struct sl_tcp_arrival *a)
 		return false;
 	take_ecn(c, a);
 	if (cut_to_window(c, a)) {
-		c->ack_now = true;
+		c->ack_now = SL_TCP_ACK_NOW;
 		sl_tcp_want_out(c);
 	}
 	if ((!a->len && !a->fin) || sl_seq_le(a->seq + a->len + a->fin, c->rcv_nxt))
@@ -199,7 +199,7 @@ static bool process_text(struct sl_tcp *c, struct sl_tcp_arrival *a)
 	if (len || fin)
 		sl_tcp_ack_data(c, len, in_order, push, fin);
 	if (c->rcv_nxt == before) {
-		c->ack_now = true; /* RFC 5681 4.2: out of order, or no room */
+		c->ack_now = SL_TCP_ACK_NOW; /* RFC 5681 4.2: out of order, or no room */
 		sl_tcp_want_out(c);
 		return true;
 	}
@@ -221,7 +221,7 @@ static void process_fin(struct sl_tcp *c)
 	} else {
 		if (c->state == SL_TCP_FIN_WAIT1) /* fin_acked would have made it FIN_WAIT2 */
 			sl_tcp_set_state(c, SL_TCP_CLOSING);
-		c->ack_now = true;
+		c->ack_now = SL_TCP_ACK_NOW;
 		sl_tcp_want_out(c);
 	}
 	sl_tcp_event(c, SL_TCP_EV_RDHUP | SL_TCP_EV_IN);

@@ -8,6 +8,7 @@
  * read more within a round trip than ever before (dynamic right-sizing, Fisk and Feng, 2001). */
 
 #include "tcp/tcp.h"
+#include "tcp/tcp_ack.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_int.h"
 #include "tcp/tcp_out.h"
@@ -190,7 +191,7 @@ void sl_tcp_rcv_space_freed(struct sl_tcp *c)
 		uint32_t win = wanted_window(c);
 
 		if (win && win >= 2 * (uint64_t)left) {
-			c->ack_now = true;
+			c->ack_now = SL_TCP_ACK_NOW;
 			sl_tcp_want_out(c);
 		}
 	}

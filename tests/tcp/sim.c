@@ -159,7 +159,8 @@ void sim_host_kick(struct sim_host *h)
 			tell(c);
 			h->busy = true;
 		}
-		sl_tcp_flush(&h->tcp);
+		if (!h->in_turn)
+			sl_tcp_flush(&h->tcp);
 	}
 	h->next_us = sl_wheel_next_us(&h->tcp.wheel);
 	if (h->next_us != UINT64_MAX)

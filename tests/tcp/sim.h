@@ -113,7 +113,8 @@ struct sim_host {
 	uint32_t tfo_answers, tfo_losses, tfo_asked; /* of ops->tfo_answer */
 	uint8_t tfo[SL_TCP_TFO_MAX], tfo_len;
 	uint16_t tfo_mss;
-	bool busy; /* in step: owes a flush */
+	bool busy;    /* in step: owes a flush */
+	bool in_turn; /* more segments of this turn come: what is owed waits */
 };
 
 struct sim_event {

@@ -100,6 +100,56 @@ static void passive_with_data(struct t *t)
 	out(t, "F. 1:1(0) ack 102");
 }
 
+/* Data and FIN come in one turn as two segments: the quick ACK of the data waits for our FIN, too,
+ * but no longer than for a FIN alone. */
+static void in_one_turn(struct t *t, const char *data, const char *fin)
+{
+	t->h->in_turn = true;
+	in(t, data);
+	t->h->in_turn = false;
+	in(t, fin);
+}
+
+static void passive_in_one_turn(struct t *t)
+{
+	t_open(t);
+	in_one_turn(t, "P. 1:101(100) ack 1", "F. 101:101(0) ack 1");
+	t_read(t, 200, 100);
+	t_close(t);
+	out(t, "F. 1:1(0) ack 102");
+	in(t, ". 102:102(0) ack 2");
+	check(t, !t->c && t->h->tcp.nnodes == 0);
+}
+
+static void passive_in_one_turn_late(struct t *t)
+{
+	t_open(t);
+	in_one_turn(t, "P. 1:101(100) ack 1", "F. 101:101(0) ack 1");
+	out_in(t, 2 * MS, ". 1:1(0) ack 102");
+	t_read(t, 200, 100);
+	t_close(t);
+	out(t, "F. 1:1(0) ack 102");
+}
+
+/* What must be acknowledged at once is: data after a hole, and more than a full segment. */
+static void passive_in_one_turn_must(struct t *t)
+{
+	t_open(t);
+	in(t, "P. 101:201(100) ack 1");
+	out(t, ". 1:1(0) ack 1 <sack 101:201>");
+	in_one_turn(t, "P. 1:101(100) ack 1", "F. 201:201(0) ack 1");
+	out(t, ". 1:1(0) ack 202");
+}
+
+static void passive_in_one_turn_much(struct t *t)
+{
+	t_open(t);
+	t->h->in_turn = true;
+	in(t, ". 1:1001(1000) ack 1");
+	in_one_turn(t, "P. 1001:2001(1000) ack 1", "F. 2001:2001(0) ack 1");
+	out(t, ". 1:1(0) ack 2002");
+}
+
 /* RFC 9293 figure 13 */
 static void simultaneous(struct t *t)
 {
@@ -585,6 +635,10 @@ const struct script scripts[] = {
 	SCRIPT(passive),
 	SCRIPT(passive_at_once),
 	SCRIPT(passive_with_data),
+	SCRIPT(passive_in_one_turn),
+	SCRIPT(passive_in_one_turn_late),
+	SCRIPT(passive_in_one_turn_must),
+	SCRIPT(passive_in_one_turn_much),
 	SCRIPT(simultaneous),
 	SCRIPT(simultaneous_shutdown),
 	SCRIPT(fin_lost),

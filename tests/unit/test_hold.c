@@ -6,6 +6,7 @@
 
 #include "tcp_lanes.h"
 #include "stack/due.h"
+#include "tcp/tcp_ack.h"
 #include "tcp/tcp_out.h"
 #include "tcp/tcp_trouble.h"
 
@@ -14,7 +15,7 @@ static void acknowledge(struct end *e)
 {
 	assert_true(sl_lane_lock(e->lane));
 	sl_lane_tcp_begin(e->lane);
-	e->c.ack_now = true;
+	e->c.ack_now = SL_TCP_ACK_NOW;
 	sl_tcp_want_out(&e->c);
 	sl_lane_tcp_done(e->lane);
 	sl_lane_unlock(e->lane);
