@@ -57,6 +57,7 @@ static bool says4(struct sl_in_icmp *e, const uint8_t *icmp)
 	if (e->type != ICMP_DEST_UNREACH || e->code >= sl_array_len(unreach4))
 		return false;
 	e->err = unreach4[e->code];
+	e->no_way = e->code == ICMP_NET_UNREACH || e->code == ICMP_HOST_UNREACH;
 	if (e->code ==
 	    ICMP_FRAG_NEEDED) /* RFC 1191 4; 0 from a router that does not know the field */
 		e->mtu = sl_max((uint32_t)sl_get_be16(icmp + 6), MIN_PMTU4) - 20;
@@ -84,6 +85,7 @@ static bool says6(struct sl_in_icmp *e, const uint8_t *icmp)
 		if (e->code >= sl_array_len(unreach6))
 			return false;
 		e->err = unreach6[e->code];
+		e->no_way = e->code == ICMPV6_NOROUTE;
 		return true;
 	}
 	return false;

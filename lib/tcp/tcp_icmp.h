@@ -15,5 +15,9 @@ void sl_tcp_try_now(struct sl_tcp *c);
  * IP header. An error ends a connection that is not synchronised, another one keeps it as a soft
  * error (RFC 5927 5.2). Ignores segments that are not in flight. */
 void sl_tcp_icmp(struct sl_tcp *c, uint32_t seq, int err, uint32_t mtu);
+/* Call beside sl_tcp_icmp() when a router has no way to the peer (RFC 6069 3): what was sent again
+ * after a time-out did not meet congestion, so the time-out's last doubling is taken back
+ * (tcp_ld_RTO_revert() of Linux; tcp_timer.c). */
+void sl_tcp_unreachable(struct sl_tcp *c, uint32_t seq);
 
 #endif

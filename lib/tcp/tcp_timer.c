@@ -494,6 +494,23 @@ void sl_tcp_try_now(struct sl_tcp *c)
 	sl_tcp_timer_rearm(c);
 }
 
+void sl_tcp_unreachable(struct sl_tcp *c, uint32_t seq)
+{
+	uint64_t sent_us;
+
+	if (c->state == SL_TCP_CLOSED || c->frozen || seq != c->snd_una || c->tx_una == c->tx_nxt ||
+	    !c->retries || !c->backoff)
+		return;
+	c->backoff--;
+	sl_tcp_rtt_set_rto(c);
+	for (unsigned i = 0; i < c->backoff && c->rto_us < max_us(); i++)
+		c->rto_us *= 2;
+	c->rto_us = (uint32_t)sl_min((uint64_t)c->rto_us, max_us());
+	sent_us = sl_tcp_piece(c, c->tx_una)->sent_us;
+	c->rto_at = not_beyond_user_timeout(c, sl_max(sent_us + c->rto_us, c->host->now_us));
+	sl_tcp_timer_rearm(c);
+}
+
 /* Persist, keepalive --------------------------------------------------------------------------- */
 
 /* RFC 9293 3.8.6.1 */

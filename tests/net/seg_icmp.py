@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Scripts of tcp_segments.py: ICMP errors and redirects, ARP replies and neighbour advertisements that another host
 may have forged (RFC 5927)."""
+import time
+
 from segscript import *
 
 UNREACHABLE, TOO_BIG, REDIRECT, HEADER, PARTS = "unreachable", "too big", "redirect", "bad header", "parts are missing"
+NO_WAY = "no way"  # from a router
 RECVERR = {False: (socket.IPPROTO_IP, 11), True: (socket.IPPROTO_IPV6, 25)}
 FAR = 5000  # beyond or before what is in flight
 MSS = {False: 1460, True: 1440}  # of a path of 1,500 bytes
@@ -32,12 +35,12 @@ def about(f, what, seq, mtu=0):
         if what == REDIRECT:
             router = socket.inet_pton(socket.AF_INET6, "fe80::77")
             return icmp6(net, bytes([137, 0]) + bytes(6) + own + own + bytes([2, 1]) + OTHER_MAC, router, 255)
-        head = {UNREACHABLE: bytes([1, 4]), TOO_BIG: bytes([2, 0]), HEADER: bytes([4, 0])}[what]
+        head = {UNREACHABLE: bytes([1, 4]), TOO_BIG: bytes([2, 0]), HEADER: bytes([4, 0]), NO_WAY: bytes([1, 0])}[what]
         return icmp6(net, head + bytes(2) + struct.pack("!I", mtu) + inner, own)
     ip = struct.pack("!BBHHHBBH", 0x45, 0, 1040, 1, 0x4000, 64, 6, 0) + net.dst + own
     inner = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:] + tcp
     head = {UNREACHABLE: bytes([3, 3]), TOO_BIG: bytes([3, 4]), REDIRECT: bytes([5, 1]), HEADER: bytes([12, 0]),
-            PARTS: bytes([11, 1])}[what]
+            PARTS: bytes([11, 1]), NO_WAY: bytes([3, 1])}[what]
     gateway = own[:3] + bytes([own[3] + 1])
     body = head + bytes(2) + (gateway if what == REDIRECT else struct.pack("!I", mtu)) + inner
     body = body[:2] + struct.pack("!H", sum_of(body)) + body[4:]
@@ -174,6 +177,19 @@ def icmp_connecting(t):
                 t.port += 1
 
 
+def icmp_no_way(t):
+    """RFC 6069: while routers say that they have no way to the peer, time-outs do not grow."""
+    f, s, mss = in_flight(t)
+    f.until(f". 1:{1 + mss}({mss})")  # the probe, or the first time-out
+    start = time.monotonic()
+    for _ in range(4):
+        t.net.send(about(f, NO_WAY, 1))
+        f.until(f". 1:{1 + mss}({mss})")
+    say(time.monotonic() - start < 2.5)  # (they would take 200 or 400, 800, 1,600 ms, and twice that)
+    expect("error", error_of(s), errno.ENETUNREACH if t.net.six else errno.EHOSTUNREACH)
+    goes_on(f, s, 1 + mss, mss)
+
+
 def redirected(t):
     """A redirect from no router, about a peer that is on the link, changes nothing."""
     f, s, mss = in_flight(t)
@@ -221,6 +237,6 @@ def icmp_small_mtu(t):
     f.until(f". {1 + mss}:{1 + mss + least}({least})")
 
 
-SCRIPTS = [icmp_of_another, icmp_hard, icmp_header, icmp_parts, icmp_told, icmp_connecting, redirected, advertised_elsewhere,
+SCRIPTS = [icmp_of_another, icmp_hard, icmp_header, icmp_parts, icmp_told, icmp_connecting, icmp_no_way, redirected, advertised_elsewhere,
            icmp_small_mtu]
 LEARNED = [advertised_learned]  # with a neighbour that is not permanent

@@ -151,6 +151,8 @@ static void icmp_error(struct sl_tcp *t, const struct sl_in_icmp *e, const struc
 
 	t->soft_error = 0;
 	sl_tcp_icmp(t, e->seq, e->err, e->mtu);
+	if (e->no_way)
+		sl_tcp_unreachable(t, e->seq);
 	if (connecting && t->state == SL_TCP_CLOSED && sl_tconn_of(t)->sk)
 		sl_errq_icmp(sl_tconn_of(t), e, in);
 	if (!t->soft_error) {
