@@ -28,7 +28,7 @@ struct sl_tcp_params {
 	uint8_t timestamps;       /* 0, 1, 2 (the kernel's are without random offsets) */
 	bool window_scaling, sack, dsack, ecn_out, ecn_in;
 	int8_t wscale_fixed; /* window shift to announce; -1: as rmem_max needs */
-	uint8_t ecn;         /* tcp_ecn: 0, 1, 2 */
+	uint8_t ecn;         /* tcp_ecn */
 	bool moderate_rcvbuf;
 	bool abort_on_overflow;
 	bool autocorking;

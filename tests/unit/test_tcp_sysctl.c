@@ -49,6 +49,23 @@ static void test_nothing_there_is_default(void **state)
 	assert_memory_equal(&p, &defaults, sizeof(p));
 }
 
+/* AccECN's values ask for ECN, answer it, or both, as 1 and 2 do. */
+static void test_ecn(void **state)
+{
+	static const struct {
+		const char *text;
+		bool out, in;
+	} cases[] = {{"0", false, false}, {"1", true, true}, {"2", false, true},
+		     {"3", true, true},   {"4", true, true}, {"5", false, true}};
+
+	for (size_t i = 0; i < sl_array_len(cases); i++) {
+		file("tcp_ecn", cases[i].text);
+		read_it();
+		assert_int_equal(p.ecn_out, cases[i].out);
+		assert_int_equal(p.ecn_in, cases[i].in);
+	}
+}
+
 static void test_values(void **state)
 {
 	file("tcp_rmem", "5000\t200000\t7000000\n");
@@ -156,6 +173,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_there_is_default),
+		cmocka_unit_test(test_ecn),
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_nonsense_keeps_the_default),
 		cmocka_unit_test(test_the_machine_has_them),

@@ -48,7 +48,7 @@ static const struct entry entries[] = {
 	{"tcp_window_scaling", 0, BOOL, P(window_scaling), 0, 1, 1},
 	{"tcp_sack", 0, BOOL, P(sack), 0, 1, 1},
 	{"tcp_dsack", 0, BOOL, P(dsack), 0, 1, 1},
-	{"tcp_ecn", 0, U8, P(ecn), 0, 2, 1},
+	{"tcp_ecn", 0, U8, P(ecn), 0, 5, 1},
 	{"tcp_moderate_rcvbuf", 0, BOOL, P(moderate_rcvbuf), 0, 1, 1},
 	{"tcp_abort_on_overflow", 0, BOOL, P(abort_on_overflow), 0, 1, 1},
 	{"tcp_slow_start_after_idle", 0, BOOL, P(slow_start_after_idle), 0, 1, 1},
@@ -209,8 +209,9 @@ static void read_all(void *arg)
 	ports(p, dir);
 	if (dir >= 0)
 		sl_sysi(SYS_close, dir);
-	/* tcp_ecn: 1 asks and answers, 2 answers. */
-	p->ecn_out = p->ecn == 1;
+	/* tcp_ecn: 1 asks and answers, 2 answers. 3 to 5 do so with AccECN (RFC 9768), whose peers go
+	 * on by RFC 3168's ECN where it is not known: 3 and 4 ask. */
+	p->ecn_out = p->ecn == 1 || p->ecn == 3 || p->ecn == 4;
 	p->ecn_in = p->ecn != 0;
 }
 
