@@ -38,6 +38,8 @@ sim_sysfs() { # host, directory, network device
 	put 0x0 "$ib/device/net/$dev/dev_port"
 	put '4: ACTIVE' "$ib/ports/1/state"
 	put Ethernet "$ib/ports/1/link_layer"
+	put 0 "$ib/ports/1/hw_counters/out_of_buffer"
+	chmod 666 "$ib/ports/1/hw_counters/out_of_buffer"
 	mac=$("$on" ip -o link show "$dev" | sed 's/.*link.ether \([0-9a-f:]*\).*/\1/')
 	put "fe80:0000:0000:0000:${mac:0:2}${mac:3:2}:${mac:6:2}ff:fe${mac:9:2}:${mac:12:2}${mac:15:2}" \
 		"$ib/ports/1/gids/0"

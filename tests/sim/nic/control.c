@@ -11,7 +11,8 @@
  *   stall 0|1 [QP]               queues send nothing
  *   lose_events N                the next N completion events are lost
  *   fail_call N [ERRNO]          the Nth ioctl from now on fails (ENOMEM)
- *   rates N | dm BYTES           so much of the table of rates, of device memory, is there */
+ *   rates N | dm BYTES           so much of the table of rates, of device memory, is there
+ *   flows N                      so many rules fit */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <rdma/ib_user_verbs.h>
@@ -197,21 +198,20 @@ static int dm(unsigned args, const unsigned *v, const char *word)
 	return 0;
 }
 
+static int flows(unsigned args, const unsigned *v, const char *word)
+{
+	sim_nic.flows_usable = args ? v[0] : 0;
+	return args ? 0 : -EINVAL;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(unsigned args, const unsigned *v, const char *word);
 } commands[] = {
-	{"link", link_change},
-	{"fatal", fatal},
-	{"unplug", unplug},
-	{"replug", replug},
-	{"fail", fail},
-	{"fail_nop", fail_nop},
-	{"stall", stall},
-	{"rates", rates},
-	{"dm", dm},
-	{"fail_call", fail_call},
-	{"lose_events", lose_events},
+	{"link", link_change}, {"fatal", fatal},         {"unplug", unplug},
+	{"replug", replug},    {"fail", fail},           {"fail_nop", fail_nop},
+	{"stall", stall},      {"rates", rates},         {"dm", dm},
+	{"flows", flows},      {"fail_call", fail_call}, {"lose_events", lose_events},
 };
 
 static int run(const char *line)

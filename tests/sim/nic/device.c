@@ -22,6 +22,7 @@ struct sim_config sim_config = {
 	.csum = 1,
 	.scheduled = 1,
 	.clock_khz = 156250,
+	.flows = 2048,
 };
 struct sim_nic sim_nic;
 struct sim_ctx sim_ctx[SIM_MAX_CTX];
@@ -46,6 +47,8 @@ static const struct {
 	{"scheduled", &sim_config.scheduled, 1},
 	{"clock_khz", &sim_config.clock_khz, 1000000},
 	{"deny_raw", &sim_config.deny_raw, 1},
+	{"flows", &sim_config.flows, 2048},
+	{"refuse", &sim_config.refuse, 15},
 	{"verbose", &sim_config.verbose, 1},
 };
 
@@ -129,6 +132,7 @@ static __attribute__((constructor)) void start(void)
 	sim_clock_init();
 	sim_nic.rates_usable = sim_config.rates;
 	sim_nic.dm_usable = sim_config.dm;
+	sim_nic.flows_usable = sim_config.flows;
 	sim_nic.running = true;
 }
 
@@ -141,10 +145,12 @@ unsigned sim_device_report(char *text, size_t size)
 		"frames %lu\nbytes %lu\ndrops %lu\nrequests %lu\nblocks %lu\nsegments %lu\n"
 		"inline_bytes %lu\ndm_sends %lu\ndm_bytes %lu\n"
 		"completions %lu\nerrors %lu\nevents_lost %lu\n"
-		"bells %lu\nbells_wrong %lu\nblue_flames %lu\n",
+		"bells %lu\nbells_wrong %lu\nblue_flames %lu\n"
+		"received %lu\nreceived_bytes %lu\nout_of_buffer %lu\nrules %lu\n",
 		SIM_NAME, sim_config.netdev, n->frames, n->bytes, n->drops, n->requests, n->blocks,
 		n->segments, n->inline_bytes, n->dm_sends, n->dm_bytes, n->completions, n->errors,
-		n->events_lost, n->bells, n->bells_wrong, n->blue_flames);
+		n->events_lost, n->bells, n->bells_wrong, n->blue_flames, n->received,
+		n->received_bytes, n->out_of_buffer, n->rules);
 
 	return len < (int)size ? (unsigned)len : (unsigned)size - 1;
 }
@@ -166,7 +172,7 @@ static __attribute__((destructor)) void stop(void)
 	pthread_mutex_unlock(&sim_lock);
 	sim_capture_flush();
 	sim_control_close();
-	if (!sim_nic.requests)
+	if (!sim_nic.requests && !sim_nic.received)
 		return;
 	snprintf(path, sizeof(path), "%s/report.%d", sim_config.dir, sim_getpid());
 	fd = sim_open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644);
@@ -207,6 +213,8 @@ static void in_child(void)
 	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 
 	sim_nic.running = false;
+	sim_arrive_child();
+	sim_steal_child();
 	memset(sim_ctx, 0, sizeof(sim_ctx));
 	open_devices = 0;
 	sim_lock = fresh;

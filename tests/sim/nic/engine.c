@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The thread that plays the hardware: clock, link, send queues, control socket. */
+/* The thread that plays the hardware: clock, link, queues, control socket. */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <signal.h>
@@ -53,6 +53,10 @@ static bool turn(uint64_t *wait_ns)
 		if (r > 0 && (uint64_t)r < *wait_ns)
 			*wait_ns = (uint64_t)r;
 	}
+	did |= !sim_nic.fatal && sim_arrive();
+	at = 0;
+	while (!sim_nic.fatal && (obj = sim_obj_next(&at, SIM_QP)))
+		did |= sim_rq_flush(&obj->qp);
 	at = 0;
 	while (!sim_nic.fatal && (obj = sim_obj_next(&at, SIM_CQ)))
 		sim_cq_notify(&obj->cq);
@@ -80,6 +84,8 @@ static void *engine(void *arg)
 		sim_clock_tick(now_ns);
 		if (watch)
 			watch_link();
+		if (watch)
+			sim_arrive_tell();
 		did = turn(&wait_ns);
 		pthread_mutex_unlock(&sim_lock);
 		if (watch) {

@@ -99,21 +99,8 @@ PUBLIC int socket(int domain, int type, int protocol)
 	return NEXT(socket)(domain, type, protocol);
 }
 
-/* A completion channel ends with its descriptor. */
-static void close_channel(int fd)
-{
-	struct sim_obj *obj;
-	uint32_t at = 0;
-
-	while ((obj = sim_obj_next(&at, SIM_CHANNEL))) {
-		if (obj->channel.user_fd == fd) {
-			sim_obj_free(at, SIM_CHANNEL);
-			return;
-		}
-	}
-}
-
-/* And the device with its own, unless somebody has kept it open: found before, looked at after. */
+/* The device ends with its descriptor, unless somebody has kept it open: found before, looked at
+ * after. */
 struct ending {
 	int fd[SIM_MAX_CTX]; /* -1: none */
 };
@@ -131,8 +118,6 @@ static void before(struct ending *e, unsigned first, unsigned last)
 		ctx = sim_ctx_of((int)fd);
 		if (ctx)
 			e->fd[ctx - sim_ctx] = (int)fd;
-		else
-			close_channel((int)fd);
 	}
 	pthread_mutex_unlock(&sim_lock);
 }

@@ -7,13 +7,17 @@
  * (engine.c) is the hardware: it reads the send queues in the program's memory (sq.c), does
  * checksums and segmentation (offload.c), keeps each paced queue's schedule (pace.c), puts the
  * frames on a veth through AF_PACKET (wire.c), into a capture file (capture.c), and writes
- * completions with time stamps (cq.c). Faults are asked for on a control socket (control.c).
+ * completions with time stamps (cq.c). What arrives is taken off the veth (arrive.c), compared with
+ * the rules (flow.c) and written into the buffers of a receive queue (rq.c); the kernel gets none
+ * of it, since a program at the veth's ingress drops what the rules match (steal.c). Faults are
+ * asked for on a control socket (control.c).
  *
  * One lock (sim_lock) is over all of it. The layouts are those of <infiniband/mlx5dv.h> and
  * <rdma/mlx5-abi.h>; nothing here is Mellanox's code.
  *
- * Not simulated: receive queues, CQ resize, DEVX, import of a device by another process, fork with
- * the device open (the child has no device). Each process has a device of its own. */
+ * Not simulated: shared receive queues, RSS, CQ resize, DEVX, import of a device by another
+ * process, fork with the device open (the child has no device). Each process has a device of its
+ * own. */
 #ifndef SIM_NIC_H
 #define SIM_NIC_H
 
@@ -54,12 +58,18 @@ struct sim_config {
 	uint32_t lose;      /* the cable loses each frame of that number; 0: none */
 	uint32_t clock_khz; /* of the device's free-running clock */
 	uint32_t deny_raw;  /* raw-packet queue pairs are refused, as without CAP_NET_RAW */
+	uint32_t flows;     /* rules that fit */
+	uint32_t refuse;    /* SIM_REFUSE_*: parts of rules that the device does not know */
 	uint32_t verbose;   /* every ioctl on stderr */
 };
 extern struct sim_config sim_config;
+#define SIM_REFUSE_TOS    1u
+#define SIM_REFUSE_LABEL  2u
+#define SIM_REFUSE_TUNNEL 4u
+#define SIM_REFUSE_TAG    8u
 
 /* The kinds of object that a program's handles name. */
-enum sim_type { SIM_NONE, SIM_PD, SIM_MR, SIM_CQ, SIM_QP, SIM_DM, SIM_UAR, SIM_CHANNEL };
+enum sim_type { SIM_NONE, SIM_PD, SIM_MR, SIM_CQ, SIM_QP, SIM_DM, SIM_UAR, SIM_CHANNEL, SIM_FLOW };
 
 struct sim_mr {
 	uint64_t addr; /* as work requests name it; from 0 for device memory */
@@ -101,7 +111,12 @@ struct sim_qp {
 	uint32_t number;
 	uint32_t uidx;
 	uint32_t pd, send_cq; /* handles */
-	uint32_t caps[5];     /* as struct ib_uverbs_qp_cap */
+	uint32_t recv_cq;     /* handle */
+	uint8_t *rq;          /* the program's; NULL: it has no receive queue */
+	uint32_t rq_wqes;     /* places, power of two */
+	uint32_t rq_bytes;    /* of a place */
+	uint16_t rq_consumed;
+	uint32_t caps[5]; /* as struct ib_uverbs_qp_cap */
 	uint32_t port;
 	uint64_t user_handle;
 	int state; /* enum ibv_qp_state */
@@ -124,8 +139,23 @@ struct sim_dm {
 };
 
 struct sim_channel {
-	int user_fd; /* the program's end: freed when it closes that */
+	uint64_t inode; /* of the program's end, whatever descriptor it has by now */
 	int nic_fd;
+};
+
+/* A rule: a frame fits it if each of these words of it, read as the network writes them, has that
+ * value under the mask. */
+#define SIM_FLOW_WORDS 40u
+struct sim_flow {
+	uint32_t qp;       /* handle */
+	uint32_t priority; /* the lowest number comes first */
+	uint32_t tag;
+	uint32_t nwords;
+	bool several; /* the frame has a group's address: each rule that fits gets it */
+	struct sim_flow_word {
+		uint16_t at;
+		uint32_t mask, value;
+	} word[SIM_FLOW_WORDS];
 };
 
 struct sim_obj {
@@ -138,6 +168,7 @@ struct sim_obj {
 		struct sim_qp qp;
 		struct sim_dm dm;
 		struct sim_channel channel;
+		struct sim_flow flow;
 		uint32_t page; /* SIM_UAR */
 	};
 };
@@ -162,6 +193,7 @@ struct sim_nic {
 	uint32_t lose_events;  /* fault: this many completion events are lost */
 	uint32_t rates_usable; /* the rate table's size as of now */
 	uint32_t dm_usable;
+	uint32_t flows_usable;
 	uint64_t frames, bytes; /* that left */
 	uint64_t drops;         /* link down, too long, or not taken by the veth */
 	uint64_t requests;      /* work requests done */
@@ -169,6 +201,9 @@ struct sim_nic {
 	uint64_t inline_bytes;  /* carried in work requests */
 	uint64_t dm_sends, dm_bytes;
 	uint64_t segments; /* made by TSO */
+	uint64_t received, received_bytes;
+	uint64_t out_of_buffer; /* frames for a queue that had no buffer */
+	uint64_t rules;         /* there are now */
 	uint64_t completions, errors, events_lost;
 	uint64_t bells, bells_wrong; /* seen (not all are); at variance with the queue */
 	uint64_t blue_flames;        /* queues whose last request was in the doorbell */
@@ -231,7 +266,38 @@ struct sim_completion {
 	uint64_t departed_ns;
 };
 void sim_cq_push(struct sim_qp *qp, const struct sim_completion *done);
+/* A frame that came by the cable. */
+struct sim_arrival {
+	const uint8_t *frame;
+	uint32_t len;
+	uint64_t arrived_ns;
+	bool l3_ok, l4_ok; /* checksums */
+	uint8_t l3;        /* MLX5_CQE_L3_HDR_TYPE_* */
+	uint8_t syndrome;  /* instead of a frame: the buffer gets none */
+};
 void sim_cq_notify(struct sim_cq *cq); /* sends the event that was armed, if it is due */
+
+void sim_cq_push_received(struct sim_qp *qp, const struct sim_arrival *a, uint16_t wqe,
+			  uint32_t tag);
+
+/* rq.c: writes the frame into the queue's next buffer, or drops and counts it. */
+void sim_rq_deliver(struct sim_qp *qp, const struct sim_arrival *a, uint32_t tag);
+bool sim_rq_flush(struct sim_qp *qp); /* of a queue in error: completes its buffers */
+
+/* flow.c */
+struct ib_uverbs_create_flow;
+/* Reads a rule that is size bytes long. 0 or errno. */
+int sim_flow_parse(struct sim_flow *f, const struct ib_uverbs_create_flow *in, size_t size);
+void sim_flow_steer(const struct sim_arrival *a);
+/* steal.c: has the kernel drop what the rules match, as of now. 0 or errno. */
+int sim_steal(void);
+void sim_steal_child(void);
+
+/* arrive.c */
+int sim_arrive_open(void); /* 0 or errno */
+bool sim_arrive(void);     /* true: something arrived */
+void sim_arrive_child(void);
+void sim_arrive_tell(void); /* writes the counter of drops into the sysfs tree */
 
 /* pace.c */
 int sim_pace_set(struct sim_qp *qp, uint32_t kbps, uint32_t burst_bytes, uint32_t packet_bytes);

@@ -57,6 +57,7 @@ static void release(struct sim_obj *obj)
 		sim_pace_clear(&obj->qp);
 		unref(obj->qp.pd, SIM_PD);
 		unref(obj->qp.send_cq, SIM_CQ);
+		unref(obj->qp.recv_cq, SIM_CQ);
 		break;
 	case SIM_MR:
 		unref(obj->mr.pd, SIM_PD);
@@ -65,6 +66,10 @@ static void release(struct sim_obj *obj)
 		break;
 	case SIM_CQ:
 		unref(obj->cq.channel, SIM_CHANNEL);
+		break;
+	case SIM_FLOW:
+		unref(obj->flow.qp, SIM_QP);
+		sim_nic.rules--;
 		break;
 	case SIM_CHANNEL:
 		sim_fd_close(obj->channel.nic_fd);
@@ -84,12 +89,24 @@ int sim_obj_free(uint32_t handle, enum sim_type type)
 	if (obj->refs)
 		return EBUSY;
 	release(obj);
+	if (type == SIM_FLOW)
+		sim_steal();
 	return 0;
 }
 
 void sim_obj_free_all(int ctx)
 {
-	/* Queues first: the rest is what they refer to. */
+	bool rules = false;
+
+	/* Rules and queues first: the rest is what they refer to. */
+	for (uint32_t h = 1; h < beyond; h++) {
+		if (objs[h].type == SIM_FLOW && objs[h].ctx == ctx) {
+			release(&objs[h]);
+			rules = true;
+		}
+	}
+	if (rules)
+		sim_steal();
 	for (uint32_t h = 1; h < beyond; h++) {
 		if (objs[h].type == SIM_QP && objs[h].ctx == ctx)
 			release(&objs[h]);

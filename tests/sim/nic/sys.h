@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -70,6 +71,13 @@ static inline int sim_close(int fd)
 static inline void *sim_mmap(void *at, size_t len, int prot, int flags, int fd, uint64_t off)
 {
 	return (void *)syscall(SYS_mmap, at, len, (long)prot, (long)flags, (long)fd, off);
+}
+/* Of an open file: what all descriptors of it have in common. 0: there is none. */
+static inline uint64_t sim_inode(int fd)
+{
+	struct stat st;
+
+	return syscall(SYS_fstat, (long)fd, &st) ? 0 : st.st_ino;
 }
 static inline int sim_getpid(void)
 {

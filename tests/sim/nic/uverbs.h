@@ -49,6 +49,9 @@ int sim_qp_destroy(const struct sim_call *call);
 int sim_modify_qp(const struct sim_call *call, bool extended);
 int sim_query_qp(const struct sim_call *call);
 
+int sim_create_flow(const struct sim_call *call); /* uverbs_flow.c */
+int sim_destroy_flow(const struct sim_call *call);
+
 int sim_reg_mr(const struct sim_call *call); /* uverbs_memory.c */
 int sim_mr_destroy(const struct sim_call *call);
 int sim_mr_query(const struct sim_call *call);

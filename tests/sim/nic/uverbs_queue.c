@@ -12,15 +12,16 @@
 #define QP_NUMBER 0x1000
 #define SQ_NUMBER 0x2000
 
-/* The channel that has this descriptor; 0: none. */
+/* The channel of this descriptor, which the program may have moved to another number; 0: none. */
 static uint32_t channel_of(const struct sim_call *call, uint16_t id)
 {
 	const struct ib_uverbs_attr *attr = sim_attr(call, id);
 	struct sim_obj *obj;
+	uint64_t inode = attr ? sim_inode((int)attr->data_s64) : 0;
 	uint32_t at = 0;
 
-	while (attr && (obj = sim_obj_next(&at, SIM_CHANNEL))) {
-		if (obj->channel.user_fd == (int)attr->data_s64)
+	while (inode && (obj = sim_obj_next(&at, SIM_CHANNEL))) {
+		if (obj->channel.inode == inode)
 			return at;
 	}
 	return 0;
@@ -94,17 +95,22 @@ static int qp_check(const struct sim_call *call, const struct mlx5_ib_create_qp 
 		return EOPNOTSUPP;
 	if (!may_send_raw())
 		return EPERM;
-	if (!in->sq_wqe_count || in->sq_wqe_count & (in->sq_wqe_count - 1) ||
-	    in->sq_wqe_count > SIM_MAX_SQ_WQES || cap->max_send_sge > 30 || !in->db_addr ||
-	    !in->sq_buf_addr)
+	if (in->sq_wqe_count & (in->sq_wqe_count - 1) || in->sq_wqe_count > SIM_MAX_SQ_WQES ||
+	    cap->max_send_sge > 30 || !in->db_addr || (in->sq_wqe_count && !in->sq_buf_addr))
 		return EINVAL;
-	return 0;
+	if (in->rq_wqe_count & (in->rq_wqe_count - 1) || in->rq_wqe_count > SIM_MAX_SQ_WQES ||
+	    in->rq_wqe_shift > 9 || (in->rq_wqe_count && (!in->buf_addr || in->rq_wqe_shift < 4)))
+		return EINVAL;
+	if (in->rq_wqe_count && !sim_attr_obj(call, UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, SIM_CQ))
+		return EINVAL;
+	return in->sq_wqe_count || in->rq_wqe_count ? 0 : EINVAL;
 }
 
 int sim_qp_create(const struct sim_call *call)
 {
 	struct sim_obj *pd = sim_attr_obj(call, UVERBS_ATTR_CREATE_QP_PD_HANDLE, SIM_PD);
 	struct sim_obj *cq = sim_attr_obj(call, UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE, SIM_CQ);
+	struct sim_obj *rcq = sim_attr_obj(call, UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, SIM_CQ);
 	uint64_t flags = sim_attr_value(call, UVERBS_ATTR_CREATE_QP_FLAGS);
 	struct mlx5_ib_create_qp_resp resp;
 	struct ib_uverbs_qp_cap cap;
@@ -133,11 +139,17 @@ int sim_qp_create(const struct sim_call *call)
 		.state = IBV_QPS_RESET,
 		.rate = -1,
 		.uar = in.flags & MLX5_QP_FLAG_UAR_PAGE_INDEX ? in.bfreg_index : SIM_MAX_UARS,
-		.signal_all = flags & IB_UVERBS_QP_CREATE_SQ_SIG_ALL};
+		.signal_all = flags & IB_UVERBS_QP_CREATE_SQ_SIG_ALL,
+		.recv_cq = rcq ? sim_obj_handle(rcq) : 0,
+		.rq = in.rq_wqe_count ? (void *)(uintptr_t)in.buf_addr : NULL,
+		.rq_wqes = in.rq_wqe_count,
+		.rq_bytes = 1u << in.rq_wqe_shift};
 	memcpy(qp->caps, &cap, sizeof(qp->caps));
 	sim_bell_begin(qp);
 	pd->refs++;
 	cq->refs++;
+	if (rcq)
+		rcq->refs++;
 	resp = (struct mlx5_ib_create_qp_resp){.comp_mask = MLX5_IB_CREATE_QP_RESP_MASK_SQN |
 							    MLX5_IB_CREATE_QP_RESP_MASK_TISN,
 					       .sqn = SQ_NUMBER + h,
@@ -156,7 +168,7 @@ int sim_qp_destroy(const struct sim_call *call)
 	struct ib_uverbs_destroy_qp_resp resp = {0};
 	int err;
 
-	if (obj)
+	if (obj && !obj->refs)
 		sim_bell_end(&obj->qp);
 	err = sim_obj_free(h, SIM_QP);
 
@@ -208,7 +220,7 @@ static int change(struct sim_qp *qp, const struct ib_uverbs_ex_modify_qp *in,
 	if (mask & IBV_QP_PORT)
 		qp->port = in->base.port_num;
 	if (to == IBV_QPS_RESET && qp->state != IBV_QPS_RESET) {
-		qp->consumed = 0;
+		qp->consumed = qp->rq_consumed = 0;
 		qp->last_bytes = 0;
 		sim_pace_clear(qp);
 	}
@@ -249,6 +261,8 @@ int sim_query_qp(const struct sim_call *call)
 		return EINVAL;
 	qp = &obj->qp;
 	resp = (struct ib_uverbs_query_qp_resp){.max_send_wr = qp->caps[0],
+						.max_recv_wr = qp->caps[1],
+						.max_recv_sge = qp->caps[3],
 						.max_send_sge = qp->caps[2],
 						.max_inline_data = qp->caps[4],
 						.qp_state = (uint8_t)qp->state,

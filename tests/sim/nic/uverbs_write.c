@@ -21,6 +21,20 @@ static int alloc_pd(const struct sim_call *call)
 	return 0;
 }
 
+/* Frees the channels whose descriptors the program has all closed. */
+static void sim_channels_sweep(void)
+{
+	struct sim_obj *obj;
+	uint32_t at = 0;
+
+	while ((obj = sim_obj_next(&at, SIM_CHANNEL))) {
+		struct pollfd end = {.fd = obj->channel.nic_fd};
+
+		if (syscall(SYS_poll, &end, 1L, 0L) > 0 && end.revents & POLLHUP)
+			sim_obj_free(at, SIM_CHANNEL);
+	}
+}
+
 static int create_comp_channel(const struct sim_call *call)
 {
 	struct ib_uverbs_create_comp_channel_resp resp;
@@ -30,6 +44,7 @@ static int create_comp_channel(const struct sim_call *call)
 
 	if (sim_socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds))
 		return errno;
+	sim_channels_sweep();
 	h = sim_obj_new(SIM_CHANNEL, call->ctx_index);
 	if (!h) {
 		sim_close(fds[0]);
@@ -37,7 +52,8 @@ static int create_comp_channel(const struct sim_call *call)
 		return ENOMEM;
 	}
 	obj = sim_obj_get(h, SIM_CHANNEL);
-	obj->channel = (struct sim_channel){.user_fd = fds[0], .nic_fd = sim_fd_keep(fds[1])};
+	obj->channel =
+		(struct sim_channel){.inode = sim_inode(fds[0]), .nic_fd = sim_fd_keep(fds[1])};
 	resp.fd = (uint32_t)fds[0];
 	sim_attr_put(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 	return 0;
@@ -61,6 +77,10 @@ int sim_invoke_write(const struct sim_call *call)
 		return sim_modify_qp(call, true);
 	case IB_USER_VERBS_CMD_QUERY_QP:
 		return sim_query_qp(call);
+	case EXTENDED(CREATE_FLOW):
+		return sim_create_flow(call);
+	case EXTENDED(DESTROY_FLOW):
+		return sim_destroy_flow(call);
 	case IB_USER_VERBS_CMD_QUERY_DEVICE:
 	case EXTENDED(QUERY_DEVICE):
 		return sim_query_device(call);

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Frames that a rule matches are the queue's and not the kernel's: a program at the ingress of the
+ * device that plays the port (tcx, Linux 6.6) drops them there, behind the packet socket that the
+ * model reads (arrive.c). It is made anew of all rules when one comes or goes, and the kernel ends
+ * it with the process, as it ends the rules of a process's context. */
+#include <errno.h>
+#include <linux/bpf.h>
+#include <string.h>
+
+#include "nic.h"
+#include "sys.h"
+
+#define TCX_INGRESS 46u /* BPF_TCX_INGRESS */
+#define TCX_DROP    2
+#define TCX_NEXT    (-1)
+#define MOST        60000u
+
+static struct bpf_insn code[MOST];
+static unsigned n;
+static int link_fd = -1;
+
+static long bpf(int cmd, union bpf_attr *attr)
+{
+	return syscall(SYS_bpf, (long)cmd, attr, sizeof(*attr));
+}
+
+static void put(uint8_t op, uint8_t dst, uint8_t src, int16_t off, int32_t imm)
+{
+	if (n < MOST)
+		code[n++] = (struct bpf_insn){op, dst, src, off, imm};
+}
+
+static void put_exit(int32_t with)
+{
+	put(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, with);
+	put(BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+}
+
+/* Drops what fits the rule; else goes on behind. */
+static void put_rule(const struct sim_flow *f)
+{
+	unsigned jump[SIM_FLOW_WORDS + 1], njumps = 0, most = 0;
+
+	for (unsigned i = 0; i < f->nwords; i++)
+		most = f->word[i].at > most ? f->word[i].at : most;
+	jump[njumps++] = n;
+	put(BPF_JMP | BPF_JLT | BPF_K, 7, 0, 0, (int32_t)most + 4);
+	for (unsigned i = 0; i < f->nwords; i++) {
+		const struct sim_flow_word *w = &f->word[i];
+
+		put(BPF_LD | BPF_ABS | BPF_W, 0, 0, 0, w->at);
+		put(BPF_ALU | BPF_AND | BPF_K, 0, 0, 0, (int32_t)w->mask);
+		jump[njumps++] = n;
+		put(BPF_JMP32 | BPF_JNE | BPF_K, 0, 0, 0, (int32_t)w->value);
+	}
+	put_exit(TCX_DROP);
+	for (unsigned i = 0; i < njumps && n < MOST; i++)
+		code[jump[i]].off = (int16_t)(n - jump[i] - 1);
+}
+
+static void make(void)
+{
+	struct sim_obj *obj;
+	uint32_t at = 0;
+
+	n = 0;
+	put(BPF_ALU64 | BPF_MOV | BPF_X, 6, 1, 0, 0);
+	put(BPF_LDX | BPF_MEM | BPF_W, 7, 6, 0, 0); /* its length */
+	while ((obj = sim_obj_next(&at, SIM_FLOW)))
+		put_rule(&obj->flow);
+	put_exit(TCX_NEXT);
+}
+
+static int load(void)
+{
+	static const char license[] = "BSD";
+	union bpf_attr attr;
+	int fd;
+
+	if (n == MOST)
+		return -ENOSPC;
+	memset(&attr, 0, sizeof(attr));
+	attr.prog_type = BPF_PROG_TYPE_SCHED_CLS;
+	attr.insns = (uintptr_t)code;
+	attr.insn_cnt = n;
+	attr.license = (uintptr_t)license;
+	memcpy(attr.prog_name, "simulated_nic", 14);
+	fd = (int)bpf(BPF_PROG_LOAD, &attr);
+	return fd < 0 ? -errno : fd;
+}
+
+static int attach(int prog)
+{
+	union bpf_attr attr;
+	int fd;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.link_create.prog_fd = (uint32_t)prog;
+	attr.link_create.target_ifindex = sim_wire_ifindex();
+	attr.link_create.attach_type = TCX_INGRESS;
+	fd = (int)bpf(BPF_LINK_CREATE, &attr);
+	if (fd < 0)
+		return errno;
+	link_fd = sim_fd_keep(fd);
+	return 0;
+}
+
+static int update(int prog)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.link_update.link_fd = (uint32_t)link_fd;
+	attr.link_update.new_prog_fd = (uint32_t)prog;
+	return bpf(BPF_LINK_UPDATE, &attr) ? errno : 0;
+}
+
+int sim_steal(void)
+{
+	int prog, err;
+
+	if (!sim_nic.rules) {
+		if (link_fd >= 0)
+			sim_fd_close(link_fd);
+		link_fd = -1;
+		return 0;
+	}
+	make();
+	prog = load();
+	err = prog < 0 ? -prog : link_fd < 0 ? attach(prog) : update(prog);
+	if (prog >= 0)
+		sim_close(prog);
+	if (err)
+		sim_say("the kernel's share of %lu rules cannot be taken: %s", sim_nic.rules,
+			strerror(err));
+	return err;
+}
+
+/* A child's copy of the descriptor would keep the rules when the parent has died. */
+void sim_steal_child(void)
+{
+	if (link_fd >= 0)
+		sim_close(link_fd);
+	link_fd = -1;
+}
