@@ -27,7 +27,7 @@ extern struct sl_settings sl_settings; /* holds the defaults before it is loaded
 enum { SL_XDP_AUTO, SL_XDP_NATIVE, SL_XDP_GENERIC };
 enum { SL_ZEROCOPY_AUTO, SL_ZEROCOPY_OFF, SL_ZEROCOPY_FORCE };
 enum { SL_TX_AUTO, SL_TX_XSK };
-enum { SL_RX_AUTO, SL_RX_XDP, SL_RX_PACKET };                   /* rx_backend */
+enum { SL_RX_AUTO, SL_RX_XDP, SL_RX_PACKET, SL_RX_VERBS };      /* rx_backend */
 enum { SL_REQUESTS_AUTO, SL_REQUESTS_IBV, SL_REQUESTS_DIRECT }; /* tx_requests */
 enum { SL_HW_TS_OFF, SL_HW_TS_RAW, SL_HW_TS_BEST, SL_HW_TS_SYSTEM, SL_HW_TS_PTP, SL_HW_TS_RTC };
 enum { SL_MEM_ANON, SL_MEM_CONTIG, SL_MEM_HUGE };

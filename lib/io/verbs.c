@@ -24,101 +24,7 @@
 #include "base/sys.h"
 #include "io/verbs_int.h"
 
-#define MAX_DEVICES 16
-
-static struct sl_lock lock; /* protects devices[]; held while queues are opened and closed */
-static struct sl_verbs_dev devices[MAX_DEVICES];
 static const struct sl_verbs_lib *lib;
-
-/* Devices -------------------------------------------------------------------------------------- */
-
-static const char *open_context(struct sl_verbs_dev *dev)
-{
-	struct ibv_device **list;
-	int n;
-
-	list = lib->get_device_list(&n);
-	for (int i = 0; list && i < n && !dev->ctx; i++)
-		if (strcmp(lib->get_device_name(list[i]), dev->name) == 0)
-			dev->ctx = lib->open_device(list[i]);
-	lib->free_device_list(list);
-	return dev->ctx ? NULL : "its RDMA device cannot be opened";
-}
-
-static void forget_fd(int fd)
-{
-	if (sl_fd_is_kept(fd))
-		sl_fd_forget(fd);
-}
-
-static void close_device(struct sl_verbs_dev *dev)
-{
-	if (dev->mr)
-		lib->dereg_mr(dev->mr);
-	if (dev->pd)
-		lib->dealloc_pd(dev->pd);
-	if (dev->ctx) { /* libibverbs cannot close descriptors that sl_fd_keep() marked */
-		forget_fd(dev->ctx->cmd_fd);
-		forget_fd(dev->ctx->async_fd);
-		lib->close_device(dev->ctx);
-	}
-	*dev = (struct sl_verbs_dev){0};
-}
-
-static const char *fill_device(struct sl_verbs_dev *dev)
-{
-	const char *why = open_context(dev);
-	int flags;
-
-	if (why)
-		return why;
-	/* Keeps the descriptors from a program that closes everything. */
-	dev->ctx->cmd_fd = sl_fd_keep(dev->ctx->cmd_fd);
-	dev->ctx->async_fd = sl_fd_keep(dev->ctx->async_fd);
-	/* Reading the device's events must not block. */
-	flags = sl_sys_fcntl(dev->ctx->async_fd, F_GETFL, 0);
-	sl_sys_fcntl(dev->ctx->async_fd, F_SETFL, flags | O_NONBLOCK);
-	dev->mlx5 = sl_mlx5_lib(dev->ctx);
-	sl_verbs_query(dev);
-	dev->pd = lib->alloc_pd(dev->ctx);
-	if (!dev->pd)
-		return "no protection domain";
-	dev->mr = lib->reg_mr(dev->pd, sl_pool.base, (size_t)sl_pool.nframes << sl_pool.shift,
-			      IBV_ACCESS_LOCAL_WRITE);
-	return dev->mr ? NULL : "packet memory cannot be registered (ulimit -l?)";
-}
-
-/* Lock held. */
-static struct sl_verbs_dev *device_get(uint32_t ifindex, const char *name, const char **why)
-{
-	struct sl_verbs_dev *dev = NULL;
-
-	for (int i = 0; i < MAX_DEVICES; i++) {
-		if (devices[i].ifindex == ifindex && !devices[i].dead) {
-			devices[i].users++;
-			return &devices[i];
-		}
-		if (!devices[i].ifindex && !dev)
-			dev = &devices[i];
-	}
-	*why = "too many RDMA devices";
-	if (!dev)
-		return NULL;
-	dev->ifindex = ifindex;
-	dev->users = 1;
-	snprintf(dev->name, sizeof(dev->name), "%s", name);
-	*why = fill_device(dev);
-	if (!*why)
-		return dev;
-	close_device(dev);
-	return NULL;
-}
-
-static void device_put(struct sl_verbs_dev *dev)
-{
-	if (--dev->users == 0)
-		close_device(dev);
-}
 
 /* Queues --------------------------------------------------------------------------------------- */
 
@@ -185,7 +91,7 @@ static void free_queue(struct sl_verbs_tx *v)
 	sl_verbs_mem_close(v);
 	if (v->cq)
 		lib->destroy_cq(ibv_cq_ex_to_cq(v->cq));
-	device_put(v->dev);
+	sl_verbs_dev_put(v->dev);
 	sl_free(v);
 }
 
@@ -194,14 +100,14 @@ static void end_queue(struct sl_tx *tx, struct sl_frames *cache)
 {
 	struct sl_verbs_tx *v = sl_verbs_of(tx);
 
-	if (!sl_lock(&lock))
+	if (!sl_lock(&sl_verbs_lock))
 		return;
 	sl_verbs_stamps_end(v);
 	lib->destroy_qp(v->qp);
 	v->qp = NULL;
 	sl_verbs_give_back_all(v, cache);
 	free_queue(v);
-	sl_unlock(&lock);
+	sl_unlock(&sl_verbs_lock);
 }
 
 /* Chooses whether libibverbs makes the queue's requests or we write them. Returns NULL, or why
@@ -238,7 +144,7 @@ static struct sl_verbs_tx *open_tx(struct sl_verbs_dev *dev, uint32_t depth, uin
 
 	if (!v) {
 		*why = "no memory";
-		device_put(dev);
+		sl_verbs_dev_put(dev);
 		return NULL;
 	}
 	v->close = end_queue;
@@ -270,16 +176,16 @@ struct sl_tx *sl_verbs_open(uint32_t ifindex, const char *ifname, const struct s
 
 	*why = NULL;
 	if (!sl_verbs_name_of(ifindex, ifname, info->device, sizeof(info->device)) ||
-	    !sl_lock(&lock))
+	    !sl_lock(&sl_verbs_lock))
 		return NULL;
 	lib = sl_verbs_lib();
 	*why = sl_verbs_lack();
-	dev = lib ? device_get(ifindex, info->device, why) : NULL;
+	dev = lib ? sl_verbs_dev_get(ifindex, info->device, why) : NULL;
 	if (dev)
 		v = open_tx(dev, want->depth, want->inline_bytes, why);
 	if (v && want->device_bytes)
 		sl_verbs_mem_open(v, want);
-	sl_unlock(&lock);
+	sl_unlock(&sl_verbs_lock);
 	if (!v)
 		return NULL;
 	v->tx.ops = &sl_verbs_tx_ops;
@@ -296,14 +202,14 @@ struct sl_tx *sl_verbs_open_beside(struct sl_tx *beside, const struct sl_verbs_w
 	struct sl_verbs_tx *v = NULL;
 
 	*why = "in a signal handler";
-	if (!sl_lock(&lock))
+	if (!sl_lock(&sl_verbs_lock))
 		return NULL;
 	*why = dev->dead;
 	if (!dev->dead) {
 		dev->users++;
 		v = open_tx(dev, want->depth, want->inline_bytes, why);
 	}
-	sl_unlock(&lock);
+	sl_unlock(&sl_verbs_lock);
 	if (!v)
 		return NULL;
 	v->tx.ops = &sl_verbs_tx_ops;
@@ -313,27 +219,12 @@ struct sl_tx *sl_verbs_open_beside(struct sl_tx *beside, const struct sl_verbs_w
 /* Watching ---------------------------------------------------------------------------------------
  */
 
-static void take_events(struct sl_verbs_dev *dev)
-{
-	struct ibv_async_event event;
-
-	while (!dev->dead && lib->get_async_event(dev->ctx, &event) == 0) {
-		sl_info("verbs", "%s: %s", dev->name, lib->event_type_str(event.event_type));
-		if (event.event_type == IBV_EVENT_DEVICE_FATAL)
-			dev->dead = "the device has failed";
-		lib->ack_async_event(&event);
-	}
-}
-
 void sl_verbs_check(struct sl_tx *tx, uint64_t now_ns)
 {
 	struct sl_verbs_tx *v = sl_verbs_of(tx);
 	int saved = errno;
 
-	if (sl_lock(&lock)) {
-		take_events(v->dev);
-		sl_unlock(&lock);
-	}
+	sl_verbs_dev_look(v->dev);
 	errno = saved;
 	if (!v->dead && v->dev->dead)
 		sl_verbs_die(v, v->dev->dead, v->made);
@@ -343,15 +234,8 @@ void sl_verbs_check(struct sl_tx *tx, uint64_t now_ns)
 
 void sl_verbs_child(void)
 {
-	memset(&lock, 0, sizeof(lock));
 	sl_verbs_mlx5_child();
-	for (int i = 0; i < MAX_DEVICES; i++) {
-		if (!devices[i].ctx)
-			continue;
-		sl_sys_close(devices[i].ctx->cmd_fd);
-		sl_sys_close(devices[i].ctx->async_fd);
-		devices[i] = (struct sl_verbs_dev){0};
-	}
+	sl_verbs_devs_child();
 }
 #else
 struct sl_tx *sl_verbs_open(uint32_t ifindex, const char *ifname, const struct sl_verbs_want *want,

@@ -5,6 +5,7 @@
 #define SL_VERBS_INT_H
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/stats.h"
 #include "base/timemap.h"
 #include "io/offload.h"
@@ -14,7 +15,7 @@
 /* How long completions may be missing: no pause frame holds a queue up for longer. */
 #define SL_VERBS_PATIENCE_NS 2000000000ull
 
-/* An RDMA device that is open in this process; verbs.c's lock protects it. */
+/* An RDMA device that is open in this process; sl_verbs_lock protects it. */
 struct sl_verbs_dev {
 	uint32_t ifindex; /* 0: free */
 	char name[64];
@@ -29,6 +30,14 @@ struct sl_verbs_dev {
 	uint32_t pace_min_kbps, pace_max_kbps; /* rates of a queue pair; 0: it keeps none */
 	const struct sl_mlx5_lib *mlx5;        /* NULL: the NIC is no mlx5 */
 	const char *dead;                      /* why it cannot be used; NULL: it works */
+	bool has_counter;                      /* a receive queue tells of its drops */
+};
+
+/* What converts the device's counter to times, for one user. */
+struct sl_verbs_clock {
+	struct sl_verbs_dev *dev;
+	struct sl_timemap map; /* from the counter to CLOCK_REALTIME */
+	uint64_t paired_ns;    /* when the map got its last pair */
 };
 
 /* Send times that were asked for, in the order of the packets. */
@@ -37,9 +46,26 @@ struct sl_verbs_stamps {
 	uint32_t first, n;
 	uint32_t at[SL_VERBS_ASKS]; /* number of the packet's descriptor */
 	struct sl_tx_ask ask[SL_VERBS_ASKS];
-	struct sl_timemap map; /* from the counter to CLOCK_REALTIME */
-	uint64_t paired_ns;    /* when the map got its last pair */
+	struct sl_verbs_clock clock;
 };
+
+/* verbs_dev.c ------------------------------------------------------------------------------------
+ */
+
+/* Protects the table of devices; held while send queues are opened and closed. */
+extern struct sl_lock sl_verbs_lock;
+/* The device of that name, opened, with one more user. NULL, and *why. Lock held. */
+struct sl_verbs_dev *sl_verbs_dev_get(uint32_t ifindex, const char *name, const char **why);
+void sl_verbs_dev_put(struct sl_verbs_dev *dev); /* lock held */
+/* sl_verbs_dev_get() of the network device's RDMA device, whose name it fills in; the frame pool
+ * must be attached. NULL: it cannot, and *why is the reason; NULL there if it is no RDMA device.
+ * Slow. */
+struct sl_verbs_dev *sl_verbs_dev_open(uint32_t ifindex, const char *ifname, char name[64],
+				       const char **why);
+void sl_verbs_dev_close(struct sl_verbs_dev *dev);
+/* Takes the device's events. The reason if it has failed, else NULL. errno may change. */
+const char *sl_verbs_dev_look(struct sl_verbs_dev *dev);
+void sl_verbs_devs_child(void);
 
 struct sl_verbs_tx;
 
@@ -165,6 +191,10 @@ void sl_verbs_mem_done(struct sl_verbs_tx *v, uint32_t from, uint32_t to);
 
 /* Reads the mask and the rate of the device's clock. */
 void sl_verbs_query_clock(struct sl_verbs_dev *dev, const struct ibv_device_attr_ex *attr);
+/* Begins to convert; false: stamps cannot be converted as the settings say, and the log says so. */
+bool sl_verbs_clock_init(struct sl_verbs_clock *c, struct sl_verbs_dev *dev);
+/* Converts a completion's stamp as the settings say. False: it cannot be converted now. */
+bool sl_verbs_clock_ns(struct sl_verbs_clock *c, uint64_t raw, uint64_t *ns);
 /* True: make the completion queue with stamps, and call sl_verbs_start_stamps() afterwards. */
 bool sl_verbs_may_stamp(const struct sl_verbs_dev *dev);
 void sl_verbs_start_stamps(struct sl_verbs_tx *v);

@@ -25,6 +25,10 @@
 	X(modify_qp)                                                                               \
 	X(destroy_qp)                                                                              \
 	X(qp_to_qp_ex)                                                                             \
+	X(create_comp_channel)                                                                     \
+	X(destroy_comp_channel)                                                                    \
+	X(get_cq_event)                                                                            \
+	X(ack_cq_events)                                                                           \
 	X(get_async_event)                                                                         \
 	X(ack_async_event)                                                                         \
 	X(wc_status_str)                                                                           \

@@ -18,12 +18,12 @@
 #define READINGS 5
 
 /* Converts by the parameters of the device's PHC. False: the driver does not tell them. */
-static bool by_phc(const struct sl_verbs_tx *v, uint64_t raw, uint64_t *ns)
+static bool by_phc(const struct sl_verbs_clock *k, uint64_t raw, uint64_t *ns)
 {
 	struct mlx5dv_clock_info info;
 	struct sl_timecounter c;
 
-	if (!v->dev->mlx5 || v->dev->mlx5->get_clock_info(v->dev->ctx, &info))
+	if (!k->dev->mlx5 || k->dev->mlx5->get_clock_info(k->dev->ctx, &info))
 		return false;
 	c = (struct sl_timecounter){.ns = info.nsec,
 				    .raw = info.last_cycles,
@@ -44,16 +44,16 @@ static uint64_t real_ns(void)
 }
 
 /* Reads the counter and CLOCK_REALTIME together: takes the fastest of a few readings. */
-static bool read_pair(const struct sl_verbs_tx *v, uint64_t *raw, uint64_t *ns)
+static bool read_pair(const struct sl_verbs_dev *dev, uint64_t *raw, uint64_t *ns)
 {
-	struct verbs_context *ops = verbs_get_ctx_op(v->dev->ctx, query_rt_values);
+	struct verbs_context *ops = verbs_get_ctx_op(dev->ctx, query_rt_values);
 	uint64_t best = UINT64_MAX;
 
 	for (int i = 0; ops && i < READINGS; i++) {
 		struct ibv_values_ex values = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK};
 		uint64_t before = real_ns(), took;
 
-		if (ops->query_rt_values(v->dev->ctx, &values))
+		if (ops->query_rt_values(dev->ctx, &values))
 			return false;
 		took = real_ns() - before;
 		if (took >= best)
@@ -66,41 +66,45 @@ static bool read_pair(const struct sl_verbs_tx *v, uint64_t *raw, uint64_t *ns)
 	return best != UINT64_MAX;
 }
 
-static bool by_system(struct sl_verbs_tx *v, uint64_t raw, uint64_t *ns)
+static bool by_system(struct sl_verbs_clock *c, uint64_t raw, uint64_t *ns)
 {
-	struct sl_verbs_stamps *s = &v->stamps;
 	uint64_t now = sl_now_ns(), counter, at_ns;
 
-	if (!s->map.pairs || now - s->paired_ns > sl_timemap_good_ns(&s->map)) {
-		if (!read_pair(v, &counter, &at_ns))
+	if (!c->map.pairs || now - c->paired_ns > sl_timemap_good_ns(&c->map)) {
+		if (!read_pair(c->dev, &counter, &at_ns))
 			return false;
-		sl_timemap_pair(&s->map, counter, at_ns);
-		s->paired_ns = now;
+		sl_timemap_pair(&c->map, counter, at_ns);
+		c->paired_ns = now;
 	}
-	*ns = sl_timemap_ns(&s->map, raw);
+	*ns = sl_timemap_ns(&c->map, raw);
 	return true;
 }
 
-static bool by_nothing(const struct sl_verbs_tx *v, uint64_t raw, uint64_t *ns)
+static bool by_nothing(const struct sl_verbs_clock *c, uint64_t raw, uint64_t *ns)
 {
-	*ns = (uint64_t)((unsigned __int128)raw * 1000000 / v->dev->clock_khz);
+	*ns = (uint64_t)((unsigned __int128)raw * 1000000 / c->dev->clock_khz);
 	return true;
 }
 
-static bool convert(struct sl_verbs_tx *v, uint64_t raw, uint64_t *ns)
+static bool convert(struct sl_verbs_clock *c, uint64_t raw, uint64_t *ns)
 {
 	switch (sl_settings.hw_ts_conversion) {
 	case SL_HW_TS_RAW:
-		return by_nothing(v, raw, ns);
+		return by_nothing(c, raw, ns);
 	case SL_HW_TS_BEST:
-		return by_system(v, raw, ns) || by_nothing(v, raw, ns);
+		return by_system(c, raw, ns) || by_nothing(c, raw, ns);
 	case SL_HW_TS_SYSTEM:
-		return by_system(v, raw, ns);
+		return by_system(c, raw, ns);
 	case SL_HW_TS_PTP:
 	case SL_HW_TS_RTC:
-		return by_phc(v, raw, ns);
+		return by_phc(c, raw, ns);
 	}
 	return false;
+}
+
+bool sl_verbs_clock_ns(struct sl_verbs_clock *c, uint64_t raw, uint64_t *ns)
+{
+	return convert(c, raw & c->dev->clock_mask, ns);
 }
 
 void sl_verbs_query_clock(struct sl_verbs_dev *dev, const struct ibv_device_attr_ex *attr)
@@ -114,19 +118,26 @@ bool sl_verbs_may_stamp(const struct sl_verbs_dev *dev)
 	return dev->clock_mask && dev->clock_khz && sl_settings.hw_ts_conversion != SL_HW_TS_OFF;
 }
 
-void sl_verbs_start_stamps(struct sl_verbs_tx *v)
+bool sl_verbs_clock_init(struct sl_verbs_clock *c, struct sl_verbs_dev *dev)
 {
-	const char *name = v->dev->name;
 	uint64_t ns;
+	bool ok;
 
-	sl_timemap_init(&v->stamps.map, v->dev->clock_mask, v->dev->clock_khz);
-	if (convert(v, 0, &ns))
-		v->tx.caps |= SL_TX_STAMP;
-	v->stamps.map.pairs = 0; /* pairs would be old at the next request */
-	if (!(v->tx.caps & SL_TX_STAMP))
+	c->dev = dev;
+	sl_timemap_init(&c->map, dev->clock_mask, dev->clock_khz);
+	ok = convert(c, 0, &ns);
+	c->map.pairs = 0; /* pairs would be old at the next request */
+	if (!ok)
 		sl_info("verbs",
 			"%s: no hardware stamps: its clock cannot be converted as SLUICE_HW_TS_CONVERSION says",
-			name);
+			dev->name);
+	return ok;
+}
+
+void sl_verbs_start_stamps(struct sl_verbs_tx *v)
+{
+	if (sl_verbs_clock_init(&v->stamps.clock, v->dev))
+		v->tx.caps |= SL_TX_STAMP;
 }
 
 /* Asking and telling -----------------------------------------------------------------------------
@@ -165,7 +176,7 @@ void sl_verbs_stamps_done(struct sl_verbs_tx *v, uint32_t to, uint64_t raw)
 	bool known = false;
 
 	while (s->n && (int32_t)(s->at[s->first] - to) < 0) {
-		if (!known && !convert(v, raw & v->dev->clock_mask, &ns))
+		if (!known && !sl_verbs_clock_ns(&s->clock, raw, &ns))
 			ns = 0;
 		known = true;
 		tell_first(v, ns);

@@ -263,7 +263,7 @@ const uint8_t *sl_xsk_next_packet(const struct sl_xsk *x, size_t *room)
 	const struct sl_share_ring *fill;
 	uint64_t frame;
 
-	if (!x->q || x->packet)
+	if (!x->q || x->packet || x->verbs)
 		return NULL;
 	fill = &x->q->fill;
 	frame = fill->addr[sl_load(fill->consumer) & (fill->size - 1)] >> sl_pool.shift;

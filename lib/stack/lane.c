@@ -10,6 +10,7 @@
 #include "base/sys.h"
 #include "io/gso.h"
 #include "io/packet.h"
+#include "io/verbs_rx.h"
 #include "net/tunnel.h"
 #include "stack/lane.h"
 #include "stack/leg.h"
@@ -198,13 +199,15 @@ static short late_events(const struct sl_lane *lane, const struct sl_xsk *x)
 }
 
 /* The descriptor that frames arrive at, and the room that a sender waits for. A device that
- * receives by a packet socket has an XSK of its own for the latter. */
+ * receives by a packet socket, or by the NIC's own queue, has an XSK of its own for the latter. */
 static unsigned queue_fds(const struct sl_lane *lane, struct sl_xsk *x, struct pollfd *fds,
 			  unsigned max)
 {
 	short late = late_events(lane, x);
 	int fd = sl_load_acquire(&x->rx_fd);
 
+	if (sl_unlikely(x->verbs))
+		sl_verbs_rx_arm(x);
 	if (!fd)
 		fd = x->fd;
 	if (max)

@@ -13,10 +13,12 @@
 #include "io/gso.h"
 #include "ctl/umem/ring.h"
 #include "io/packet.h"
+#include "io/verbs_rx.h"
 #include "net/rtnl.h"
 #include "net/tunnel.h"
 #include "stack/lane.h"
 #include "stack/leg.h"
+#include "stack/nic_rx.h"
 #include "stack/port.h"
 #include "stack/tap.h"
 #include "tcp/tcp_params.h"
@@ -101,6 +103,17 @@ static int open_far(struct sl_leg *leg, const struct sl_xsk_lease *l)
 	err = -errno;
 	sl_packet_close(&leg->xsk[0], &none);
 	for (uint32_t q = 0; q < leg->nqueues; q++)
+		sl_xsk_close(&leg->xsk[q], &none);
+	return err;
+}
+
+/* Receives by a queue of the NIC, where the device does. 0 or -errno. */
+static int open_nic(struct sl_leg *leg, const char **why)
+{
+	struct sl_frames none = {0};
+	int err = sl_leg_open_rx(leg, why);
+
+	for (uint32_t q = 0; q < leg->nqueues && err; q++)
 		sl_xsk_close(&leg->xsk[q], &none);
 	return err;
 }
@@ -211,6 +224,8 @@ static struct sl_leg *open_leg(struct sl_lane *lane, struct sl_port *port)
 		err = open_packet(leg, &leases[0]);
 	if (err >= 0)
 		err = open_far(leg, &leases[0]);
+	if (err >= 0)
+		err = open_nic(leg, &why);
 	if (err < 0) {
 		sl_broker_lane_close(ifindex, lane->id);
 		goto out;
@@ -338,6 +353,7 @@ static void close_leg(struct sl_lane *lane, struct sl_leg *leg)
 	for (uint32_t q = 0; q < nqueues; q++) {
 		leg->xsk[q].tx.ops->close(&leg->xsk[q].tx, &lane->frames);
 		sl_packet_close(&leg->xsk[q], &lane->frames);
+		sl_verbs_rx_close(&leg->xsk[q], &lane->frames);
 		sl_xsk_close(&leg->xsk[q], &lane->frames);
 	}
 }

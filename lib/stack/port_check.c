@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "io/packet.h"
+#include "io/verbs_rx.h"
 #include "stack/lane.h"
 #include "stack/leg.h"
 #include "stack/port.h"
@@ -27,6 +28,7 @@ static void count_leg(struct count_walk *w, struct sl_leg *leg)
 		if (sl_xsk_read_counts(&leg->xsk[q], &c) < 0)
 			continue;
 		sl_packet_read_counts(&leg->xsk[q], &c);
+		sl_verbs_rx_counts(&leg->xsk[q], &c);
 		w->sum.rx_dropped += c.rx_dropped;
 		w->sum.rx_ring_full += c.rx_ring_full;
 		w->sum.tx_invalid += c.tx_invalid;
@@ -211,6 +213,8 @@ static void look_at_posted(struct sl_lane *lane, void *arg)
 		for (uint32_t q = 0; q < leg->nqueues && !sl_leg_is_closed(leg); q++)
 			if (leg->xsk[q].packet)
 				sl_packet_read_posted(&leg->xsk[q], &p);
+			else if (leg->xsk[q].verbs)
+				sl_verbs_rx_posted(&leg->xsk[q], &p);
 			else if (leg->xsk[q].q)
 				sl_xsk_read_posted(&leg->xsk[q], &p);
 	}

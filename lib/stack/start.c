@@ -10,6 +10,7 @@
 #include "stack/due.h"
 #include "stack/hwclock.h"
 #include "stack/lane.h"
+#include "stack/nic_rx.h"
 #include "stack/pace.h"
 #include "stack/port.h"
 #include "stack/retire.h"
@@ -21,6 +22,7 @@ int sl_stack_init(void (*on_room)(struct sl_list *entry))
 	int err;
 
 	sl_lanes_init(on_room);
+	sl_nic_rx_init();
 	err = sl_broker_umem((uint32_t)sl_settings.frames, (uint32_t)sl_settings.frame_size, &umem,
 			     &why);
 	if (err < 0) {

@@ -32,6 +32,7 @@
 #include "ctl/steer/left.h"
 #include "ctl/steer/load.h"
 #include "ctl/steer/maps.h"
+#include "ctl/steer/nic_rule.h"
 #include "ctl/steer/pin.h"
 #include "ctl/umem/ring.h"
 #include "ctl/umem/umem.h"
@@ -56,7 +57,7 @@ static int port_attach(struct sl_device *p, const char **why)
 	(void)sl_memcheck(SL_MEMCHECK_QUIET, (uintptr_t)-1, 0);
 	if (err)
 		sl_reaper_stop(p, false);
-	if (p->attach.kind != SL_ATTACH_TCX)
+	if (p->attach.kind != SL_ATTACH_TCX && p->attach.kind != SL_ATTACH_MAPS)
 		p->info.flags &= ~SL_PORT_PACKET;
 	return err;
 }
@@ -100,7 +101,7 @@ static bool wants_packet(const struct sl_device *p)
 
 	if (o->rx == SL_BROKER_RX_XDP)
 		return false;
-	if (o->rx == SL_BROKER_RX_AUTO &&
+	if (o->rx != SL_BROKER_RX_PACKET &&
 	    (o->xdp != SL_BROKER_XDP_AUTO || o->zerocopy == SL_BROKER_ZC_FORCE ||
 	     !sl_dev_is_better_without_xdp(&p->info)))
 		return false;
@@ -112,6 +113,21 @@ static bool wants_packet(const struct sl_device *p)
 	if (why)
 		sl_info("port", "%s: no packet sockets (%s): by XDP", p->info.ifname, why);
 	return !why;
+}
+
+/* Packets of the device are to come by queues of its NIC, which steers itself. */
+static bool wants_verbs(const struct sl_device *p)
+{
+	const struct sl_broker_opts *o = sl_broker_opts();
+	const char *why = "the daemon lends no queues of NICs";
+
+	if (o->rx != SL_BROKER_RX_VERBS)
+		return false;
+	if (sl_nic_ops && !o->serve && !sl_nic_ops->may(p->info.ifindex, p->info.ifname, &why))
+		return true;
+	sl_info("port", "%s: not by verbs (%s): as with SLUICE_RX_BACKEND=auto", p->info.ifname,
+		why);
+	return false;
 }
 
 /* Attaches, and binds the queues. */
@@ -152,6 +168,8 @@ static int start_steering(struct sl_device *p, uint32_t umem, const char **why)
 {
 	int err;
 
+	if (p->info.flags & SL_PORT_VERBS)
+		return start_attached(p, umem, why);
 	if (p->info.flags & SL_PORT_PACKET)
 		return start_packet(p, umem, why);
 	err = part_open(&p->part[0], umem, why);
@@ -197,7 +215,9 @@ static int port_start(struct sl_device *p, uint32_t ifindex, uint32_t umem, uint
 	err = sl_owner_take(ifindex, p->info.ifname, &p->owner_fd, why);
 	if (err)
 		return err;
-	if (wants_packet(p))
+	if (wants_verbs(p))
+		p->info.flags |= SL_PORT_VERBS | SL_PORT_PACKET;
+	else if (wants_packet(p))
 		p->info.flags |= SL_PORT_PACKET;
 	else
 		err = sl_attach_held(ifindex, p->info.ifname, why);
@@ -237,6 +257,7 @@ static void port_stop(struct sl_device *p, bool exiting)
 	bool had_link = sl_now_ns() < p->link_ns || sl_left_had_link(p->info.ifindex);
 
 	sl_spare_close(p);
+	sl_nic_rules_close(p);
 	sl_attach_close(&p->attach, p->info.ifindex);
 	if (had_link)
 		sl_left_without(p->info.ifindex);
@@ -262,8 +283,10 @@ static const char *xdp_text(const struct sl_port_info *i)
 		       : "generic (the driver has no native XDP: slow)";
 }
 
-static const char *packet_text(void)
+static const char *packet_text(const struct sl_port_info *i)
 {
+	if (i->flags & SL_PORT_VERBS)
+		return "queues of the NIC, which steers itself (verbs)";
 	return sl_broker_opts()->rx == SL_BROKER_RX_PACKET
 		       ? "packet sockets behind a tc program (as configured)"
 		       : "packet sockets behind a tc program (XDP would cost more than it brings)";
@@ -275,7 +298,7 @@ static void say_open(const struct sl_device *p)
 
 	sl_info("port", "%s: offloaded: driver %s, %u RX queue%s, MTU %u, %s%s%s%s%s", i->ifname,
 		i->driver, i->nqueues, i->nqueues == 1 ? "" : "s", i->mtu,
-		i->flags & SL_PORT_PACKET ? packet_text() : "XDP ",
+		i->flags & SL_PORT_PACKET ? packet_text(i) : "XDP ",
 		i->flags & SL_PORT_PACKET ? "" : xdp_text(i),
 		i->flags & SL_PORT_PACKET ? ""
 		: p->attach.beside        ? ", beside other programs"
@@ -289,7 +312,7 @@ static void say_open(const struct sl_device *p)
  * buries it: that ends the device for no other process.) */
 static bool has_pairs(const struct sl_device *p)
 {
-	if (!(p->info.flags & SL_PORT_PACKET))
+	if (!(p->info.flags & SL_PORT_PACKET) || p->info.flags & SL_PORT_VERBS)
 		return true;
 	for (uint32_t lane = 0; lane < p->info.max_lanes; lane++) {
 		uint64_t open = p->lane_open[lane / 64] & ~p->lane_mute[lane / 64];

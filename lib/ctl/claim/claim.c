@@ -19,6 +19,7 @@
 #include "ctl/kern/say.h"
 #include "ctl/steer/guard.h"
 #include "ctl/steer/maps.h"
+#include "ctl/steer/nic_rule.h"
 
 /* Which entry a request is about. */
 struct entry {
@@ -320,7 +321,7 @@ static int check(const struct sl_claim_req *req)
 static bool is_aimed(const struct sl_device *d, const struct sl_claim_req *req)
 {
 	return sl_settings.nic_steering && !sl_broker_opts()->serve && d->info.nqueues > 1 &&
-	       d->attach.kind != SL_ATTACH_TCX && !(req->claim.flags & SL_CLAIM_PASS);
+	       d->attach.kind < SL_ATTACH_MAPS && !(req->claim.flags & SL_CLAIM_PASS);
 }
 
 /* The queues of the lanes of all claims on the entry, a bit set; 0: there are none, or some are of
@@ -356,7 +357,41 @@ static void aim(const struct entry *e, const struct sl_claim_req *req)
 		sl_aim_end(e->port, &req->key);
 }
 
-static int claim(const struct sl_claim_req *asked)
+/* Makes the NIC's rules, where it has some, what the entry says now. gone: there is none. */
+static int follow(const struct entry *e, const struct sl_flow_key *key, bool gone, const char **why)
+{
+	struct sl_nic_target t[SL_GROUP_TARGETS];
+	struct sl_members g = {0};
+	struct sl_claim old;
+	int err = 0;
+
+	if (e->port->attach.kind != SL_ATTACH_MAPS)
+		return 0;
+	if (!gone)
+		err = members(e, &old, &g);
+	if (err && err != -ENOENT)
+		return err;
+	for (uint32_t i = 0; i < g.count; i++)
+		t[i] = (struct sl_nic_target){g.target[i], g.narrow[i]};
+	return sl_nic_follow(e->port, key, t, g.count, why);
+}
+
+static int claim_leave(const struct entry *e, const struct sl_claim *claim);
+
+/* What the NIC refuses stays with the kernel. */
+static int follow_claim(const struct entry *e, const struct sl_claim_req *req, const char **why)
+{
+	const char *none;
+	int err = follow(e, &req->key, false, why);
+
+	if (!err)
+		return 0;
+	claim_leave(e, &req->claim);
+	(void)follow(e, &req->key, false, &none);
+	return err;
+}
+
+static int claim(const struct sl_claim_req *asked, const char **why)
 {
 	struct sl_claim_req req = *asked;
 	struct entry e;
@@ -373,6 +408,8 @@ static int claim(const struct sl_claim_req *asked)
 		sl_guard_open(&e.port->attach, req.ifindex);
 	if (!err)
 		err = claim_put(&e, &req);
+	if (!err)
+		err = follow_claim(&e, &req, why);
 	if (!err)
 		aim(&e, &req);
 	return err;
@@ -399,6 +436,7 @@ static int claim_leave(const struct entry *e, const struct sl_claim *claim)
 static int unclaim(const struct sl_claim_req *req)
 {
 	struct sl_claim c = req->claim;
+	const char *none;
 	struct entry e;
 	int err = entry_init(&e, req);
 
@@ -406,6 +444,7 @@ static int unclaim(const struct sl_claim_req *req)
 		return err;
 	if (e.bit == SL_L4_PORT_FLOW && !e.port->replaced) {
 		entry_del(&e);
+		(void)follow(&e, &req->key, true, &none);
 		if (is_aimed(e.port, req))
 			sl_aim_end(e.port, &req->key);
 		return 0;
@@ -413,6 +452,7 @@ static int unclaim(const struct sl_claim_req *req)
 	if (!c.pid)
 		c.pid = sl_broker_pid();
 	err = claim_leave(&e, &c);
+	(void)follow(&e, &req->key, false, &none);
 	aim(&e, req);
 	if (err == -ENOENT && e.bit == SL_L4_PORT_FLOW)
 		e.port->replaced--;
@@ -424,6 +464,7 @@ static int claim_away(const struct sl_claim_req *req, bool away)
 {
 	struct sl_claim old = {0}, *mine;
 	struct sl_members g;
+	const char *none;
 	struct entry e;
 	int err = entry_init(&e, req);
 
@@ -441,11 +482,17 @@ static int claim_away(const struct sl_claim_req *req, bool away)
 	else
 		mine->flags &= ~SL_CLAIM_AWAY;
 	g.narrow[mine - g.target] = req->narrow; /* the map has none of those that are away */
-	return swing(&e, &old, &g);
+	err = swing(&e, &old, &g);
+	return err ? err : follow(&e, &req->key, false, &none);
 }
 
-static void say_why(int err, const char **why)
+/* nic: the NIC's reason, if it has refused the claim. */
+static void say_why(int err, const char *nic, const char **why)
 {
+	if (nic) {
+		sl_why(why, "%s", nic);
+		return;
+	}
 	if (err == -E2BIG)
 		sl_warn_once("port", "a steering table is full: more sockets stay with the kernel; "
 				     "remedy: a higher SLUICE_MAX_FLOWS");
@@ -465,11 +512,12 @@ static void say_why(int err, const char **why)
 int sl_embedded_claim(const struct sl_claim_req *req, const char **why)
 {
 	struct sl_broker_guard g;
+	const char *nic = NULL;
 	int err;
 
 	sl_broker_enter(&g);
-	err = claim(req);
-	say_why(err, why);
+	err = claim(req, &nic);
+	say_why(err, nic, why);
 	sl_broker_leave(&g);
 	return err;
 }
@@ -477,10 +525,11 @@ int sl_embedded_claim(const struct sl_claim_req *req, const char **why)
 int sl_embedded_claim_update(const struct sl_claim_req *req)
 {
 	struct sl_broker_guard g;
+	const char *nic;
 	int err;
 
 	sl_broker_enter(&g);
-	err = claim(req);
+	err = claim(req, &nic);
 	sl_broker_leave(&g);
 	return err;
 }

@@ -85,6 +85,7 @@ struct sl_broker_opts sl_broker_opts_set(void)
 		[SL_RX_AUTO] = SL_BROKER_RX_AUTO,
 		[SL_RX_XDP] = SL_BROKER_RX_XDP,
 		[SL_RX_PACKET] = SL_BROKER_RX_PACKET,
+		[SL_RX_VERBS] = SL_BROKER_RX_VERBS,
 	};
 
 	return (struct sl_broker_opts){

@@ -21,6 +21,8 @@ enum sl_attach_kind {
 	SL_ATTACH_LIBXDP, /* beside other programs where there is freplace and a bpffs, else alone;
 			     can be taken off by hand; the reaper removes it */
 	SL_ATTACH_LINK,   /* bpf_link: alone; the kernel removes it */
+	SL_ATTACH_MAPS,   /* nothing is attached: rules of the NIC steer, and the maps say what is
+			     claimed */
 	SL_ATTACH_TCX,    /* bpf_link of the program for packet sockets, beside others; the kernel
 			     removes it (steer/attach_skb.c) */
 };
@@ -150,6 +152,7 @@ struct sl_device {
 	struct sl_rule *rules;      /* mapped writable */
 	struct sl_pace_rule *paces; /* mapped writable */
 	bool has_picked;            /* or cannot have it: sl_maps_want_picked() */
+	struct sl_nic_rules *nic_rules; /* steer/nic_rule.c; NULL: none */
 	uint32_t replaced;          /* at most so many flow claims have been replaced in the map */
 	/* Bit set of the pages of info.ports that are mapped. */
 	uint64_t ports_pages[SL_MAX_PORTS * sizeof(uint64_t) / 4096 / 64];

@@ -7,7 +7,7 @@
 
 /* How the broker does its work; the defaults are all zero. */
 enum sl_broker_xdp { SL_BROKER_XDP_AUTO, SL_BROKER_XDP_NATIVE, SL_BROKER_XDP_GENERIC };
-enum sl_broker_rx { SL_BROKER_RX_XDP, SL_BROKER_RX_PACKET, SL_BROKER_RX_AUTO };
+enum sl_broker_rx { SL_BROKER_RX_XDP, SL_BROKER_RX_PACKET, SL_BROKER_RX_AUTO, SL_BROKER_RX_VERBS };
 enum sl_broker_zc { SL_BROKER_ZC_AUTO, SL_BROKER_ZC_OFF, SL_BROKER_ZC_FORCE };
 struct sl_broker_opts {
 	enum sl_broker_xdp xdp;     /* auto: native, and generic where the driver has none */

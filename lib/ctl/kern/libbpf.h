@@ -51,6 +51,7 @@
 	X(bpf_program__fd)                                                                         \
 	X(bpf_program__insn_cnt)                                                                   \
 	X(bpf_program__set_expected_attach_type)                                                   \
+	X(bpf_program__set_autoload)                                                               \
 	X(bpf_program__set_flags)                                                                  \
 	X(bpf_program__set_ifindex)                                                                \
 	X(bpf_program__set_log_buf)                                                                \
@@ -138,6 +139,7 @@ const struct sl_libbpf *sl_libbpf(void);
 #define bpf_program__fd                       sl_libbpf()->bpf_program__fd_
 #define bpf_program__insn_cnt                 sl_libbpf()->bpf_program__insn_cnt_
 #define bpf_program__set_expected_attach_type sl_libbpf()->bpf_program__set_expected_attach_type_
+#define bpf_program__set_autoload             sl_libbpf()->bpf_program__set_autoload_
 #define bpf_program__set_flags                sl_libbpf()->bpf_program__set_flags_
 #define bpf_program__set_ifindex              sl_libbpf()->bpf_program__set_ifindex_
 #define bpf_program__set_log_buf              sl_libbpf()->bpf_program__set_log_buf_

@@ -608,9 +608,11 @@ int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool re
 		return why_failed(-ENOMEM, info->ifname, why);
 	a->vxlan = packet && sl_steer_wants_vxlan();
 	sl_libs_quiet();
-	if (packet)
+	if (info->flags & SL_PORT_VERBS)
+		err = sl_steer_load_maps(a);
+	else if (packet)
 		err = attach_packet(a, info);
-	if (err)
+	if (err && !(info->flags & SL_PORT_VERBS))
 		err = attach_best(a, info, reaper);
 	sl_libs_restore();
 	if (err) {
@@ -657,6 +659,8 @@ bool sl_attach_alive(struct sl_attach *a, uint32_t ifindex, uint32_t xdp_id)
 
 	if (a->kind == SL_ATTACH_TCX)
 		return sl_attach_skb_is_on(a);
+	if (a->kind == SL_ATTACH_MAPS)
+		return true;
 	if (xdp_id && !alive && a->kind == SL_ATTACH_LIBXDP) {
 		sl_libs_quiet();
 		alive = is_in_dispatcher(a, ifindex);

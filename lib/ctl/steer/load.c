@@ -342,6 +342,27 @@ int sl_steer_load(struct sl_attach *a, uint32_t ifindex, bool native)
 	return load(a, sl_steer_open(a), 0);
 }
 
+int sl_steer_load_maps(struct sl_attach *a)
+{
+	int err;
+
+	a->hints = 0;
+	a->obj = sl_steer_open(a);
+	if (!a->obj)
+		return -errno;
+	err = bpf_program__set_autoload(bpf_object__find_program_by_name(a->obj, SL_STEER_PROG),
+					false);
+	if (!err)
+		err = bpf_object__load(a->obj);
+	if (!err) {
+		a->kind = SL_ATTACH_MAPS;
+		return 0;
+	}
+	bpf_object__close(a->obj);
+	a->obj = NULL;
+	return err;
+}
+
 /* Refusals ---------------------------------------------------------------------------------------
  */
 

@@ -31,6 +31,8 @@ int sl_steer_prepare(const struct sl_attach *a, struct bpf_object *obj,
 bool sl_steer_fits(size_t insns, size_t xlated_bytes, size_t page);
 /* Loads the best form into a->obj, prog_id and hints; its descriptor or -errno. */
 int sl_steer_load(struct sl_attach *a, uint32_t ifindex, bool native);
+/* Makes the maps alone, for a device where nothing is attached: obj and kind. 0 or -errno. */
+int sl_steer_load_maps(struct sl_attach *a);
 /* After a failed attempt: true when this kernel's verifier refuses the program, in the form that
  * receives VXLAN or that without; why then says its reason. */
 bool sl_steer_refused(int err, const char *ifname, bool vxlan, const char **why);

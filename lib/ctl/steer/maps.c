@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The maps of a port: opening, the host's addresses, the policy. */
 #include "ctl/steer/maps.h"
+#include "ctl/steer/nic_rule.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -352,6 +353,7 @@ void sl_embedded_local_add(const uint8_t addr[16])
 
 	sl_broker_enter(&g);
 	local_add(addr);
+	sl_nic_local_add(addr);
 	sl_broker_leave(&g);
 }
 
@@ -369,6 +371,7 @@ void sl_embedded_local_del(const uint8_t addr[16])
 		}
 		*l = locals[--nlocals];
 	}
+	sl_nic_local_del(addr);
 	sl_broker_leave(&g);
 }
 

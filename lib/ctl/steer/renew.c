@@ -63,7 +63,7 @@ int sl_attach_add_vxlan(struct sl_attach *a, const struct sl_port_info *info, co
 	const char *refusal = NULL;
 	int err = -EOPNOTSUPP;
 
-	if (a->vxlan)
+	if (a->vxlan || a->kind == SL_ATTACH_MAPS)
 		return 0;
 	if (!sl_steer_may_vxlan()) {
 		sl_why(why, "this kernel's verifier refuses the program for that");

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Claims as rules of a NIC.
+ *
+ * Theory of operation: on a device that receives by verbs no program looks claims up. For each
+ * claim the NIC has a rule instead: for a flow, for a local address and port (one for each address
+ * of the host if the claim is for all), or for a multicast group, each perhaps narrowed. Priorities
+ * order them as the steering program does: flows before local ends before wildcards, the narrowed
+ * ones first. The maps stay what they are, so all that reads them sees the claims. What must stay
+ * without a gap (another socket of the same lane takes a place over) changes the rule's target, not
+ * the rule. */
+#include "ctl/steer/nic_rule.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "base/heap.h"
+#include "base/log.h"
+#include "ctl/device/link.h"
+#include "ctl/kern/say.h"
+#include "vxlan.h"
+
+#define BUCKETS     1024u
+#define MOST_LOCALS 256u
+
+const struct sl_nic_ops *sl_nic_ops;
+
+struct rule {
+	struct rule *next;
+	struct sl_flow_key key; /* of the claim */
+	struct sl_nic_rule r;
+	uint64_t id; /* 0: the NIC has none */
+	bool keep;   /* of sl_nic_follow() */
+};
+
+struct sl_nic_rules {
+	struct rule *bucket[BUCKETS];
+};
+
+static uint8_t locals[MOST_LOCALS][16];
+static uint32_t nlocals;
+
+static uint32_t bucket_of(const struct sl_flow_key *k)
+{
+	const uint8_t *p = (const uint8_t *)k;
+	uint32_t h = 2166136261u;
+
+	for (size_t i = 0; i < sizeof(*k); i++)
+		h = (h ^ p[i]) * 16777619u;
+	return h % BUCKETS;
+}
+
+static bool is_v4(const uint8_t a[16])
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	return !memcmp(a, mapped, sizeof(mapped));
+}
+
+static bool is_any(const uint8_t a[16])
+{
+	static const uint8_t any4[16] = {[10] = 0xff, [11] = 0xff}, any6[16];
+
+	return !memcmp(a, any4, 16) || !memcmp(a, any6, 16);
+}
+
+static bool is_loopback(const uint8_t a[16])
+{
+	static const uint8_t one[16] = {[15] = 1};
+
+	return is_v4(a) ? a[12] == 127 : !memcmp(a, one, 16);
+}
+
+static uint16_t priority_of(const struct sl_flow_key *k, const struct sl_narrow *n)
+{
+	uint16_t p = k->remote_port ? 0 : is_any(k->local) ? 4 : 2;
+
+	return (uint16_t)(p + !n->mask.word);
+}
+
+/* (A claim's lane is its first index in `lanes`.) */
+static bool is_alike(const struct rule *o, const struct sl_nic_rule *r)
+{
+	return !memcmp(&o->r.key, &r->key, sizeof(r->key)) &&
+	       o->r.narrow.mask.word == r->narrow.mask.word &&
+	       o->r.narrow.marks.word == r->narrow.marks.word && o->r.claim.lane == r->claim.lane;
+}
+
+static void drop(const struct sl_device *d, struct rule **at)
+{
+	struct rule *o = *at;
+
+	*at = o->next;
+	sl_nic_ops->del(d->info.ifindex, o->r.claim.lane / d->info.nqueues, o->id);
+	sl_free(o);
+}
+
+/* Makes the rule, or gives an existing one to the claim. One whose address is the wildcard is noted
+ * alone, for addresses that come. */
+static int put(struct sl_device *d, const struct sl_flow_key *key, const struct sl_nic_rule *r,
+	       const char **why)
+{
+	struct rule **first = &d->nic_rules->bucket[bucket_of(key)], *o = *first;
+	int err = 0;
+
+	while (o && (memcmp(&o->key, key, sizeof(*key)) || !is_alike(o, r)))
+		o = o->next;
+	if (o) {
+		o->keep = true;
+		if (memcmp(&o->r.claim, &r->claim, sizeof(r->claim)))
+			sl_nic_ops->move(d->info.ifindex, r->claim.lane / d->info.nqueues, o->id,
+					 &r->claim);
+		o->r.claim = r->claim;
+		return 0;
+	}
+	o = sl_calloc(1, sizeof(*o));
+	if (!o)
+		return -ENOMEM;
+	o->key = *key;
+	o->r = *r;
+	o->keep = true;
+	if (!is_any(r->key.local))
+		err = sl_nic_ops->add(d->info.ifindex, r, &o->id, why);
+	if (err) {
+		sl_free(o);
+		return err;
+	}
+	o->next = *first;
+	*first = o;
+	return 0;
+}
+
+/* The VXLAN device's own addresses; -EOPNOTSUPP for a device with a VLAN tag. */
+static int fill_device(const struct sl_device *d, const struct sl_claim *c, struct sl_nic_rule *r,
+		       const char **why)
+{
+	const struct sl_device_vlan *v = &d->vlan[SL_CLAIM_VLAN_NR(c->flags)];
+	struct sl_link_now now;
+
+	memcpy(r->mac, d->info.mac, sizeof(r->mac));
+	if (!r->key.vlan)
+		return 0;
+	if (!(r->key.vlan & SL_VXLAN_TAG_BIT) || !v->port || sl_link_look(v->ifindex, &now)) {
+		sl_why(why, "rules of the NIC for VLAN devices are not made");
+		return -EOPNOTSUPP;
+	}
+	memcpy(r->mac, now.mac, sizeof(r->mac));
+	r->vxlan_port = v->port;
+	return 0;
+}
+
+static int put_target(struct sl_device *d, const struct sl_flow_key *key,
+		      const struct sl_nic_target *t, const char **why)
+{
+	struct sl_nic_rule r = {
+		.key = *key,
+		.narrow = t->narrow,
+		.claim = t->claim,
+		.priority = priority_of(key, &t->narrow),
+	};
+	int err = fill_device(d, &t->claim, &r, why);
+
+	if (!err)
+		err = put(d, key, &r, why);
+	if (!is_any(key->local))
+		return err;
+	for (uint32_t i = 0; i < nlocals && !err; i++) {
+		if (is_v4(locals[i]) != is_v4(key->local) || is_loopback(locals[i]))
+			continue;
+		memcpy(r.key.local, locals[i], 16);
+		err = put(d, key, &r, why);
+	}
+	return err;
+}
+
+static bool is_shared(const struct sl_nic_target *t, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t j = 0; j < i; j++)
+			if (!((t[i].claim.flags | t[j].claim.flags) & SL_CLAIM_AWAY) &&
+			    t[i].narrow.mask.word == t[j].narrow.mask.word &&
+			    t[i].narrow.marks.word == t[j].narrow.marks.word)
+				return true;
+	return false;
+}
+
+int sl_nic_follow(struct sl_device *d, const struct sl_flow_key *key, const struct sl_nic_target *t,
+		  uint32_t n, const char **why)
+{
+	int err = 0;
+
+	if (!d->nic_rules)
+		d->nic_rules = sl_calloc(1, sizeof(*d->nic_rules));
+	if (!d->nic_rules)
+		return -ENOMEM;
+	if (is_shared(t, n)) {
+		sl_why(why,
+		       "several sockets share the port, and no rule of the NIC spreads packets");
+		return -EOPNOTSUPP;
+	}
+	for (struct rule *o = d->nic_rules->bucket[bucket_of(key)]; o; o = o->next)
+		o->keep = false;
+	for (uint32_t i = 0; i < n && !err; i++)
+		if (!(t[i].claim.flags & SL_CLAIM_AWAY))
+			err = put_target(d, key, &t[i], why);
+	for (struct rule **at = &d->nic_rules->bucket[bucket_of(key)]; !err && *at;) {
+		if (!memcmp(&(*at)->key, key, sizeof(*key)) && !(*at)->keep)
+			drop(d, at);
+		else
+			at = &(*at)->next;
+	}
+	return err;
+}
+
+/* Addresses --------------------------------------------------------------------------------------
+ */
+
+static uint32_t find_local(const uint8_t addr[16])
+{
+	uint32_t i = 0;
+
+	while (i < nlocals && memcmp(locals[i], addr, 16))
+		i++;
+	return i;
+}
+
+/* Adds the address to the wildcard claims in that bucket. */
+static void widen(struct sl_device *d, uint32_t bucket, const uint8_t addr[16])
+{
+	for (struct rule *o = d->nic_rules->bucket[bucket]; o; o = o->next) {
+		struct sl_nic_rule r = o->r;
+		const char *why = "";
+
+		if (!is_any(o->r.key.local) || is_v4(o->key.local) != is_v4(addr))
+			continue;
+		memcpy(r.key.local, addr, 16);
+		if (put(d, &o->key, &r, &why))
+			sl_warn_once("port",
+				     "%s: an address of the host has no rule in the NIC (%s): what "
+				     "is sent there stays with the kernel",
+				     d->info.ifname, why);
+	}
+}
+
+void sl_nic_local_add(const uint8_t addr[16])
+{
+	if (nlocals == MOST_LOCALS || is_loopback(addr) || find_local(addr) < nlocals)
+		return;
+	memcpy(locals[nlocals++], addr, 16);
+	for (struct sl_device *d = sl_port_first(); d; d = d->next)
+		for (uint32_t i = 0; d->nic_rules && i < BUCKETS; i++)
+			widen(d, i, addr);
+}
+
+void sl_nic_local_del(const uint8_t addr[16])
+{
+	uint32_t place = find_local(addr);
+
+	if (place == nlocals)
+		return;
+	memmove(locals[place], locals[--nlocals], 16);
+	for (struct sl_device *d = sl_port_first(); d; d = d->next)
+		for (uint32_t i = 0; d->nic_rules && i < BUCKETS; i++)
+			for (struct rule **at = &d->nic_rules->bucket[i]; *at;)
+				if (is_any((*at)->key.local) &&
+				    !memcmp((*at)->r.key.local, addr, 16))
+					drop(d, at);
+				else
+					at = &(*at)->next;
+}
+
+void sl_nic_rules_close(struct sl_device *d)
+{
+	for (uint32_t i = 0; d->nic_rules && i < BUCKETS; i++)
+		while (d->nic_rules->bucket[i])
+			drop(d, &d->nic_rules->bucket[i]);
+	if (d->nic_rules)
+		sl_free(d->nic_rules);
+	d->nic_rules = NULL;
+}

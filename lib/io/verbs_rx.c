@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Receives by a raw-packet queue pair.
+ *
+ * Theory of operation: frames of packet memory are the queue's buffers. A completion says which
+ * buffer got a packet and by which rule (verbs_rule.c), so one look at the rule's target replaces
+ * the steering program: the record that it would have written is written here, in front of the
+ * packet, and the rooms above see a packet as by XDP. The NIC's own look at the checksums counts
+ * where it vouches for both (libmlx5 tells it of IPv4 alone).
+ *
+ * Sleeping: the completion channel's descriptor is readable once an event was asked for (armed) and
+ * a packet came. An event that was read is gone, so only a thread that is about to sleep reads it,
+ * and asks for the next one in the same step: at any time the queue is armed, or the descriptor
+ * readable. Threads that spin neither ask nor read. */
+#if __has_include(<infiniband/verbs.h>)
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "io/split.h"
+#include "io/verbs_rx_int.h"
+#include "meta.h"
+#include "wire/wire.h"
+
+#define VXLAN_OUTER 16u /* bytes of the UDP and VXLAN headers */
+
+static struct sl_verbs_rx *rx_of(struct sl_rx *rx)
+{
+	return sl_container_of(rx, struct sl_xsk, rx)->verbs;
+}
+
+/* Packets ----------------------------------------------------------------------------------------
+ */
+
+/* Where a packet's headers are, from its Ethernet header on. */
+struct headers {
+	uint32_t l3, l4;
+	uint8_t proto;
+	uint8_t dst[16];
+	uint16_t port;
+};
+
+/* Reads the headers. False: it has others than a rule's packet may have (a VLAN tag, a fragment).
+ */
+static inline bool read_headers(const uint8_t *pkt, uint32_t len, struct headers *h)
+{
+	uint16_t type = sl_get_be16(pkt + 12);
+	const uint8_t *ip = pkt + ETH_HLEN;
+
+	h->l3 = ETH_HLEN;
+	if (sl_likely(type == ETH_P_IP && len >= ETH_HLEN + sizeof(struct iphdr) + 8)) {
+		h->l4 = ETH_HLEN + (ip[0] & 15) * 4u;
+		h->proto = ip[9];
+		memset(h->dst, 0, 10);
+		memset(h->dst + 10, 0xff, 2);
+		memcpy(h->dst + 12, ip + 16, 4);
+		if (ip[0] >> 4 != 4 || h->l4 < ETH_HLEN + sizeof(struct iphdr) ||
+		    sl_get_be16(ip + 6) & 0x3fff || h->l4 + 8 > len)
+			return false;
+	} else if (type == ETH_P_IPV6 && len >= ETH_HLEN + sizeof(struct ipv6hdr) + 8) {
+		h->l4 = ETH_HLEN + sizeof(struct ipv6hdr);
+		h->proto = ip[6];
+		memcpy(h->dst, ip + 24, 16);
+		if (ip[0] >> 4 != 6)
+			return false;
+	} else {
+		return false;
+	}
+	h->port = sl_get_be16(pkt + h->l4 + 2);
+	return true;
+}
+
+static inline const struct sl_verbs_target *find_target(const struct sl_verbs_rx *v, uint32_t tag,
+							const struct headers *h)
+{
+	const struct sl_verbs_target *t;
+
+	if (sl_unlikely(!tag))
+		return sl_verbs_group_find(v, h->dst, h->port);
+	if (tag >= sl_load_acquire(&v->ntargets))
+		return NULL;
+	t = sl_verbs_target(v, tag);
+	return sl_likely(sl_load(&t->port) == h->port && t->proto == h->proto) ? t : NULL;
+}
+
+/* Moves d to the inner packet of VXLAN. */
+static SL_APART bool unwrap(struct sl_rx_desc *d, struct headers *h)
+{
+	uint32_t n = h->l4 + VXLAN_OUTER;
+
+	if (h->proto != IPPROTO_UDP || n + ETH_HLEN > d->len)
+		return false;
+	d->off = (uint16_t)(d->off + n);
+	d->len = (uint16_t)(d->len - n);
+	d->csum_ok = false; /* the NIC has looked at the outer one */
+	return read_headers(sl_frame_ptr(d->frame) + d->off, d->len, h);
+}
+
+static SL_APART void put_stamps(struct sl_verbs_rx *v, uint8_t *at, struct sl_meta *m)
+{
+	struct sl_meta_hw s = {.sw.stamp_ns = sl_now_ns()};
+
+	m->flags |= SL_META_SW;
+	if (v->stamps &&
+	    sl_verbs_clock_ns(&v->clock, ibv_wc_read_completion_ts(v->cq), (uint64_t *)&s.hw_ns) &&
+	    s.hw_ns)
+		m->flags |= SL_META_HW;
+	s.sw.meta = *m;
+	memcpy(at - sizeof(s), &s, sizeof(s));
+}
+
+/* Writes the record in front of the packet. */
+static inline void put_meta(struct sl_verbs_rx *v, const struct sl_verbs_target *t,
+			    const struct sl_rx_desc *d, const struct headers *h)
+{
+	uint8_t *at = sl_frame_ptr(d->frame) + d->off;
+	uint32_t flags = sl_load(&t->flags);
+	struct sl_meta m = {
+		.magic = SL_META_MAGIC,
+		.proto = h->proto,
+		.flags = SL_META_VLAN(SL_CLAIM_VLAN_NR(flags)),
+		.l3 = (uint16_t)h->l3,
+		.l4 = (uint16_t)h->l4,
+		.gen = sl_load_acquire(&t->gen),
+		.slot = sl_load(&t->slot),
+	};
+
+	if (sl_unlikely(flags & SL_CLAIM_STAMP))
+		put_stamps(v, at, &m);
+	else
+		memcpy(at - sizeof(m), &m, sizeof(m));
+}
+
+/* Handles the packet in the frame; false: it is not for a socket of ours. */
+static inline bool take(struct sl_verbs_rx *v, struct sl_rx_desc *d)
+{
+	uint32_t tag = ibv_wc_read_flow_tag(v->cq);
+	const struct sl_verbs_target *t = NULL;
+	struct headers h;
+
+	if (sl_unlikely(tag && tag < sl_load_acquire(&v->ntargets) &&
+			sl_verbs_target(v, tag)->tunnel)) {
+		if (!read_headers(sl_frame_ptr(d->frame) + d->off, d->len, &h) || !unwrap(d, &h))
+			goto other;
+	} else if (sl_unlikely(!read_headers(sl_frame_ptr(d->frame) + d->off, d->len, &h))) {
+		goto other;
+	}
+	t = find_target(v, tag, &h);
+	if (sl_unlikely(!t))
+		goto other;
+	if (sl_unlikely(sl_load(&t->flags) & SL_CLAIM_PASS)) {
+		v->pass(v->ifindex, sl_frame_ptr(d->frame) + d->off + h.l3, d->len - h.l3);
+		return false;
+	}
+	put_meta(v, t, d, &h);
+	return true;
+other:
+	sl_store(&v->other, v->other + 1);
+	return false;
+}
+
+/* Receiving ------------------------------------------------------------------------------------
+ */
+
+static SL_APART void die(struct sl_verbs_rx *v, const char *why)
+{
+	if (!v->dead)
+		sl_store(&v->dead, why);
+}
+
+static unsigned verbs_burst(struct sl_rx *rx, struct sl_rx_desc *descs, unsigned n)
+{
+	struct sl_verbs_rx *v = rx_of(rx);
+	struct ibv_poll_cq_attr attr = {0};
+	unsigned k = 0, polled = 0;
+
+	rx->several = false;
+	if (ibv_start_poll(v->cq, &attr))
+		return 0;
+	do {
+		struct sl_rx_desc *d = &descs[k];
+
+		polled++;
+		*d = (struct sl_rx_desc){.frame = (uint32_t)v->cq->wr_id, .off = SL_VERBS_RX_OFF};
+		sl_frame_landed(d->frame);
+		if (sl_unlikely(v->cq->status != IBV_WC_SUCCESS)) {
+			die(v, "a receive request has failed");
+			sl_frame_free(v->frames, d->frame);
+			continue;
+		}
+		d->len = (uint16_t)ibv_wc_read_byte_len(v->cq);
+		d->csum_ok = ibv_wc_read_wc_flags(v->cq) & IBV_WC_IP_CSUM_OK;
+		if (sl_likely(take(v, d)))
+			k++;
+		else
+			sl_frame_spent(v->frames, d->frame);
+	} while (polled < n && !ibv_next_poll(v->cq));
+	ibv_end_poll(v->cq);
+	v->tail += polled;
+	sl_store(&v->polled, v->polled + polled);
+	if (sl_unlikely(!k)) /* nobody else would give the queue new buffers */
+		rx->hungry = true;
+	return k;
+}
+
+/* Takes from the reserve, and leaves half of it, as a fill ring does: acknowledgments that free
+ * frames must get in when queues have taken all others. */
+static SL_APART uint32_t frame_of_reserve(struct sl_frames *c)
+{
+	uint32_t f;
+
+	if (c->n <= c->floor / 2u)
+		return SL_NO_FRAME;
+	f = c->idx[--c->n];
+	sl_frame_own(f, 1);
+	return f;
+}
+
+static inline uint32_t frame_get(struct sl_frames *c)
+{
+	uint32_t f;
+
+	if (!sl_frames_spent(c)) {
+		f = sl_frame_get(c);
+		return sl_likely(f != SL_NO_FRAME) ? f : frame_of_reserve(c);
+	}
+	f = sl_frame_take_spent(c);
+	sl_frame_own(f, 1);
+	return f;
+}
+
+/* Posts up to a batch of buffers. Returns how many. */
+static uint32_t post_some(struct sl_verbs_rx *v, struct sl_frames *cache)
+{
+	struct ibv_recv_wr *bad;
+	uint32_t n = 0, frame;
+
+	for (; n < SL_VERBS_RX_BATCH; n++) {
+		frame = frame_get(cache);
+		if (frame == SL_NO_FRAME)
+			break;
+		v->sge[n].addr = (uintptr_t)sl_frame_ptr(frame) + SL_VERBS_RX_OFF;
+		v->wr[n].wr_id = frame;
+		v->wr[n].next = &v->wr[n + 1];
+		v->ring[(v->head + n) & v->mask] = frame;
+		sl_frame_posted(frame, SL_FLIGHT_QP);
+	}
+	if (!n)
+		return 0;
+	v->wr[n - 1].next = NULL;
+	if (ibv_post_recv(v->qp, v->wr, &bad)) {
+		die(v, "the queue takes no buffers");
+		for (const struct ibv_recv_wr *w = bad; w; w = w->next) {
+			sl_frame_landed((uint32_t)w->wr_id);
+			sl_frame_free(cache, (uint32_t)w->wr_id);
+			n--;
+		}
+	}
+	v->head += n;
+	return n;
+}
+
+static bool verbs_refill(struct sl_rx *rx, struct sl_frames *cache)
+{
+	struct sl_verbs_rx *v = rx_of(rx);
+	uint32_t got = 1;
+
+	while (got && !v->dead && v->depth - (v->head - v->tail) >= SL_VERBS_RX_BATCH)
+		got = post_some(v, cache);
+	return got || v->dead;
+}
+
+static int verbs_fd(struct sl_rx *rx)
+{
+	return sl_container_of(rx, struct sl_xsk, rx)->rx_fd;
+}
+
+static void verbs_close(struct sl_rx *rx, struct sl_frames *cache)
+{
+	sl_verbs_rx_close(sl_container_of(rx, struct sl_xsk, rx), cache);
+}
+
+const struct sl_rx_ops sl_verbs_rx_ops = {
+	.name = "verbs",
+	.burst = verbs_burst,
+	.refill = verbs_refill,
+	.fd = verbs_fd,
+	.close = verbs_close,
+};
+
+/* Sleeping -------------------------------------------------------------------------------------
+ */
+
+static void arm(struct sl_verbs_rx *v)
+{
+	uint32_t polled = sl_load(&v->polled);
+	struct ibv_cq *cq;
+	void *context;
+
+	/* Nothing was taken since: an event that has come is still there to be read. */
+	if (v->armed && polled == v->armed_at)
+		return;
+	if (v->armed && v->lib->get_cq_event(v->channel, &cq, &context))
+		return; /* it has not come yet, and will */
+	if (v->armed)
+		v->lib->ack_cq_events(cq, 1);
+	v->armed = !ibv_req_notify_cq(ibv_cq_ex_to_cq(v->cq), 0);
+	v->armed_at = polled;
+}
+
+void sl_verbs_rx_arm(struct sl_xsk *x)
+{
+	if (!sl_lock(&x->verbs_lock))
+		return;
+	if (x->verbs)
+		arm(x->verbs);
+	sl_unlock(&x->verbs_lock);
+}
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Legs that receive by a queue of the NIC. */
+#ifndef SL_NIC_RX_H
+#define SL_NIC_RX_H
+
+#include "stack/leg.h"
+
+/* Lets the broker make rules of NICs for claims (ctl/steer/nic_rule.h). Before a device is opened.
+ */
+void sl_nic_rx_init(void);
+/* Opens the queue by which a new leg receives, where its device steers itself. 0 or -errno, and
+ * *why. */
+int sl_leg_open_rx(struct sl_leg *leg, const char **why);
+/* Why a queue of the device receives nothing any more; NULL: all do. No lane held. */
+const char *sl_nic_rx_dead(const struct sl_port *port);
+
+#endif
