@@ -270,6 +270,17 @@ static int kernel_accept(struct acc *a)
 	return r;
 }
 
+/* The kernel takes a number for the connection before it waits: at the limit it fails at once. (A
+ * call that does not wait is not held up by this: an empty queue is EAGAIN there.) */
+static int find_number(int fd)
+{
+	int r = sl_sys_fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	if (r >= 0)
+		sl_sys_close(r);
+	return sl_min(r, 0);
+}
+
 int sl_tcp_sock_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
 	struct acc a = acc_of(sk, fd, addr, len, flags);
@@ -283,7 +294,9 @@ int sl_tcp_sock_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, sockle
 	r = attempt(&a);
 	if (r == -EAGAIN && !sk->nonblock) {
 		deadline = sl_sock_deadline(sk->rcvtimeo_ns);
-		r = sl_sock_block(sk, fd, deadline, attempt, &a);
+		r = find_number(fd);
+		if (!r)
+			r = sl_sock_block(sk, fd, deadline, attempt, &a);
 	}
 	if (r >= 0)
 		return finish(&a, (int)r);
