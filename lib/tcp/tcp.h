@@ -69,9 +69,14 @@ enum sl_tcp_kind { SL_TCP_CONN, SL_TCP_REQ, SL_TCP_TW, SL_TCP_LATE };
 struct sl_tcp_node {
 	struct sl_tcp_node *next;
 	struct sl_tcp_key key;
-	uint8_t kind; /* enum sl_tcp_kind */
-	bool hashed;  /* is in the table */
+	uint8_t kind;  /* enum sl_tcp_kind */
+	bool hashed;   /* is in the table */
+	uint8_t bound; /* SL_TCP_BOUND_*, for bind(2) of another socket to key.lport */
 };
+#define SL_TCP_BOUND_REUSE_ADDR 1u /* SO_REUSEADDR */
+#define SL_TCP_BOUND_REUSE_PORT 2u /* SO_REUSEPORT */
+#define SL_TCP_BOUND_REUSE      (SL_TCP_BOUND_REUSE_ADDR | SL_TCP_BOUND_REUSE_PORT)
+#define SL_TCP_BOUND_V6ONLY     4u /* IPV6_V6ONLY, or bound to an address of IPv6 */
 
 /* Events that a connection reports to its owner (sl_tcp_ops.event), combined as bits. */
 #define SL_TCP_EV_CONNECTED (1u << 0) /* our connect() has succeeded */

@@ -6,6 +6,7 @@
  * as buckets, without a pause: the old array stays beside the new one, and each addition moves a
  * few of its buckets. Buckets of the old array below `moved` are empty. */
 #include "base/heap.h"
+#include "tcp/tcp_conn.h"
 #include "tcp/tcp_hash.h"
 #include "tcp/tcp_host.h"
 #include "tcp/tcp_table.h"
@@ -89,6 +90,7 @@ int sl_tcp_table_add(struct sl_tcp_host *h, struct sl_tcp_node *n)
 	*b = n;
 	n->hashed = true;
 	h->nnodes++;
+	h->on_port[n->key.lport & 255]++;
 	return 0;
 }
 
@@ -104,6 +106,7 @@ void sl_tcp_table_del(struct sl_tcp_host *h, struct sl_tcp_node *n)
 	n->next = NULL;
 	n->hashed = false;
 	h->nnodes--;
+	h->on_port[n->key.lport & 255]--;
 }
 
 static void walk(struct sl_tcp_node **b, uint32_t n, void (*fn)(struct sl_tcp_node *, void *),
@@ -121,6 +124,48 @@ void sl_tcp_table_each(struct sl_tcp_host *h, void (*fn)(struct sl_tcp_node *n, 
 {
 	walk(h->old_bucket, h->nbuckets / 2, fn, arg);
 	walk(h->bucket, h->nbuckets, fn, arg);
+}
+
+struct bind {
+	const struct sl_addr *addr;
+	uint16_t port;
+	uint8_t bound;
+	bool conflict;
+};
+
+/* The kernel has its own in its table: those whose shadow is bound, those that went to it. */
+static bool holds_port(const struct sl_tcp_node *n)
+{
+	const struct sl_tcp *c = sl_container_of_const(n, struct sl_tcp, node);
+
+	return n->kind == SL_TCP_TW ||
+	       (n->kind == SL_TCP_CONN && !c->frozen && c->state != SL_TCP_CLOSED);
+}
+
+static void meets(struct sl_tcp_node *n, void *arg)
+{
+	struct bind *b = arg;
+	const struct sl_addr *have = &n->key.local;
+	bool v4 = sl_addr_is_v4(have);
+
+	if (n->key.lport != b->port || n->bound & b->bound & SL_TCP_BOUND_REUSE || !holds_port(n))
+		return;
+	if (!sl_addr_is_any(b->addr))
+		b->conflict |= sl_addr_eq(have, b->addr);
+	else if (sl_addr_is_v4(b->addr))
+		b->conflict |= v4 || !(n->bound & SL_TCP_BOUND_V6ONLY);
+	else
+		b->conflict |= !(v4 && b->bound & SL_TCP_BOUND_V6ONLY);
+}
+
+bool sl_tcp_table_binds(struct sl_tcp_host *h, const struct sl_addr *addr, uint16_t port,
+			uint8_t bound)
+{
+	struct bind b = {addr, port, bound, false};
+
+	if (h->on_port[port & 255])
+		sl_tcp_table_each(h, meets, &b);
+	return b.conflict;
 }
 
 void sl_tcp_table_fini(struct sl_tcp_host *h)

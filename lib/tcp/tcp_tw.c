@@ -66,6 +66,7 @@ static void tw_new(struct sl_tcp *c, bool fin_wait2, uint32_t timeout_ms)
 		return;
 	w->node.key = c->node.key;
 	w->node.kind = SL_TCP_TW;
+	w->node.bound = c->node.bound;
 	sl_timer_init(&w->timer);
 	w->fin_wait2 = fin_wait2;
 	w->ts_ok = c->ts_ok;

@@ -97,6 +97,8 @@ static int bind_any(int fd, const struct sockaddr *addr, socklen_t len)
 		sl_swap_unname(sk);
 		sl_unlock(&sk->slow);
 	}
+	if (sl_sock_is_tcp(sk) && !sl_guard_touch(addr, len) && sl_tcp_port_is_held(sk, addr, len))
+		return -EADDRINUSE;
 	err = sk ? bind_to(fd, addr, len) : sl_sys_bind(fd, addr, len);
 
 	if (err == 0 && sk) {

@@ -23,7 +23,9 @@ void sl_sock_read_reuse(struct sl_sock *sk, int name)
 {
 	if (name == SO_REUSEPORT)
 		sk->reuseport = sl_sock_get_int(sk, SOL_SOCKET, SO_REUSEPORT);
-	sk->reuse = sk->reuseport || sl_sock_get_int(sk, SOL_SOCKET, SO_REUSEADDR);
+	else
+		sk->reuse_addr = sl_sock_get_int(sk, SOL_SOCKET, SO_REUSEADDR);
+	sk->reuse = sk->reuseport || sk->reuse_addr;
 }
 
 bool sl_sock_read_prio(struct sl_sock *sk)

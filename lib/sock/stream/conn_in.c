@@ -264,6 +264,7 @@ static struct sl_tcp *op_child_new(struct sl_tcp_listener *l, const struct sl_tc
 	c->lsn_id = lsn->id;
 	sl_tconn_ip_options(c, sk, &key->remote);
 	c->prio = 0; /* sk_clone() */
+	c->tcp.node.bound = sl_tcp_port_bound(sk);
 	c->oif = sl_tconn_child_oif(sk, scope);
 	return &c->tcp;
 }

@@ -34,6 +34,16 @@ void sl_opening_missed(void); /* a segment has met no neighbour, and is lost */
 void sl_opening_look(uint64_t now_ns);
 uint64_t sl_opening_due_ns(uint64_t now_ns, bool quiet);
 void sl_opening_child(void);
+/* tcp_port.c: bind(2) to that address meets a connection of ours, or a TIME_WAIT, of which the
+ * kernel does not know. No lane held. */
+bool sl_tcp_port_is_held(struct sl_sock *sk, const struct sockaddr *addr, socklen_t len);
+/* SL_TCP_BOUND_* of a socket. */
+static inline uint8_t sl_tcp_port_bound(const struct sl_sock *sk)
+{
+	return (uint8_t)((sk->reuse_addr ? SL_TCP_BOUND_REUSE_ADDR : 0) |
+			 (sk->reuseport ? SL_TCP_BOUND_REUSE_PORT : 0) |
+			 (sk->v6only ? SL_TCP_BOUND_V6ONLY : 0));
+}
 /* tcp_port.c: gives key a local port, if it has none, and binds the shadow to it. *ts_off is what
  * sl_tcp_stamps_offset() says. 0 or -errno. */
 int sl_tcp_port_reserve(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif, uint32_t *ts_off);

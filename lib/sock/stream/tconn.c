@@ -127,6 +127,7 @@ void sl_tconn_set_sock(struct sl_tconn *c, struct sl_sock *sk)
 {
 	c->guard = ~(int)(sk->inode & INT32_MAX);
 	c->sk = sk;
+	c->tcp.node.bound = sl_tcp_port_bound(sk);
 }
 
 void sl_tconn_free(struct sl_tconn *c, bool linger)

@@ -306,6 +306,18 @@ static bool track_stamps(struct sl_sock *sk, int name)
 	return set_stamps(sk, name, v);
 }
 
+static void track_reuse(struct sl_sock *sk, int name)
+{
+	struct sl_lane *lane;
+
+	sl_sock_read_reuse(sk, name);
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	if (sk->conn)
+		sk->conn->tcp.node.bound = sl_tcp_port_bound(sk);
+	sl_lane_unlock(lane);
+}
+
 /* Options of the socket layer that have no place in the table. False: not for us. */
 static bool track_socket(struct sl_sock *sk, int name)
 {
@@ -315,7 +327,7 @@ static bool track_socket(struct sl_sock *sk, int name)
 		return true;
 	case SO_REUSEADDR:
 	case SO_REUSEPORT:
-		sl_sock_read_reuse(sk, name);
+		track_reuse(sk, name);
 		return true;
 	case SO_TIMESTAMP:
 	case SO_TIMESTAMP_NEW:
@@ -516,6 +528,9 @@ void sl_tcp_opt_listener(struct sl_sock *sk, struct sl_tlisten *l)
 void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from)
 {
 	child->v6only = from->v6only;
+	child->reuse = from->reuse;
+	child->reuse_addr = from->reuse_addr;
+	child->reuseport = from->reuseport;
 	child->tos = from->tos;
 	child->ttl = from->ttl;
 	child->tos6 = from->tos6;
@@ -588,16 +603,12 @@ static bool is_inherited(const struct sl_sock *from, unsigned i)
 
 void sl_tcp_opt_give(const struct sl_sock *from, int fd)
 {
-	static const struct opt reuseaddr = {.level = SOL_SOCKET, .name = SO_REUSEADDR};
 	struct linger l = {from->linger_ms >= 0, from->linger_ms / 1000};
 	int none = 0;
 
 	if (from->linger_ms >= 0)
 		sl_sys_setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
-	/* (SO_REUSEADDR is asked for only where it is not known: each connection has this.) */
-	if (from->reuseport)
-		copy_option(fd, from, &reuseaddr);
-	else if (from->reuse)
+	if (from->reuse_addr)
 		sl_sys_set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (from->reuseport)
 		sl_sys_set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1);

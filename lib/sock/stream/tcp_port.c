@@ -81,6 +81,44 @@ static int choose(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif, uint
 	return err;
 }
 
+struct bind {
+	struct sl_addr addr;
+	uint16_t port;
+	uint8_t bound;
+	bool held;
+};
+
+/* Turns the lane before it believes that the port is held: the last ACK of a connection may be on
+ * its ring. */
+static void look_in_lane(struct sl_lane *lane, void *arg)
+{
+	struct bind *b = arg;
+	struct sl_tcp_host *h;
+
+	if (b->held || !sl_lane_lock(lane))
+		return;
+	h = lane->tcp;
+	if (h && sl_tcp_table_binds(h, &b->addr, b->port, b->bound)) {
+		sl_lane_turn_locked(lane);
+		b->held = sl_tcp_table_binds(h, &b->addr, b->port, b->bound);
+	}
+	sl_lane_unlock(lane);
+}
+
+bool sl_tcp_port_is_held(struct sl_sock *sk, const struct sockaddr *addr, socklen_t len)
+{
+	struct bind b = {0};
+	uint32_t scope;
+
+	if (sk->bound_if || sk->local_port ||
+	    sl_addr_from_sockaddr(addr, len, &b.addr, &b.port, &scope) < 0 || !b.port)
+		return false;
+	sl_tcp_opt_read_v6only(sk);
+	b.bound = sl_tcp_port_bound(sk);
+	sl_lane_for_each(look_in_lane, &b);
+	return b.held;
+}
+
 int sl_tcp_port_reserve(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif, uint32_t *ts_off)
 {
 	int err;
