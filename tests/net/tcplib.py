@@ -320,6 +320,10 @@ def close_reset(s):
     s.close()
 
 
+def socket_udp(six):
+    return socket.socket(socket.AF_INET6 if six else socket.AF_INET, socket.SOCK_DGRAM)
+
+
 def sniff():
     """A socket that gets every packet."""
     return socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
