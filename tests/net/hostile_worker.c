@@ -16,6 +16,9 @@
  * shut       all that both have is shut down
  * crowd      rubbish in the counters that both have
  * any        all of it by chance, and more (hostile_any.h)
+ * race       threads write right letters with mailboxes and ends of pairs, which other threads
+ *            change, fill and close before the keeper has read the letter or while it uses them;
+ *            all shared memory that can be written changes meanwhile (racer.h)
  * locks      threads that hold the locks of the sockets that both have, for good, and letters that
  *            have the server's keeper use these
  * same       as any, but the worker stays the server's user
@@ -45,6 +48,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -52,6 +56,7 @@
 #include "ways.h"
 #include "sock/core/mail.h"
 #include "hostile_any.h"
+#include "racer.h"
 #include "strange.h"
 
 #ifndef SO_PASSPIDFD
@@ -532,6 +537,100 @@ static void locks(void)
 	kinds();
 }
 
+#define RACE_PAIRS   64
+#define RACE_SECONDS 3
+static int race_pair[RACE_PAIRS][2]; /* plus 1; 0: none */
+static unsigned raced;
+
+/* Makes pairs and sends an end of each, by a letter that is right but for its number. */
+static void *race_letters(void *seed)
+{
+	uint64_t s = (uintptr_t)seed, cookies[] = {cookie_of(listener), cookie_of(udp[0])};
+	int fd[2], *at;
+
+	for (;;) {
+		struct sl_letter l = {
+			.magic = SL_LETTER_MAGIC,
+			.use = racer_chance(&s, 2) ? SL_USE_BOX : racer_chance(&s, SL_USE_END),
+			.sock = racer_chance(&s, 2) << 31 | racer_chance(&s, 4),
+			.gen = racer_chance(&s, 3),
+			.cookie = cookies[racer_chance(&s, 2)],
+			.ticket = racer_chance(&s, UINT32_MAX),
+		};
+
+		at = race_pair[racer_chance(&s, RACE_PAIRS)];
+		if (raw(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, fd))
+			continue;
+		fd[0] = __atomic_exchange_n(&at[0], fd[0] + 1, __ATOMIC_RELAXED) - 1;
+		fd[1] = __atomic_exchange_n(&at[1], fd[1] + 1, __ATOMIC_RELAXED) - 1;
+		for (int i = 0; i < 2; i++)
+			if (fd[i] >= 0)
+				raw(SYS_close, fd[i]);
+		fd[0] = at[0] - 1;
+		put_letter(way[racer_chance(&s, (uint32_t)nways)], &l, sizeof(l), fd, fd[0] >= 0);
+		__atomic_fetch_add(&raced, 1, __ATOMIC_RELAXED);
+	}
+	return seed;
+}
+
+/* Does to the ends of the pairs what their maker can do at any moment. */
+static void *race_ends(void *seed)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX}, none = {.sun_family = AF_UNSPEC};
+	struct sl_letter l = {.magic = SL_LETTER_MAGIC, .cookie = cookie_of(udp[0])};
+	uint64_t s = (uintptr_t)seed;
+
+	for (;;) {
+		int fd = race_pair[racer_chance(&s, RACE_PAIRS)][racer_chance(&s, 2)] - 1;
+		int size = (int)racer_chance(&s, 5000), on = (int)racer_chance(&s, 2);
+
+		switch (racer_chance(&s, 8)) {
+		case 0:
+			raw(SYS_shutdown, fd, racer_chance(&s, 3));
+			break;
+		case 1: /* an abstract name of the kernel's choice */
+			raw(SYS_bind, fd, &name, sizeof(name.sun_family));
+			break;
+		case 2:
+			raw(SYS_connect, fd, &none, sizeof(none.sun_family));
+			break;
+		case 3:
+			raw(SYS_setsockopt, fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+			break;
+		case 4:
+			raw(SYS_setsockopt, fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
+			break;
+		case 5:
+			for (int i = 0; i < 300 && put_letter(fd, &l, sizeof(l), NULL, 0) > 0; i++)
+				;
+			break;
+		default:
+			l.use = racer_chance(&s, SL_USE_END);
+			l.sock = racer_chance(&s, 4);
+			put_letter(fd, &l, sizeof(l), &thing[racer_chance(&s, 9)], !racer_chance(&s, 4));
+		}
+	}
+	return seed;
+}
+
+static void race(void)
+{
+	pthread_t t;
+
+	find_pages();
+	for (int i = 0; i < any.npages; i++)
+		if (any.page[i].writable)
+			racer_add(any.page[i].at, any.page[i].bytes);
+	racer_start(racer.nareas ? 1 : 0);
+	for (uintptr_t i = 1; i < 3; i++) {
+		pthread_create(&t, NULL, race_letters, (void *)(racer.seed * 2 + i));
+		pthread_create(&t, NULL, race_ends, (void *)(racer.seed * 3 + i));
+	}
+	sleep(RACE_SECONDS);
+	printf("%u letters, %d pages\n", __atomic_load_n(&raced, __ATOMIC_RELAXED), any.npages);
+	must(raced > 1000, "letters");
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -539,6 +638,7 @@ static const struct {
 	{"letters", letters}, {"rights", rights},  {"box", box},     {"kinds", kinds},
 	{"options", options}, {"flood", flood},    {"shut", shut},   {"crowd", crowd},
 	{"any", by_chance},   {"same", by_chance}, {"locks", locks},
+	{"race", race},
 };
 
 static void worker(const char *style, const char *attack)
