@@ -5,7 +5,9 @@
  * and free of what it knows nothing of: connections of ours whose descriptors are closed, and their
  * TIME_WAIT. A socket that is bound cannot be bound again, so we choose from the kernel's range
  * ourselves, look at the lane's table, and then ask for just that port. The kernel's own connect()
- * does the same: at random, of one parity, so that bind() finds the others free. */
+ * does the same: at random, of one parity, so that bind() finds the others free. Where most ports
+ * of that parity are in TIME_WAIT, each refusal costs a system call, or six with the question about
+ * time stamps: then the other parity comes first for as long as it has the free port. */
 #include <errno.h>
 #include <netinet/in.h>
 
@@ -17,6 +19,10 @@
 #include "tcp/tcp_table.h"
 
 #define TRIES 64
+#define FULL  8  /* so many refusals tell that few ports of a parity are free */
+#define AGAIN 64 /* connections until the parity that bind() leaves is tried again */
+
+static uint32_t odd_first; /* so many connections begin with the ports that bind() takes; atomic */
 
 static bool is_free(struct sl_sock *sk, const struct sl_tcp_key *key)
 {
@@ -54,8 +60,19 @@ static uint16_t candidate(const struct sl_sock *sk, const struct sl_tcp_key *key
 
 	at = (uint32_t)((uint64_t)at * range >> 32);
 	if (n < TRIES / 2 && range > 1)
-		at &= ~1u;
+		at = (at & ~1u) | (sl_load(&odd_first) && (at | 1) < range);
 	return (uint16_t)(p->port_min + at);
+}
+
+/* Learns from a choice that took n tries. */
+static void learn(uint32_t n)
+{
+	uint32_t left = sl_load(&odd_first);
+
+	if (n > FULL)
+		sl_store(&odd_first, left ? 0 : AGAIN);
+	else if (sl_unlikely(left))
+		sl_store(&odd_first, left - 1);
 }
 
 /* False: the kernel must choose the port. It alone knows reserved ports and a range of the socket's
@@ -68,8 +85,9 @@ static bool may_choose(const struct sl_sock *sk)
 static int choose(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif, uint32_t *ts_off)
 {
 	int err = -EADDRINUSE;
+	uint32_t n;
 
-	for (uint32_t n = 0; n < TRIES && err == -EADDRINUSE && may_choose(sk); n++) {
+	for (n = 0; n < TRIES && err == -EADDRINUSE && may_choose(sk); n++) {
 		key->lport = candidate(sk, key, n);
 		if (is_free(sk, key)) {
 			*ts_off = sl_tcp_stamps_offset(sk, key, oif, false);
@@ -78,6 +96,7 @@ static int choose(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif, uint
 		if (err < 0)
 			key->lport = 0;
 	}
+	learn(n);
 	return err;
 }
 
