@@ -235,10 +235,6 @@ static int start(struct sl_sock *sk, struct goal *g, enum sl_reason *reason)
 	*reason = SL_REASON_MEMORY;
 	if (!sl_sock_take_lane(sk, g->ifindex) || !sl_lane_tcp(sk->lane))
 		return -EREMOTE;
-	if (g->key.lport) { /* the last connection from there may have ended meanwhile */
-		sl_lane_turn(sk->lane);
-		sl_tconn_reap();
-	}
 	leg = g->port ? sl_lane_leg(sk->lane, g->port) : NULL;
 	if (leg && ((sl_unlikely(sl_errq_flags(sk) & SOF_TIMESTAMPING_TX_HARDWARE) &&
 		     sl_errq_is_os(leg)) ||
@@ -258,6 +254,11 @@ static int start(struct sl_sock *sk, struct goal *g, enum sl_reason *reason)
 	}
 	if (err == 0 && leg)
 		err = sl_tconn_claim(c, leg, &g->key, sk->fd, NULL);
+	if (err == -EADDRINUSE) { /* the last connection from there may have ended meanwhile */
+		sl_lane_turn(sk->lane);
+		sl_tconn_reap();
+		err = sl_tconn_claim(c, leg, &g->key, sk->fd, NULL);
+	}
 	if (err == -EADDRINUSE && sl_tconn_end_over(&g->key))
 		err = sl_tconn_claim(c, leg, &g->key, sk->fd, NULL);
 	if (err == 0)
