@@ -202,15 +202,26 @@ unsigned sl_rules_used(const struct sl_rule *rules)
 	return sl_min(n, (uint32_t)SL_MAX_RULES);
 }
 
+/* The first entry from r on that may be a rule. Most of the array is empty, and each connection
+ * asks. */
+static const struct sl_rule *skip_empty(const struct sl_rule *r, const struct sl_rule *end)
+{
+	while (end - r >= 4 && !(sl_load(&r[0].action) | sl_load(&r[1].action) |
+				 sl_load(&r[2].action) | sl_load(&r[3].action)))
+		r += 4;
+	return r;
+}
+
 enum sl_rule_action sl_rule_decide(const struct sl_rule *rules, unsigned n,
 				   const struct sl_rule_ask *ask, const struct sl_rule **hit)
 {
 	const bool unchosen = ask->second && !ask->second_port;
+	const struct sl_rule *end = rules + n;
 
 	if (hit)
 		*hit = NULL;
-	for (unsigned i = 0; i < n; i++) {
-		const struct sl_rule *r = &rules[i];
+	for (const struct sl_rule *r = skip_empty(rules, end); r < end;
+	     r = skip_empty(r + 1, end)) {
 		bool some = false;
 		/* Pairs with the release of the writer, which stores the action last. */
 		uint32_t action = sl_load_acquire(&r->action);
