@@ -513,12 +513,25 @@ int sl_tcp_sock_fastopen(struct sl_sock *sk, const struct msghdr *msg)
 	return err;
 }
 
+/* The result of connect(2) on a socket that was handed back before a call had the outcome: the
+ * kernel takes a connection that was restored for one that the program knows of. */
+static int first_outcome(struct sl_sock *sk, int err)
+{
+	if (err == -EISCONN)
+		err = 0;
+	if (err == 0)
+		sk->phase = SL_CONNECTED;
+	return err;
+}
+
 /* Connects by the kernel. A SYN that the kernel sends clears an earlier connection's leavings
  * (tcp_connect_init()); a call that fails before the SYN does not. */
 static int connect_kernel(struct sl_sock *sk, int fd, const struct sockaddr *addr, socklen_t len)
 {
 	int err = (int)sl_sys_cancel(SYS_connect, fd, addr, len);
 
+	if (sl_unlikely(sk->phase == SL_CONNECTING))
+		err = first_outcome(sk, err);
 	switch (err) {
 	case 0:
 	case -EINPROGRESS:

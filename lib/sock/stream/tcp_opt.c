@@ -55,8 +55,15 @@ static void c_nodelay(struct sl_tcp *t, int64_t v)
 		sl_tcp_push(t);
 }
 
+/* Off, it ends what MSG_MORE holds back, too (tcp_push_pending_frames() of Linux). */
+static void c_cork(struct sl_tcp *t, int64_t v)
+{
+	t->cork = v != 0;
+	if (!t->cork)
+		t->more = false;
+}
+
 LISTENER(l_nodelay, l->nodelay = v != 0)
-CONN(c_cork, t->cork = v != 0)
 CONN(c_keepalive, t->keepalive = v != 0)
 LISTENER(l_keepalive, l->keepalive = v != 0)
 CONN(c_keepidle, sl_tcp_opts(t)->keep_time_ms = (uint32_t)v * 1000)
