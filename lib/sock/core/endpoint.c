@@ -157,7 +157,7 @@ void sl_sock_change_lane(struct sl_sock *sk, struct sl_lane *lane)
 		sl_store(&sl_udp_sk(sk)->udp.lane, lane);
 	sl_store_release(&sk->lane, lane);
 	sk->stats->lane = lane->id;
-	sl_sock_notify(sk, 0); /* its waiters watch the old lane */
+	sl_sock_notify(sk, SL_READY_MOVED);
 	sl_lane_unlock(old);
 	sl_lane_moved();
 }

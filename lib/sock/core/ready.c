@@ -24,7 +24,7 @@ void sl_watch_add(struct sl_sock *sk, struct sl_watch *w)
 	if (!sl_sock_lock(sk, &lane))
 		return;
 	w->sk = sk;
-	sl_list_add_tail(&sk->watches, &w->node);
+	sl_list_add(&sk->watches, &w->node); /* told first, as by add_wait_queue() of Linux */
 	sl_lane_unlock(lane);
 }
 

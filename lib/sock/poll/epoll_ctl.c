@@ -81,11 +81,15 @@ static void drop(struct sl_epoll *ep, struct sl_epitem *it)
 /* After a change: queues the item if it is ready now. */
 static void look(struct sl_epoll *ep, struct sl_epitem *it)
 {
+	uint32_t events;
+
 	sl_lock(&ep->lock);
-	if (!it->dead)
-		sl_epitem_queue(it, sl_epitem_ready(it));
+	events = it->dead ? 0 : sl_epitem_ready(it);
+	if (events)
+		sl_epitem_queue(it, events);
 	sl_epoll_unlock(ep);
-	sl_epoll_tell(ep);
+	if (events)
+		sl_epoll_tell(ep);
 }
 
 static int add(struct sl_epoll *ep, int epfd, struct sl_epitem *it)

@@ -253,6 +253,10 @@ static void apply(struct sl_epitem *it, uint32_t events)
 {
 	if (it->dead)
 		return;
+	if (events == SL_READY_MOVED) { /* no edge */
+		sl_epoll_wake(it->ep);
+		return;
+	}
 	if (events & SL_READY_DEMOTED)
 		give_to_kernel(it);
 	if ((events & (SL_READY_DEMOTED | SL_READY_GONE)) && !it->leftover)

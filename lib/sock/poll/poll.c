@@ -186,7 +186,8 @@ static void on_event(struct sl_watch *w, uint32_t events)
 {
 	struct entry *e = sl_container_of(w, struct entry, watch);
 
-	if (!events || wanted(e, events) || (events & (SL_READY_GONE | SL_READY_DEMOTED)))
+	if (!events || wanted(e, events) ||
+	    (events & (SL_READY_GONE | SL_READY_DEMOTED | SL_READY_MOVED)))
 		sl_bell_ring(e->call->bell);
 }
 
