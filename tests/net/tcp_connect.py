@@ -225,6 +225,13 @@ if is6(peer):
     s = fresh()
     s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
     say("IPV6_V6ONLY", raw_connect(s, "::ffff:" + peer4, 7001))
+    for at in ("::ffff:0.0.0.0", "::ffff:" + own4, "::"):
+        for to in (peer, "::ffff:" + peer4):
+            s = fresh()
+            s.bind((at, 0))
+            s.settimeout(5)
+            say("bound to", at.replace(own4, "own"), raw_connect(s, to, 7001 if to != peer else 7000))
+            s.close()
 patience.join()
 say("TCP_USER_TIMEOUT", tired)
 say("done")

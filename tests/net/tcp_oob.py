@@ -118,6 +118,22 @@ for end in ("close_reset", "close"):
         so_error(s), attempt(s.recv, 1, OOB))
     s.close()
 
+# The urgent byte alone, and a FIN behind it: a call for no bytes, and a splice, which does not pass it.
+for fin in (False, True):
+    for waits in (False, True):
+        s, f = pair(own, peer, far, 7004)
+        f.send(b"!", OOB)
+        settles(s, "PRI")
+        if fin:
+            f.shutdown(socket.SHUT_WR)
+            settles(s, "RDHUP")
+        s.setblocking(waits)
+        r, w = os.pipe()
+        say("alone", "FIN" if fin else "", raw("recv", s.fileno(), None, 0, DONTWAIT), raw("recv", s.fileno(), None, 0, DONTWAIT | PEEK),
+            raw("splice", s.fileno(), None, w, None, 10, 0), raw("splice", s.fileno(), None, w, None, 10, 2), polled(s))
+        s.close()
+        f.close()
+
 # A thread sleeps in select() until the urgent byte is reported as an exception.
 s, f = pair(own, peer, far, 7002)
 for what in SLEEPERS:

@@ -141,7 +141,8 @@ static enum sl_reason find_way(struct sl_sock *sk, const struct sl_addr *dst, ui
 		key.src = sl_addr_v4(0);
 	if (port == 0 || sl_addr_is_any(dst) || sl_addr_is_multicast(dst) ||
 	    (sl_addr_is_v4(dst) && sk->v6only) ||
-	    (sk->bound_addr && sl_addr_is_v4(&sk->local) != sl_addr_is_v4(dst)))
+	    (sk->bound_addr && sl_addr_is_v4(&sk->local) != sl_addr_is_v4(dst)) ||
+	    (sk->family == AF_INET6 && sl_addr_is_v4(&sk->local) && !sl_addr_is_v4(dst)))
 		return SL_REASON_LOCAL; /* the kernel knows what to say */
 	sl_route_key_ports(&key, IPPROTO_TCP, sk->local_port, port);
 	if (sl_route_recall(&key, sl_now_ns(), &route) < 0 || route.kind != SL_ROUTE_DEVICE)

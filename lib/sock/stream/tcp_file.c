@@ -186,17 +186,23 @@ static ssize_t write_pipe(int out, const uint8_t *buf, size_t n)
 	return r;
 }
 
-static bool is_at_mark(struct sl_sock *sk)
+/* True: the mark is next, which a splice does not pass; *r: its result then. */
+static bool is_at_mark(struct sl_sock *sk, ssize_t *r)
 {
+	struct sl_tconn *c;
 	struct sl_lane *lane;
-	bool r = false;
+	bool at = false, broken;
 
 	if (!sl_sock_lock(sk, &lane))
 		return false;
-	if (sk->conn)
-		r = sk->conn->tcp.rx_bytes && !sl_tcp_inq(&sk->conn->tcp);
+	c = sk->conn;
+	at = c && c->tcp.rx_bytes && !sl_tcp_inq(&c->tcp);
+	if (at)
+		*r = sl_tcp_sock_ended(c, &broken);
 	sl_lane_unlock(lane);
-	return r;
+	if (at && *r == -EAGAIN && !sk->nonblock)
+		*r = 0;
+	return at;
 }
 
 /* tcp_splice_read(): waits as the socket does, for room in the pipe as the flags say. What the pipe
@@ -214,8 +220,8 @@ static ssize_t stream_to_pipe(struct sl_sock *sk, int in, int out, size_t len, b
 		n = wait_pipe(&s, out, nowait);
 		if (n < 0)
 			return n;
-		if (is_at_mark(sk)) /* which it does not pass */
-			return sk->nonblock ? -EAGAIN : 0;
+		if (is_at_mark(sk, &n))
+			return n;
 		n = sl_tcp_sock_recv(sk, in, &iov, 1, most, NULL, MSG_PEEK);
 		if (n <= 0)
 			return n;

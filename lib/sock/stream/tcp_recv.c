@@ -84,11 +84,12 @@ static ssize_t no_more(struct rx *x, struct sl_tconn *c)
 	return -EAGAIN;
 }
 
-/* The urgent byte alone is in the queue: no byte to be read, but recv() passes it over. */
+/* The urgent byte alone is in the queue: no byte to be read, but recv() passes it over, and a call
+ * for no bytes does not wait. */
 static bool passes_mark(const struct rx *x, const struct sl_tcp *t)
 {
-	return sl_unlikely(t->urg_in) && !t->oobinline && t->rx_bytes && x->len &&
-	       !(x->flags & MSG_PEEK) && sl_tcp_at_mark(t);
+	return sl_unlikely(t->urg_in) && !t->oobinline && t->rx_bytes &&
+	       (!x->len || !(x->flags & MSG_PEEK)) && sl_tcp_at_mark(t);
 }
 
 /* With SLUICE_LATENCY_STATS: bytes are read. The first that came after bytes of ours had left are
