@@ -209,8 +209,8 @@ static void read_all(void *arg)
 	ports(p, dir);
 	if (dir >= 0)
 		sl_sysi(SYS_close, dir);
-	/* tcp_ecn: 1 asks and answers, 2 answers. 3 to 5 do so with AccECN (RFC 9768), whose peers go
-	 * on by RFC 3168's ECN where it is not known: 3 and 4 ask. */
+	/* tcp_ecn: 1 asks and answers, 2 answers. 3 to 5 do so with AccECN (RFC 9768), whose peers
+	 * go on by RFC 3168's ECN where it is not known: 3 and 4 ask. */
 	p->ecn_out = p->ecn == 1 || p->ecn == 3 || p->ecn == 4;
 	p->ecn_in = p->ecn != 0;
 }
