@@ -41,6 +41,7 @@ void sl_tcp_params_default(struct sl_tcp_params *p)
 		.slow_start_after_idle = true,
 		.frto = true,
 		.autocorking = true,
+		.retrans_collapse = true,
 		.no_ssthresh_metrics_save = true,
 		.reordering = 3,
 		.recovery_rack = true,

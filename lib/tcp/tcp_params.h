@@ -31,7 +31,7 @@ struct sl_tcp_params {
 	uint8_t ecn;         /* tcp_ecn */
 	bool moderate_rcvbuf;
 	bool abort_on_overflow;
-	bool autocorking;
+	bool autocorking, retrans_collapse;
 	bool slow_start_after_idle;
 	bool frto, recovery_rack, tlp;
 	bool no_metrics_save, no_ssthresh_metrics_save; /* tcp_metrics.c */

@@ -153,6 +153,42 @@ static void trim_head(struct sl_tcp *c, struct sl_txseg *s, uint32_t n)
 	s->sum = 0;
 }
 
+/* Copies len bytes, from the start of the piece at i on, to a frame of their own, that of *all,
+ * whose seq is set. False: no frame, or frames are scarce. */
+static bool gather(struct sl_tcp *c, uint32_t i, uint16_t len, struct sl_txseg *all)
+{
+	uint32_t at = 0, frame = SL_NO_FRAME;
+
+	if (c->host->frames->scarcity == SL_PLENTY)
+		frame = sl_frame_get(c->host->frames);
+	if (frame == SL_NO_FRAME)
+		return false;
+	all->frame = frame;
+	all->off = SL_TCP_HEADROOM;
+	all->len = len;
+	for (; at < len; i++) {
+		const struct sl_txseg *s = sl_tcp_piece(c, i);
+		uint32_t n = sl_min((uint32_t)s->len, len - at);
+
+		memcpy(sl_frame_ptr(frame) + all->off + at, sl_frame_ptr(s->frame) + s->off, n);
+		at += n;
+	}
+	all->sum = sum_of(all);
+	if (sl_unlikely(c->noted)) /* before the notes of the parts go */
+		sl_tcp_snd_note(c, all);
+	return true;
+}
+
+/* The pieces that were sent have n indexes less below them. */
+static void skip_sent(struct sl_tcp *c, uint32_t n)
+{
+	c->tx_una += n;
+	c->loss_hint += n;
+	c->rack_hint += n;
+	if (c->opts && c->opts->rate)
+		c->opts->rate->una += n;
+}
+
 /* How many unsent pieces lie within len bytes as a whole. UINT32_MAX: they cannot be joined. */
 static uint32_t joinable(const struct sl_tcp *c, uint32_t len)
 {
@@ -177,52 +213,82 @@ static void move_sent(struct sl_tcp *c, uint32_t n)
 {
 	for (uint32_t i = c->tx_nxt; i-- != c->tx_una;)
 		*sl_tcp_piece(c, i + n) = *sl_tcp_piece(c, i);
-	c->tx_una += n;
 	c->tx_nxt += n;
-	c->loss_hint += n;
-	c->rack_hint += n;
-	if (c->opts && c->opts->rate)
-		c->opts->rate->una += n;
+	skip_sent(c, n);
 }
 
 bool sl_tcp_snd_join(struct sl_tcp *c, uint16_t len)
 {
-	uint32_t n = joinable(c, len), at = 0, frame;
-	struct sl_txseg all = {.seq = c->snd_nxt, .off = SL_TCP_HEADROOM, .len = len}, *s;
+	uint32_t n = joinable(c, len), at = 0;
+	struct sl_txseg all = {.seq = c->snd_nxt}, *s;
 
 	if (n == UINT32_MAX)
 		return false;
 	if (!n)
 		return sl_tcp_snd_split(c, c->tx_nxt, len);
-	if (c->host->frames->scarcity != SL_PLENTY)
-		return false;
-	frame = sl_frame_get(c->host->frames);
-	if (frame == SL_NO_FRAME)
+	if (!gather(c, c->tx_nxt, len, &all))
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		s = sl_tcp_piece(c, c->tx_nxt + i);
-		memcpy(sl_frame_ptr(frame) + all.off + at, sl_frame_ptr(s->frame) + s->off, s->len);
 		at += s->len;
 		all.flags |= s->flags;
+		sl_tcp_snd_put(c, s);
 	}
-	s = sl_tcp_piece(c, c->tx_nxt + n);
-	if (at != len)
-		memcpy(sl_frame_ptr(frame) + all.off + at, sl_frame_ptr(s->frame) + s->off,
-		       len - at);
-	all.frame = frame;
-	all.sum = sum_of(&all);
-	if (sl_unlikely(c->noted)) /* before the notes of the parts go */
-		sl_tcp_snd_note(c, &all);
 	if (at != len) {
-		trim_head(c, s, len - at);
+		trim_head(c, sl_tcp_piece(c, c->tx_nxt + n), len - at);
 		c->wmem += len - at;
 	}
-	for (uint32_t i = 0; i < n; i++)
-		sl_tcp_snd_put(c, sl_tcp_piece(c, c->tx_nxt + i));
 	c->wmem -= (n - 1) * sl_tcp_tx_charge(0);
 	*sl_tcp_piece(c, c->tx_nxt + n - 1) = all;
 	move_sent(c, n - 1);
 	return true;
+}
+
+/* (A frame that the program fills tells the program of its end.) */
+static bool is_plain(const struct sl_txseg *s)
+{
+	return s->frame != SL_NO_FRAME && !s->marks && !(s->flags & (SL_TCP_SYN | SL_TCP_URG)) &&
+	       !(sl_pool.charge && sl_pool.charge[s->frame].tag == SL_FRAME_FILLED);
+}
+
+/* Joins pieces that were sent, the one before `end` and those in front of it, into *all, which is
+ * no longer than a segment. Returns how many; 1: none. */
+static uint32_t pack(struct sl_tcp *c, uint32_t end, struct sl_txseg *all)
+{
+	uint32_t n = 1, len;
+
+	*all = *sl_tcp_piece(c, end - 1);
+	len = all->len;
+	while (is_plain(all) && end - n != c->tx_una) {
+		const struct sl_txseg *s = sl_tcp_piece(c, end - n - 1);
+
+		if (!is_plain(s) || s->flags & (SL_TXS_EOR | SL_TCP_FIN) || len + s->len > c->mss)
+			break;
+		len += s->len;
+		all->seq = s->seq;
+		all->sent = sl_max(all->sent, s->sent);
+		n++;
+	}
+	if (n == 1 || !gather(c, end - n, (uint16_t)len, all)) {
+		*all = *sl_tcp_piece(c, end - 1);
+		return 1;
+	}
+	for (uint32_t i = 1; i <= n; i++)
+		sl_tcp_snd_put(c, sl_tcp_piece(c, end - i));
+	c->wmem -= (n - 1) * sl_tcp_tx_charge(0);
+	return n;
+}
+
+void sl_tcp_snd_pack(struct sl_tcp *c)
+{
+	uint32_t from = c->tx_nxt, to = c->tx_nxt;
+	struct sl_txseg all;
+
+	while (from != c->tx_una) {
+		from -= pack(c, from, &all);
+		*sl_tcp_piece(c, --to) = all;
+	}
+	skip_sent(c, to - from);
 }
 
 uint32_t sl_tcp_snd_drop(struct sl_tcp *c, uint32_t ack)

@@ -26,6 +26,10 @@ bool sl_tcp_snd_split(struct sl_tcp *c, uint32_t i, uint16_t len);
  * of the next ones. tx_nxt and tx_una may be other indexes now. False: too few bytes, no memory, or
  * a mark between them. Nothing is sent again or SACKED meanwhile. */
 bool sl_tcp_snd_join(struct sl_tcp *c, uint16_t len);
+/* Joins short pieces that were sent, so that few segments send them again
+ * (tcp_retrans_try_collapse() of Linux). Pieces that are SACKED, lost, or were sent again stay as
+ * they are. tx_una may be another index now. */
+void sl_tcp_snd_pack(struct sl_tcp *c);
 /* Computes c->mss anew after one of its limits has changed; pieces that are too long now count as
  * lost. */
 void sl_tcp_mss_changed(struct sl_tcp *c);

@@ -452,6 +452,8 @@ static bool on_rto(struct sl_tcp *c)
 	} else {
 		probe_mtu(c);
 	}
+	if (sl_tcp_params.retrans_collapse)
+		sl_tcp_snd_pack(c);
 	sl_tcp_loss_on_rto(c);
 	c->retries += c->retries < UINT8_MAX;
 	next_rto(c);

@@ -104,6 +104,35 @@ static void tail_loss_probe(struct t *t)
 	out(t, ". 1001:2001(1000) ack 1");
 }
 
+/* Many small writes are few segments when a time-out sends them again (tcp_retrans_try_collapse()
+ * of Linux): full ones but the first. Those that the peer has stay as they are. */
+static void small_ones_joined(struct t *t)
+{
+	t->h->params.tlp = false;
+	t_open(t);
+	t->c->tcp.nodelay = true;
+	for (int i = 0; i < 9; i++)
+		t_write(t, 300);
+	check(t, skip(t) == 9);
+	out_in(t, t->c->tcp.rto_us, "P. 1:901(900) ack 1");
+	in(t, ". 1:1(0) ack 901");
+	out(t, "P. 901:1801(900) ack 1");
+	out(t, "P. 1801:2701(900) ack 1");
+	in(t, ". 1:1(0) ack 2701");
+	quiet(t, SIM_SECOND);
+}
+
+static void small_ones_left(struct t *t)
+{
+	t->h->params.tlp = t->h->params.retrans_collapse = false;
+	t_open(t);
+	t->c->tcp.nodelay = true;
+	t_write(t, 300);
+	t_write(t, 300);
+	check(t, skip(t) == 2);
+	out_in(t, t->c->tcp.rto_us, "P. 1:301(300) ack 1");
+}
+
 static void tried(struct t *t)
 {
 	sl_tcp_try_now(&t->c->tcp);
@@ -477,6 +506,8 @@ const struct script scripts[] = {
 	SCRIPT(limited_transmit),
 	SCRIPT(tail_loss_probe),
 	SCRIPT(try_now),
+	SCRIPT(small_ones_joined),
+	SCRIPT(small_ones_left),
 	SCRIPT(rto),
 	SCRIPT(rto_thin),
 	SCRIPT(rto_of_four_is_not_thin),

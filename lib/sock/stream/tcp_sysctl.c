@@ -53,6 +53,7 @@ static const struct entry entries[] = {
 	{"tcp_abort_on_overflow", 0, BOOL, P(abort_on_overflow), 0, 1, 1},
 	{"tcp_slow_start_after_idle", 0, BOOL, P(slow_start_after_idle), 0, 1, 1},
 	{"tcp_autocorking", 0, BOOL, P(autocorking), 0, 1, 1},
+	{"tcp_retrans_collapse", 0, BOOL, P(retrans_collapse), 0, 1, 1},
 	{"tcp_thin_linear_timeouts", 0, BOOL, P(thin_linear_timeouts), 0, 1, 1},
 	{"tcp_frto", 0, BOOL, P(frto), 0, 2, 1},
 	{"tcp_no_metrics_save", 0, BOOL, P(no_metrics_save), 0, 1, 1},
