@@ -151,6 +151,7 @@ struct sim_flow {
 	uint32_t priority; /* the lowest number comes first */
 	uint32_t tag;
 	uint32_t nwords;
+	bool coming;  /* its frames are not the kernel's any more, and not the queue's yet */
 	bool several; /* the frame has a group's address: each rule that fits gets it */
 	struct sim_flow_word {
 		uint16_t at;

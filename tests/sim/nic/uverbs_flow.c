@@ -57,6 +57,8 @@ int sim_create_flow(const struct sim_call *call)
 	h = sim_obj_new(SIM_FLOW, call->ctx_index);
 	if (!h)
 		return ENOMEM;
+	/* A frame that came before is the kernel's, and not the queue's as well. */
+	f.coming = true;
 	sim_obj_get(h, SIM_FLOW)->flow = f;
 	qp->refs++;
 	sim_nic.rules++;
@@ -65,6 +67,9 @@ int sim_create_flow(const struct sim_call *call)
 		sim_obj_free(h, SIM_FLOW);
 		return err;
 	}
+	while (sim_arrive())
+		;
+	sim_obj_get(h, SIM_FLOW)->flow.coming = false;
 	resp.flow_handle = h;
 	sim_attr_put(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 	return 0;
