@@ -130,11 +130,35 @@ static int make_flows(struct sl_verbs_rx *v, const struct sl_verbs_rule *r, uint
 	return 0;
 }
 
-static void fill(struct sl_verbs_target *t, const struct sl_claim *c)
+/* Makes the claims the target's. A packet that is looked at meanwhile may find one's slot with
+ * another's generation, and is dropped. Blocks that became too small stay until the queue closes:
+ * with each the next one's size doubles. */
+static int fill(struct sl_verbs_rx *v, struct sl_verbs_target *t, const struct sl_claim *c,
+		uint32_t n)
 {
-	sl_store(&t->slot, c->slot);
-	sl_store(&t->flags, c->flags);
-	sl_store_release(&t->gen, c->gen);
+	if (n > t->room) {
+		uint32_t room = t->room ? t->room : 1;
+		struct sl_verbs_block *b;
+
+		while (room < n)
+			room *= 2;
+		b = sl_calloc(1, sizeof(*b) + room * sizeof(b->member[0]));
+		if (!b)
+			return -ENOMEM;
+		for (uint32_t i = 0; i < t->n; i++)
+			b->member[i] = t->member[i];
+		b->next = v->blocks;
+		v->blocks = b;
+		t->room = room;
+		sl_store_release(&t->member, b->member);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		sl_store(&t->member[i].slot, c[i].slot);
+		sl_store(&t->member[i].flags, c[i].flags);
+		sl_store_release(&t->member[i].gen, c[i].gen);
+	}
+	sl_store_release(&t->n, n);
+	return 0;
 }
 
 static int add(struct sl_verbs_rx *v, const struct sl_verbs_rule *r, uint64_t *id)
@@ -150,11 +174,12 @@ static int add(struct sl_verbs_rx *v, const struct sl_verbs_rule *r, uint64_t *i
 	memcpy(t->addr, r->key.local, 16);
 	t->proto = r->key.proto;
 	t->tunnel = r->key.vlan & SL_VXLAN_TAG_BIT;
-	fill(t, &r->claim);
+	err = fill(v, t, r->claim, r->n);
 	sl_store_release(&t->port, r->key.local_port);
 	if (group)
 		link_group(v, tag);
-	err = make_flows(v, r, group ? 0 : tag, t);
+	if (!err)
+		err = make_flows(v, r, group ? 0 : tag, t);
 	if (err && group)
 		unlink_group(v, tag);
 	if (err)
@@ -206,16 +231,18 @@ static struct sl_verbs_target *target_of(const struct sl_xsk *x, uint64_t id)
 							: NULL;
 }
 
-void sl_verbs_rule_move(struct sl_xsk *x, uint64_t id, const struct sl_claim *claim)
+int sl_verbs_rule_move(struct sl_xsk *x, uint64_t id, const struct sl_claim *claim, uint32_t n)
 {
 	struct sl_verbs_target *t;
+	int err = 0;
 
 	if (!id || !sl_lock(&x->verbs_lock))
-		return;
+		return 0;
 	t = target_of(x, id);
 	if (t)
-		fill(t, claim);
+		err = fill(x->verbs, t, claim, n);
 	sl_unlock(&x->verbs_lock);
+	return err;
 }
 
 void sl_verbs_rule_del(struct sl_xsk *x, uint64_t id)
@@ -242,6 +269,12 @@ void sl_verbs_rules_end(struct sl_verbs_rx *v)
 
 void sl_verbs_rules_free(struct sl_verbs_rx *v)
 {
+	while (v->blocks) {
+		struct sl_verbs_block *b = v->blocks;
+
+		v->blocks = b->next;
+		sl_free(b);
+	}
 	for (uint32_t i = 0; i < SL_VERBS_CHUNKS; i++)
 		if (v->chunk[i])
 			sl_free(v->chunk[i]);

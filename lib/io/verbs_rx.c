@@ -113,7 +113,7 @@ static SL_APART void put_stamps(struct sl_verbs_rx *v, uint8_t *at, struct sl_me
 }
 
 /* Writes the record in front of the packet. */
-static inline void put_meta(struct sl_verbs_rx *v, const struct sl_verbs_target *t,
+static inline void put_meta(struct sl_verbs_rx *v, const struct sl_verbs_member *t,
 			    const struct sl_rx_desc *d, const struct headers *h)
 {
 	uint8_t *at = sl_frame_ptr(d->frame) + d->off;
@@ -134,12 +134,31 @@ static inline void put_meta(struct sl_verbs_rx *v, const struct sl_verbs_target 
 		memcpy(at - sizeof(m), &m, sizeof(m));
 }
 
+/* One of several claims, always the same for a flow. */
+static SL_APART uint32_t pick(const struct sl_verbs_rx *v, const uint8_t *pkt,
+			      const struct headers *h, uint32_t n)
+{
+	bool v6 = pkt[h->l3] >> 4 == 6;
+	const uint8_t *src = pkt + h->l3 + (v6 ? 8 : 12);
+	uint64_t a = 0, b = 0;
+	uint32_t ports;
+
+	memcpy(&a, src, v6 ? 8 : 4);
+	if (v6)
+		memcpy(&b, src + 8, 8);
+	memcpy(&ports, pkt + h->l4, sizeof(ports));
+	a = sl_mix(sl_mix(sl_mix(v->seed, a), b), ports);
+	return (uint32_t)((a >> 32) * n >> 32);
+}
+
 /* Handles the packet in the frame; false: it is not for a socket of ours. */
 static inline bool take(struct sl_verbs_rx *v, struct sl_rx_desc *d)
 {
 	uint32_t tag = ibv_wc_read_flow_tag(v->cq);
 	const struct sl_verbs_target *t = NULL;
+	const struct sl_verbs_member *m;
 	struct headers h;
+	uint32_t n;
 
 	if (sl_unlikely(tag && tag < sl_load_acquire(&v->ntargets) &&
 			sl_verbs_target(v, tag)->tunnel)) {
@@ -151,11 +170,15 @@ static inline bool take(struct sl_verbs_rx *v, struct sl_rx_desc *d)
 	t = find_target(v, tag, &h);
 	if (sl_unlikely(!t))
 		goto other;
-	if (sl_unlikely(sl_load(&t->flags) & SL_CLAIM_PASS)) {
+	n = sl_load_acquire(&t->n);
+	m = sl_load_acquire(&t->member);
+	if (sl_unlikely(n > 1))
+		m += pick(v, sl_frame_ptr(d->frame) + d->off, &h, n);
+	if (sl_unlikely(sl_load(&m->flags) & SL_CLAIM_PASS)) {
 		v->pass(v->ifindex, sl_frame_ptr(d->frame) + d->off + h.l3, d->len - h.l3);
 		return false;
 	}
-	put_meta(v, t, d, &h);
+	put_meta(v, m, d, &h);
 	return true;
 other:
 	sl_store(&v->other, v->other + 1);

@@ -45,7 +45,9 @@ struct sl_verbs_rule {
 	struct sl_flow_key
 		key; /* remote_port 0: of any peer; local: an address, not the wildcard */
 	struct sl_narrow narrow;
-	struct sl_claim claim;
+	const struct sl_claim
+		*claim; /* n of them: a packet is for the one that the hash of its flow says */
+	uint32_t n;
 	uint8_t mac[6];      /* of the device (or the VXLAN device) that the packets come by */
 	uint16_t priority;   /* 0 to 15: the lowest that fits a packet decides */
 	uint16_t vxlan_port; /* of the VXLAN device that the key names */
@@ -54,8 +56,8 @@ struct sl_verbs_rule {
  * A system call that takes the NIC a while; errno may change. */
 int sl_verbs_rule_add(struct sl_xsk *x, const struct sl_verbs_rule *r, uint64_t *id,
 		      const char **why);
-/* The packets of that rule are another claim's from now on. */
-void sl_verbs_rule_move(struct sl_xsk *x, uint64_t id, const struct sl_claim *claim);
+/* The packets of that rule are those claims' from now on. 0 or -ENOMEM. */
+int sl_verbs_rule_move(struct sl_xsk *x, uint64_t id, const struct sl_claim *claim, uint32_t n);
 void sl_verbs_rule_del(struct sl_xsk *x, uint64_t id); /* nothing if x has been closed since */
 
 #endif

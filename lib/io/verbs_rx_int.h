@@ -6,17 +6,28 @@
 #include "io/verbs_int.h"
 #include "io/verbs_rx.h"
 
-#define SL_VERBS_RX_OFF 272u /* where a packet begins in its frame: there is room for the record   \
-			      */
+#define SL_VERBS_RX_OFF                                                                            \
+	272u /* where a packet begins in its frame: there is room for the record                   \
+	      */
 #define SL_VERBS_RX_BATCH 32u
 #define SL_VERBS_FLOWS    2u /* rules of the NIC for one of ours: VXLAN over IPv4 and IPv6 */
+
+/* A claim that a rule is for. */
+struct sl_verbs_member {
+	uint32_t slot, gen, flags;
+};
+struct sl_verbs_block {
+	struct sl_verbs_block *next;
+	struct sl_verbs_member member[];
+};
 
 /* Whose packets a rule brings: found by the flow tag of the completion. The memory is never given
  * back while the queue is open, so it may be looked at while another thread changes it. */
 struct sl_verbs_target {
 	struct ibv_flow *flow[SL_VERBS_FLOWS];
-	uint32_t slot, gen, flags; /* of the claim */
-	uint16_t port;             /* of packets for it; 0: the place is free */
+	struct sl_verbs_member *member;
+	uint32_t n, room; /* members, and places for them */
+	uint16_t port;    /* of packets for it; 0: the place is free */
 	uint8_t proto;
 	bool tunnel;   /* its packets come in VXLAN */
 	uint32_t next; /* free places, or groups: their tag is 0 */
@@ -51,6 +62,8 @@ struct sl_verbs_rx {
 	uint32_t ntargets; /* places there ever were, from 1 on */
 	uint32_t free_first, free_last;
 	struct sl_verbs_target *chunk[SL_VERBS_CHUNKS];
+	struct sl_verbs_block *blocks; /* of all targets */
+	uint64_t seed;                 /* spreads packets over members */
 	uint32_t group[SL_VERBS_GROUPS];
 	struct ibv_recv_wr wr[SL_VERBS_RX_BATCH];
 	struct ibv_sge sge[SL_VERBS_RX_BATCH];

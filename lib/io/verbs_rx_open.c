@@ -113,6 +113,8 @@ static const char *open_queue(struct sl_verbs_rx *v, const struct sl_verbs_rx_wa
 	v->mask = want->depth - 1;
 	v->ntargets = 1;
 	v->serial = ++serials;
+	if (sl_sys(SYS_getrandom, &v->seed, sizeof(v->seed), 0) != sizeof(v->seed))
+		v->seed = sl_mix(sl_now_ns(), v->serial);
 	for (uint32_t i = 0; i < SL_VERBS_RX_BATCH; i++) {
 		v->sge[i].length = (1u << sl_pool.shift) - SL_VERBS_RX_OFF;
 		v->sge[i].lkey = v->dev->mr->lkey;
@@ -280,8 +282,9 @@ int sl_verbs_rule_add(struct sl_xsk *x, const struct sl_verbs_rule *r, uint64_t 
 	return -EOPNOTSUPP;
 }
 
-void sl_verbs_rule_move(struct sl_xsk *x, uint64_t id, const struct sl_claim *claim)
+int sl_verbs_rule_move(struct sl_xsk *x, uint64_t id, const struct sl_claim *claim, uint32_t n)
 {
+	return 0;
 }
 
 void sl_verbs_rule_del(struct sl_xsk *x, uint64_t id)

@@ -42,12 +42,12 @@ static struct sl_leg *find_leg(uint32_t ifindex, uint32_t lane)
 
 static int rule_add(uint32_t ifindex, const struct sl_nic_rule *r, uint64_t *id, const char **why)
 {
-	const struct sl_port *port = sl_port_find(ifindex);
-	struct sl_leg *leg = port ? find_leg(ifindex, r->claim.lane / port->info.nqueues) : NULL;
+	struct sl_leg *leg = find_leg(ifindex, r->lane);
 	struct sl_verbs_rule rule = {
 		.key = r->key,
 		.narrow = r->narrow,
 		.claim = r->claim,
+		.n = r->n,
 		.priority = r->priority,
 		.vxlan_port = r->vxlan_port,
 	};
@@ -63,12 +63,12 @@ static int rule_add(uint32_t ifindex, const struct sl_nic_rule *r, uint64_t *id,
 	return err;
 }
 
-static void rule_move(uint32_t ifindex, uint32_t lane, uint64_t id, const struct sl_claim *claim)
+static int rule_move(uint32_t ifindex, uint32_t lane, uint64_t id, const struct sl_claim *claim,
+		     uint32_t n)
 {
 	struct sl_leg *leg = find_leg(ifindex, lane);
 
-	if (leg)
-		sl_verbs_rule_move(&leg->xsk[0], id, claim);
+	return leg ? sl_verbs_rule_move(&leg->xsk[0], id, claim, n) : 0;
 }
 
 static void rule_del(uint32_t ifindex, uint32_t lane, uint64_t id)

@@ -11,6 +11,7 @@
 #include "io/verbs_rx.h"
 #include "stack/lane.h"
 #include "stack/leg.h"
+#include "stack/nic_rx.h"
 #include "stack/port.h"
 
 struct count_walk {
@@ -89,7 +90,7 @@ static void end_legs(struct sl_lane *lane, void *arg)
 static bool may_come_back(enum sl_port_end end)
 {
 	return end == SL_PORT_END_TAKEN_OFF || end == SL_PORT_END_REPLACED ||
-	       end == SL_PORT_END_QUEUES || end == SL_PORT_END_UNKNOWN;
+	       end == SL_PORT_END_QUEUES || end == SL_PORT_END_UNKNOWN || end == SL_PORT_END_NIC;
 }
 
 static void say_ended(const struct sl_port *p, enum sl_port_end end)
@@ -109,6 +110,8 @@ static void check_alive(struct sl_port *p)
 	if (!p->stats->alive)
 		return;
 	end = sl_broker_port_end(p->info.ifindex, p->info.flags);
+	if (end == SL_PORT_END_STEERED && sl_nic_rx_dead(p))
+		end = SL_PORT_END_NIC;
 	if (end == SL_PORT_END_STEERED)
 		return;
 	p->stats->alive = 0;

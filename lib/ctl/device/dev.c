@@ -237,6 +237,7 @@ const char *sl_port_end_text(enum sl_port_end end)
 		[SL_PORT_END_LEFT] =
 			"the daemon ends, or another one came that does not know of it",
 		[SL_PORT_END_BROKEN] = "a lock of the memory that its group shares is broken",
+		[SL_PORT_END_NIC] = "the receive queue of its NIC has failed",
 	};
 
 	return texts[(size_t)end < sl_array_len(texts) ? end : SL_PORT_END_UNKNOWN];

@@ -60,6 +60,7 @@ enum sl_port_end {
 	SL_PORT_END_QUEUES,    /* the number of queues changed */
 	SL_PORT_END_LEFT,      /* the daemon ends, or does not know of it */
 	SL_PORT_END_BROKEN,    /* the memory that its group shares is broken */
+	SL_PORT_END_NIC,       /* a queue of the NIC, which steers itself, has failed */
 };
 /* The event as a sentence without its full stop, for the log. */
 const char *sl_port_end_text(enum sl_port_end end);

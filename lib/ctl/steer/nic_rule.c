@@ -29,8 +29,9 @@ struct rule {
 	struct rule *next;
 	struct sl_flow_key key; /* of the claim */
 	struct sl_nic_rule r;
-	uint64_t id; /* 0: the NIC has none */
-	bool keep;   /* of sl_nic_follow() */
+	struct sl_claim *claim; /* those of r */
+	uint64_t id;            /* 0: the NIC has none */
+	bool keep;              /* of sl_nic_follow() */
 };
 
 struct sl_nic_rules {
@@ -78,12 +79,18 @@ static uint16_t priority_of(const struct sl_flow_key *k, const struct sl_narrow 
 	return (uint16_t)(p + !n->mask.word);
 }
 
-/* (A claim's lane is its first index in `lanes`.) */
 static bool is_alike(const struct rule *o, const struct sl_nic_rule *r)
 {
 	return !memcmp(&o->r.key, &r->key, sizeof(r->key)) &&
 	       o->r.narrow.mask.word == r->narrow.mask.word &&
-	       o->r.narrow.marks.word == r->narrow.marks.word && o->r.claim.lane == r->claim.lane;
+	       o->r.narrow.marks.word == r->narrow.marks.word && o->r.lane == r->lane;
+}
+
+static void free_rule(struct rule *o)
+{
+	if (o->claim)
+		sl_free(o->claim);
+	sl_free(o);
 }
 
 static void drop(const struct sl_device *d, struct rule **at)
@@ -91,38 +98,64 @@ static void drop(const struct sl_device *d, struct rule **at)
 	struct rule *o = *at;
 
 	*at = o->next;
-	sl_nic_ops->del(d->info.ifindex, o->r.claim.lane / d->info.nqueues, o->id);
-	sl_free(o);
+	if (o->id)
+		sl_nic_ops->del(d->info.ifindex, o->r.lane, o->id);
+	free_rule(o);
 }
 
-/* Makes the rule, or gives an existing one to the claim. One whose address is the wildcard is noted
- * alone, for addresses that come. */
+/* Gives the rule a copy of the claims. 0 or -ENOMEM. */
+static int set_claims(struct rule *o, const struct sl_nic_rule *r)
+{
+	size_t bytes = r->n * sizeof(r->claim[0]);
+	struct sl_claim *copy = sl_malloc(bytes);
+
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, r->claim, bytes);
+	if (o->claim)
+		sl_free(o->claim);
+	o->r.claim = o->claim = copy;
+	o->r.n = r->n;
+	return 0;
+}
+
+/* Gives an existing rule to the claims. */
+static int move(const struct sl_device *d, struct rule *o, const struct sl_nic_rule *r)
+{
+	int err = 0;
+
+	o->keep = true;
+	if (o->r.n == r->n && !memcmp(o->r.claim, r->claim, r->n * sizeof(r->claim[0])))
+		return 0;
+	if (o->id)
+		err = sl_nic_ops->move(d->info.ifindex, o->r.lane, o->id, r->claim, r->n);
+	return err ? err : set_claims(o, r);
+}
+
+/* Makes the rule, or gives an existing one to the claims. One whose address is the wildcard is
+ * noted alone, for addresses that come. */
 static int put(struct sl_device *d, const struct sl_flow_key *key, const struct sl_nic_rule *r,
 	       const char **why)
 {
 	struct rule **first = &d->nic_rules->bucket[bucket_of(key)], *o = *first;
-	int err = 0;
+	int err;
 
 	while (o && (memcmp(&o->key, key, sizeof(*key)) || !is_alike(o, r)))
 		o = o->next;
-	if (o) {
-		o->keep = true;
-		if (memcmp(&o->r.claim, &r->claim, sizeof(r->claim)))
-			sl_nic_ops->move(d->info.ifindex, r->claim.lane / d->info.nqueues, o->id,
-					 &r->claim);
-		o->r.claim = r->claim;
-		return 0;
-	}
+	if (o)
+		return move(d, o, r);
 	o = sl_calloc(1, sizeof(*o));
 	if (!o)
 		return -ENOMEM;
 	o->key = *key;
 	o->r = *r;
+	o->r.claim = NULL;
 	o->keep = true;
-	if (!is_any(r->key.local))
+	err = set_claims(o, r);
+	if (!err && !is_any(r->key.local))
 		err = sl_nic_ops->add(d->info.ifindex, r, &o->id, why);
 	if (err) {
-		sl_free(o);
+		free_rule(o);
 		return err;
 	}
 	o->next = *first;
@@ -149,17 +182,49 @@ static int fill_device(const struct sl_device *d, const struct sl_claim *c, stru
 	return 0;
 }
 
-static int put_target(struct sl_device *d, const struct sl_flow_key *key,
-		      const struct sl_nic_target *t, const char **why)
+static bool is_narrowed_alike(const struct sl_nic_target *a, const struct sl_nic_target *b)
 {
+	return a->narrow.mask.word == b->narrow.mask.word &&
+	       a->narrow.marks.word == b->narrow.marks.word;
+}
+
+/* The claims with the narrowing of t[first], without those that are away, unless all are: their
+ * connections go on. (A claim's lane is its first index in `lanes`.) Returns how many. */
+static uint32_t collect(const struct sl_nic_target *t, uint32_t n, uint32_t first,
+			struct sl_claim *out)
+{
+	uint32_t k = 0;
+
+	for (int away = 0; away < 2 && !k; away++)
+		for (uint32_t i = first; i < n; i++)
+			if (is_narrowed_alike(&t[i], &t[first]) &&
+			    (away || !(t[i].claim.flags & SL_CLAIM_AWAY)))
+				out[k++] = t[i].claim;
+	return k;
+}
+
+/* Makes the rules of t[first] and those narrowed alike. */
+static int put_target(struct sl_device *d, const struct sl_flow_key *key,
+		      const struct sl_nic_target *t, uint32_t n, uint32_t first, const char **why)
+{
+	struct sl_claim claim[SL_GROUP_TARGETS];
 	struct sl_nic_rule r = {
 		.key = *key,
-		.narrow = t->narrow,
-		.claim = t->claim,
-		.priority = priority_of(key, &t->narrow),
+		.narrow = t[first].narrow,
+		.n = collect(t, n, first, claim),
+		.claim = claim,
+		.priority = priority_of(key, &t[first].narrow),
 	};
-	int err = fill_device(d, &t->claim, &r, why);
+	int err = fill_device(d, claim, &r, why);
 
+	r.lane = claim[0].lane / d->info.nqueues;
+	for (uint32_t i = 1; i < r.n && !err; i++)
+		if (claim[i].lane != claim[0].lane) {
+			sl_why(why,
+			       "sockets of several lanes share the port, and no rule of the NIC "
+			       "spreads packets");
+			err = -EOPNOTSUPP;
+		}
 	if (!err)
 		err = put(d, key, &r, why);
 	if (!is_any(key->local))
@@ -173,14 +238,12 @@ static int put_target(struct sl_device *d, const struct sl_flow_key *key,
 	return err;
 }
 
-static bool is_shared(const struct sl_nic_target *t, uint32_t n)
+/* True: an earlier claim is narrowed alike. */
+static bool is_done(const struct sl_nic_target *t, uint32_t i)
 {
-	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t j = 0; j < i; j++)
-			if (!((t[i].claim.flags | t[j].claim.flags) & SL_CLAIM_AWAY) &&
-			    t[i].narrow.mask.word == t[j].narrow.mask.word &&
-			    t[i].narrow.marks.word == t[j].narrow.marks.word)
-				return true;
+	for (uint32_t j = 0; j < i; j++)
+		if (is_narrowed_alike(&t[i], &t[j]))
+			return true;
 	return false;
 }
 
@@ -193,16 +256,11 @@ int sl_nic_follow(struct sl_device *d, const struct sl_flow_key *key, const stru
 		d->nic_rules = sl_calloc(1, sizeof(*d->nic_rules));
 	if (!d->nic_rules)
 		return -ENOMEM;
-	if (is_shared(t, n)) {
-		sl_why(why,
-		       "several sockets share the port, and no rule of the NIC spreads packets");
-		return -EOPNOTSUPP;
-	}
 	for (struct rule *o = d->nic_rules->bucket[bucket_of(key)]; o; o = o->next)
 		o->keep = false;
 	for (uint32_t i = 0; i < n && !err; i++)
-		if (!(t[i].claim.flags & SL_CLAIM_AWAY))
-			err = put_target(d, key, &t[i], why);
+		if (!is_done(t, i))
+			err = put_target(d, key, t, n, i, why);
 	for (struct rule **at = &d->nic_rules->bucket[bucket_of(key)]; !err && *at;) {
 		if (!memcmp(&(*at)->key, key, sizeof(*key)) && !(*at)->keep)
 			drop(d, at);

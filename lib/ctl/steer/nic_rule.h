@@ -9,7 +9,10 @@
 struct sl_nic_rule {
 	struct sl_flow_key key; /* local: an address, not the wildcard */
 	struct sl_narrow narrow;
-	struct sl_claim claim;
+	uint32_t lane;
+	uint32_t
+		n; /* claims, all of that lane: a packet is for the one that its flow's hash says */
+	const struct sl_claim *claim;
 	uint8_t mac[6];      /* of the device by which they come */
 	uint16_t priority;   /* 0 to 5: the lowest that fits a packet decides */
 	uint16_t vxlan_port; /* if the key names a VXLAN device */
@@ -21,8 +24,9 @@ struct sl_nic_ops {
 	int (*may)(uint32_t ifindex, const char *ifname, const char **why);
 	/* Makes a rule; *id names it. */
 	int (*add)(uint32_t ifindex, const struct sl_nic_rule *r, uint64_t *id, const char **why);
-	/* The rule's packets are another claim's of the same lane. */
-	void (*move)(uint32_t ifindex, uint32_t lane, uint64_t id, const struct sl_claim *claim);
+	/* The rule's packets are those n claims', of the same lane. */
+	int (*move)(uint32_t ifindex, uint32_t lane, uint64_t id, const struct sl_claim *claim,
+		    uint32_t n);
 	void (*del)(uint32_t ifindex, uint32_t lane, uint64_t id);
 };
 extern const struct sl_nic_ops *sl_nic_ops; /* NULL: nobody receives by verbs (the daemon) */
@@ -33,8 +37,8 @@ struct sl_nic_target {
 	struct sl_narrow narrow;
 };
 /* Makes the NIC's rules for the entry what its n claims say; n 0: there are none. -EOPNOTSUPP:
- * several sockets share the packets, which no rule can say. After an error there may be fewer rules
- * than claims. */
+ * sockets of several lanes share the packets, which no rule can say. After an error there may be
+ * fewer rules than claims. */
 int sl_nic_follow(struct sl_device *d, const struct sl_flow_key *key, const struct sl_nic_target *t,
 		  uint32_t n, const char **why);
 /* An address of the host comes or goes: wildcard claims get a rule for each. */
