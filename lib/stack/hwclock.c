@@ -149,10 +149,20 @@ static uint64_t to_system(uint32_t ifindex, uint64_t phc_ns)
 	return ns;
 }
 
+/* True: the receiver has converted the stamp, which was the NIC's counter (io/verbs_rx.c). */
+static bool is_converted(uint32_t ifindex)
+{
+	const struct sl_port *port = sl_port_find(ifindex);
+
+	return port && (port->base ?: port)->info.flags & SL_PORT_VERBS;
+}
+
 uint64_t sl_hw_time(uint32_t ifindex, uint64_t phc_ns)
 {
 	uint64_t ns;
 
+	if (is_converted(ifindex))
+		return sl_settings.hw_ts_conversion == SL_HW_TS_OFF ? 0 : phc_ns;
 	switch (sl_settings.hw_ts_conversion) {
 	case SL_HW_TS_OFF:
 		return 0;
@@ -167,7 +177,8 @@ uint64_t sl_hw_time(uint32_t ifindex, uint64_t phc_ns)
 
 uint64_t sl_hw_came_ns(uint32_t ifindex, uint64_t phc_ns)
 {
-	uint64_t real_ns = to_system(ifindex, phc_ns), now_ns = sl_now_ns();
+	uint64_t real_ns = is_converted(ifindex) ? phc_ns : to_system(ifindex, phc_ns);
+	uint64_t now_ns = sl_now_ns();
 	uint64_t ago_ns = sl_mono_to_real_ns(now_ns) - real_ns;
 
 	return real_ns && ago_ns < now_ns ? now_ns - ago_ns : 0;

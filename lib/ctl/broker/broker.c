@@ -80,6 +80,8 @@ static void look_for_stamps(struct sl_device *p)
 {
 	struct sl_netdev dev;
 
+	if (p->info.flags & SL_PORT_VERBS) /* completions have them */
+		p->info.flags |= SL_PORT_HW_STAMP;
 	if (p->attach.hints & SL_HINT_STAMP && (sl_netdev_query(p->info.ifindex, &dev) ||
 						!dev.hints_known || dev.hints & SL_XDP_HINT_STAMP))
 		p->info.flags |= SL_PORT_HW_STAMP;

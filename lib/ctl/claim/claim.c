@@ -386,6 +386,8 @@ static int follow_claim(const struct entry *e, const struct sl_claim_req *req, c
 
 	if (!err)
 		return 0;
+	sl_warn_once("port", "%s: packets of a socket stay with the kernel: %s",
+		     e->port->info.ifname, *why ? *why : sl_strerror(err));
 	claim_leave(e, &req->claim);
 	(void)follow(e, &req->key, false, &none);
 	return err;

@@ -122,11 +122,14 @@ static void inspect(struct sim_arrival *a)
 
 /* Arrival -------------------------------------------------------------------------------------- */
 
-static uint64_t arrived;
+static uint64_t arrived, arrived_real;
 
 static void steer(const uint8_t *frame, size_t len, void *arg)
 {
-	struct sim_arrival a = {.frame = frame, .len = (uint32_t)len, .arrived_ns = arrived};
+	struct sim_arrival a = {.frame = frame,
+				.len = (uint32_t)len,
+				.arrived_ns = arrived,
+				.real_ns = arrived_real};
 
 	inspect(&a);
 	sim_flow_steer(&a);
@@ -162,9 +165,10 @@ static struct told read_told(struct msghdr *m)
 
 static void take(uint8_t *frame, size_t len, const struct virtio_net_hdr *v, const struct told *t)
 {
-	uint64_t now = sim_now_ns(), real = sim_clock_real_ns(now);
+	uint64_t now = sim_now_ns(), real = sim_clock_wall_ns();
 	uint8_t kind = v->gso_type & (uint8_t)~VIRTIO_NET_HDR_GSO_ECN;
 
+	arrived_real = t->real_ns ? t->real_ns : real;
 	arrived = t->real_ns && t->real_ns <= real ? now - (real - t->real_ns) : now;
 	if (kind == VIRTIO_NET_HDR_GSO_TCPV4 || kind == VIRTIO_NET_HDR_GSO_TCPV6) {
 		unsigned l4 = v->csum_start;

@@ -27,6 +27,11 @@ uint64_t sim_now_ns(void)
 	return read_ns(CLOCK_MONOTONIC);
 }
 
+uint64_t sim_clock_wall_ns(void)
+{
+	return read_ns(CLOCK_REALTIME);
+}
+
 uint64_t sim_clock_real_ns(uint64_t ns)
 {
 	return ns + real_offset_ns;

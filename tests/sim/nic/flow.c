@@ -225,8 +225,8 @@ static const struct sim_flow *find(const struct sim_arrival *a, uint32_t qp)
 	while ((obj = sim_obj_next(&at, SIM_FLOW))) {
 		const struct sim_flow *f = &obj->flow;
 
-		if (!f->coming && (!qp || f->qp == qp) && (!best || f->priority < best->priority) &&
-		    fits(f, a))
+		if (f->since_ns <= a->real_ns && (!qp || f->qp == qp) &&
+		    (!best || f->priority < best->priority) && fits(f, a))
 			best = f;
 	}
 	return best;

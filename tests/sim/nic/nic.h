@@ -151,8 +151,8 @@ struct sim_flow {
 	uint32_t priority; /* the lowest number comes first */
 	uint32_t tag;
 	uint32_t nwords;
-	bool coming;  /* its frames are not the kernel's any more, and not the queue's yet */
-	bool several; /* the frame has a group's address: each rule that fits gets it */
+	uint64_t since_ns; /* frames before were the kernel's (CLOCK_REALTIME) */
+	bool several;      /* the frame has a group's address: each rule that fits gets it */
 	struct sim_flow_word {
 		uint16_t at;
 		uint32_t mask, value;
@@ -271,7 +271,7 @@ void sim_cq_push(struct sim_qp *qp, const struct sim_completion *done);
 struct sim_arrival {
 	const uint8_t *frame;
 	uint32_t len;
-	uint64_t arrived_ns;
+	uint64_t arrived_ns, real_ns;
 	bool l3_ok, l4_ok; /* checksums */
 	uint8_t l3;        /* MLX5_CQE_L3_HDR_TYPE_* */
 	uint8_t syndrome;  /* instead of a frame: the buffer gets none */
@@ -308,7 +308,8 @@ uint64_t sim_pace_account(struct sim_pace *pace, uint64_t now_ns, uint64_t bytes
 
 /* clock.c */
 void sim_clock_init(void);
-uint64_t sim_now_ns(void); /* CLOCK_MONOTONIC */
+uint64_t sim_now_ns(void);        /* CLOCK_MONOTONIC */
+uint64_t sim_clock_wall_ns(void); /* CLOCK_REALTIME */
 uint64_t sim_clock_cycles(uint64_t ns);
 uint64_t sim_clock_real_ns(uint64_t ns);
 void sim_clock_tick(uint64_t now_ns); /* refreshes the pages that the program maps */

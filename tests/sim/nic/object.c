@@ -88,8 +88,8 @@ int sim_obj_free(uint32_t handle, enum sim_type type)
 		return EINVAL;
 	if (obj->refs)
 		return EBUSY;
-	if (type == SIM_FLOW)
-		sim_arrive(); /* what has come is the rule's */
+	while (type == SIM_FLOW && sim_arrive())
+		; /* what has come is the rule's */
 	release(obj);
 	if (type == SIM_FLOW)
 		sim_steal();

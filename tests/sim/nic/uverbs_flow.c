@@ -58,7 +58,7 @@ int sim_create_flow(const struct sim_call *call)
 	if (!h)
 		return ENOMEM;
 	/* A frame that came before is the kernel's, and not the queue's as well. */
-	f.coming = true;
+	f.since_ns = UINT64_MAX;
 	sim_obj_get(h, SIM_FLOW)->flow = f;
 	qp->refs++;
 	sim_nic.rules++;
@@ -67,9 +67,7 @@ int sim_create_flow(const struct sim_call *call)
 		sim_obj_free(h, SIM_FLOW);
 		return err;
 	}
-	while (sim_arrive())
-		;
-	sim_obj_get(h, SIM_FLOW)->flow.coming = false;
+	sim_obj_get(h, SIM_FLOW)->flow.since_ns = sim_clock_wall_ns();
 	resp.flow_handle = h;
 	sim_attr_put(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 	return 0;
