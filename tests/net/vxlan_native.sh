@@ -57,7 +57,8 @@ for MODE in $MODES; do
 	# (Its 15 parts of 20,000 bytes, and acknowledgments. XDP gets at least 14 segments for each.)
 	if [ "$MODE" != kernel ]; then
 		read -r n bytes <<<"$(taken)"
-		ok "what the program has taken is counted" test $((bytes - bytes0)) -gt 300000
+		# (By rules of the NIC there is no program that counts.)
+		[ "${RX:-}" = verbs ] || ok "what the program has taken is counted" test $((bytes - bytes0)) -gt 300000
 		[ "${RX:-xdp}" = xdp ] || ! kernel_is 6.6 || ok "the peer's segments come whole" test $((n - n0)) -lt 150
 	fi
 	[ "$MODE" = kernel ] || ok "what leaves is wrapped natively" logged "vx: wrapped here, to leave by $DEV_B"
