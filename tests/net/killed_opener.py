@@ -241,10 +241,11 @@ def thief(path, place):
     open(place + "/go", "w").close()
 
 
-if sys.argv[1] == "thief":
-    import leaselib
-    thief(*sys.argv[2:])
-elif sys.argv[1] == "serve":
-    serve(*sys.argv[2:4], int(sys.argv[4]))
-else:
-    peer(*sys.argv[1:3], int(sys.argv[3]))
+if __name__ == "__main__":
+    if sys.argv[1] == "thief":
+        import leaselib
+        thief(*sys.argv[2:])
+    elif sys.argv[1] == "serve":
+        serve(*sys.argv[2:4], int(sys.argv[4]))
+    else:
+        peer(*sys.argv[1:3], int(sys.argv[3]))

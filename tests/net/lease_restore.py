@@ -6,7 +6,7 @@ import array, errno, fcntl, os, socket, struct, sys, time
 from leaselib import MAGIC, VERSION
 
 HELLO, UMEM, PORT_OPEN, LANE_OPEN, CLAIM, RESTORE, RESTORED, TAKE = 1, 2, 3, 10, 13, 16, 17, 18
-LIVE, ENDED, RESET, SYN = 1, 2, 3, 4
+LIVE, ENDED, RESET, SYN, QUEUE = 1, 2, 3, 4, 5
 PASS = 4
 TCP_REPAIR = 19
 F_ADD_SEALS, SEALS, SEAL_WRITE = 1033, 2 | 4 | 8, 8
@@ -124,6 +124,8 @@ def refusals(s):
                        ("too many bytes", memfd(b"hello!")), ("bytes in a device", os.open("/dev/zero", os.O_RDWR))):
         err = s.ask(RESTORE, good, [fd, file])[0]
         check(what, err == -errno.EPERM, err)
+    check("a socket that does not listen", s.ask(RESTORE, image(port, 7, rcvq=5, how=QUEUE), [fd, memfd(b"hello")])[0] < 0)
+    check("nor does the victim's listener get it", s.ask(RESTORE, image(VICTIM, 7, rcvq=5, how=QUEUE), [fd, memfd(b"hello")])[0] < 0)
     check("a pipe for the shadow", s.ask(RESTORE, good, [pipe[0], memfd(b"hello")])[0] < 0)
     udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     check("a UDP socket for the shadow", s.ask(RESTORE, good, [udp.fileno(), memfd(b"hello")])[0] < 0)

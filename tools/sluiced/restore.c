@@ -319,7 +319,7 @@ static int check_request(const struct sl_session *s, const struct sl_lease_resto
 	err = sl_proof_tcp(fd[0], why);
 	if (err)
 		return err;
-	if (q->how < SL_LEASE_LIVE || q->how > SL_LEASE_SYN ||
+	if (q->how < SL_LEASE_LIVE || q->how > SL_LEASE_QUEUE ||
 	    sl_repair_unpack(&q->conn, over, r) || r->unsent || (r->fin_queued && !r->fin_sent) ||
 	    (syn && (r->rcvq || r->sndq || !q->syn_bytes || q->syn_bytes > SL_TCP_SYN_MAX)))
 		return -EINVAL;
@@ -358,6 +358,21 @@ int sl_restore_adopt(struct sl_session *s, struct sl_vault_msg *m)
 	return 0;
 }
 
+/* The listener gets it that the kernel would choose for the connection's SYN, and it must be the
+ * one that the client shows: no other user's listener gets a connection without a handshake. */
+static int queue(struct sl_session *s, const struct sl_lease_restore *q, const int fd[2],
+		 const char **why)
+{
+	struct sl_tcp_repair r;
+	struct file f = {.fd = fd[1]};
+	const struct sl_repair_source src = {
+		.sndq = read_sndq, .rcvq = read_rcvq, .arg = &f, .hurry = true};
+	int err = check_request(s, q, fd, &r, why);
+
+	err = err ?: sl_repair_queue(fd[0], &r, &src, false);
+	return err == -EALREADY && s->again ? 0 : err; /* the daemon before us did it */
+}
+
 int sl_on_restore(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 {
 	const struct sl_lease_restore q = m->body.restore;
@@ -366,6 +381,8 @@ int sl_on_restore(struct sl_session *s, struct sl_lease_msg *m, const char **why
 
 	if (s->again && s->restore && s->restore->seq == s->seq)
 		return 0; /* the daemon before us made it */
+	if (q.how == SL_LEASE_QUEUE)
+		return queue(s, &q, m->fd, why);
 	sl_restore_drop(s);
 	x = calloc(1, sizeof(*x));
 	if (!x)

@@ -8,6 +8,7 @@
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 
 #include "base/sys.h"
@@ -16,18 +17,34 @@
 #define ASK_BYTES 128
 #define BUF_BYTES 16384
 
-/* The kernel reports it for sockets without a peer (Linux 4.1). */
-static bool read_v6only(const struct nlmsghdr *nlh)
+/* Copies the attribute, zeros behind a shorter one; without it all is 0. */
+static void read_attr(const struct nlmsghdr *nlh, uint16_t type, void *to, size_t n)
 {
 	struct nlattr *a = mnl_nlmsg_get_payload_offset(nlh, sizeof(struct inet_diag_msg));
 	const char *end = mnl_nlmsg_get_payload_tail(nlh);
 
-	while (mnl_attr_ok(a, (int)(end - (const char *)a))) {
-		if (mnl_attr_get_type(a) == INET_DIAG_SKV6ONLY && mnl_attr_get_payload_len(a))
-			return mnl_attr_get_u8(a);
-		a = mnl_attr_next(a);
-	}
-	return false;
+	memset(to, 0, n);
+	for (; mnl_attr_ok(a, (int)(end - (const char *)a)); a = mnl_attr_next(a))
+		if (mnl_attr_get_type(a) == type)
+			memcpy(to, mnl_attr_get_payload(a),
+			       sl_min(n, (size_t)mnl_attr_get_payload_len(a)));
+}
+
+/* The kernel reports it for sockets without a peer (Linux 4.1). */
+static bool read_v6only(const struct nlmsghdr *nlh)
+{
+	uint8_t v;
+
+	read_attr(nlh, INET_DIAG_SKV6ONLY, &v, sizeof(v));
+	return v;
+}
+
+static uint8_t read_rcv_wscale(const struct nlmsghdr *nlh)
+{
+	struct tcp_info info;
+
+	read_attr(nlh, INET_DIAG_INFO, &info, sizeof(info));
+	return info.tcpi_options & TCPI_OPT_WSCALE ? info.tcpi_rcv_wscale : 0;
 }
 
 static struct sl_addr read_addr(uint8_t family, const uint32_t words[4])
@@ -51,8 +68,10 @@ static bool read_sock(const struct nlmsghdr *nlh, struct sl_diag_sock *s)
 		.uid = m->idiag_uid,
 		.inode = m->idiag_inode,
 		.cookie = m->id.idiag_cookie[0] | (uint64_t)m->id.idiag_cookie[1] << 32,
+		.rqueue = m->idiag_rqueue,
 		.family = m->idiag_family,
 		.state = m->idiag_state,
+		.rcv_wscale = read_rcv_wscale(nlh),
 		.v6only = read_v6only(nlh),
 	};
 	return true;
@@ -103,6 +122,7 @@ int sl_diag_find(int netlink, const struct sl_diag_flow *f, struct sl_diag_sock 
 
 	req = put_request(nlh, 0, sl_addr_is_v4(&f->local) ? AF_INET : AF_INET6, f->proto);
 	req->idiag_states = ~0u;
+	req->idiag_ext = f->proto == IPPROTO_TCP ? 1u << (INET_DIAG_INFO - 1) : 0;
 	put_ends(&req->id, f);
 	err = sl_netlink_ask(netlink, nlh, buf, sizeof(buf), &answer);
 	if (err)

@@ -24,9 +24,11 @@ struct sl_diag_sock {
 	uint32_t uid;                 /* of the process that made the socket */
 	uint32_t inode;               /* 0: no process holds the socket any more, or not yet */
 	uint64_t cookie;              /* SO_COOKIE */
+	uint32_t rqueue;              /* TCP: bytes, and a FIN, that were not read */
 	uint8_t family;
 	uint8_t state;
-	bool v6only; /* read for unconnected sockets only */
+	uint8_t rcv_wscale; /* TCP connections, by sl_diag_find() only; 0: not scaled */
+	bool v6only;        /* read for unconnected sockets only */
 };
 
 /* The ends of a flow (the remote one may be missing) as an arriving packet names them. */

@@ -32,6 +32,8 @@ enum sl_lease_how {
 	SL_LEASE_ENDED, /* the connection is over: the reader gets the unread bytes, then the end */
 	SL_LEASE_RESET, /* reset: the reader gets the unread bytes, then the error */
 	SL_LEASE_SYN,   /* its SYN is sent once more: fields `syn_...` */
+	SL_LEASE_QUEUE, /* it waits for accept(2) in the kernel's queue of the listener, which comes
+			   in the shadow's place; no RESTORED follows */
 };
 struct sl_lease_restore {
 	uint32_t how; /* enum sl_lease_how */

@@ -2,8 +2,8 @@
 /* Boxes outlive execve(2), for the program that gets the listener.
  *
  * Theory of operation: connections that waited in the queue of a process that executes another
- * program, or of the parent of such a child, are the kernel's by then, but no system call puts a
- * connection into the queue of the kernel's listener. They lie in the listener's box. So the box's
+ * program, or of the parent of such a child, are in the queue of the kernel's listener by then, or,
+ * where they could not be put there (repair/repair_queue.c), in the listener's box. So the box's
  * two ends stay open over the execve, and one of them has a name with the listener's inode. The new
  * program finds both ends by that name when it uses the listener for the first time (given.c), and
  * accepts from box and queue, as a forked child does. A program without the library has two more

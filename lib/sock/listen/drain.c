@@ -42,16 +42,25 @@ static bool is_patient(struct sl_tlisten *l)
 	return l->looks < IDLE_MAX;
 }
 
-bool sl_tlisten_to_kernel(struct sl_sock *sk, enum sl_reason reason)
+bool sl_tlisten_drain(struct sl_sock *sk, enum sl_reason reason)
 {
 	struct sl_tlisten *l = sk->lsn;
 
-	if (l->ended) { /* nobody accepts any more */
+	if (l->ended) /* nobody accepts any more */
+		return false;
+	if (!sl_tlisten_drains(l))
+		begin(sk, reason);
+	return true;
+}
+
+bool sl_tlisten_to_kernel(struct sl_sock *sk)
+{
+	struct sl_tlisten *l = sk->lsn;
+
+	if (l->ended) {
 		sl_tlisten_stop(sk);
 		return true;
 	}
-	if (!sl_tlisten_drains(l))
-		begin(sk, reason);
 	sl_tlisten_give(sk);
 	if ((sl_load(&l->tcp.nchildren) || sl_load(&l->tcp.nrequests)) && is_patient(l))
 		return false;

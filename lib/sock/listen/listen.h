@@ -102,9 +102,11 @@ int sl_tcp_sock_accept_left(struct sl_sock *sk, int fd, struct sockaddr *addr, s
 /* Ends the listener; its live connections get claims of their own. sk->slow held. */
 void sl_tlisten_stop(struct sl_sock *sk);
 /* listen/drain.c. sk->slow held, no lane. */
-/* New connections are the kernel's from now on. True: no old ones wait, and the listener is not
- * ours any more; false: it drains, and the keeper looks again. */
-bool sl_tlisten_to_kernel(struct sl_sock *sk, enum sl_reason reason);
+/* New connections are the kernel's from now on. True: old ones may wait here still. */
+bool sl_tlisten_drain(struct sl_sock *sk, enum sl_reason reason);
+/* After sl_tlisten_drain(). True: no old ones wait, and the listener is not ours any more; false:
+ * it drains, and the keeper looks again. */
+bool sl_tlisten_to_kernel(struct sl_sock *sk);
 /* Claims of their own for connections that came by it. */
 void sl_tlisten_claim_children(struct sl_sock *sk);
 /* Gives the endpoint up without resetting peers that have begun a handshake with us; slow held. */

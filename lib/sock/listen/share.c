@@ -192,8 +192,11 @@ static void leave_at_exit(struct sl_sock *sk, void *arg)
 		return;
 	if (sk->lsn)
 		sk->lsn->others = true;
-	if (sk->lsn && !sl_tlisten_to_kernel(sk, SL_REASON_FORKED))
-		sl_tlisten_closing(sk);
+	if (sk->lsn) {
+		(void)sl_tlisten_drain(sk, SL_REASON_FORKED);
+		if (!sl_tlisten_to_kernel(sk))
+			sl_tlisten_closing(sk);
+	}
 	sl_unlock(&sk->slow);
 }
 

@@ -299,6 +299,31 @@ int sl_tconn_hand_back(struct sl_sock *sk, enum sl_reason reason)
 	return 0;
 }
 
+/* A connection that waits for accept(2), and was taken out of our listener's queue. */
+int sl_tconn_queue(struct sl_tconn *c, int listener)
+{
+	struct move m = {.c = c, .lane = sl_load(&c->lane), .fd = listener};
+	const struct sl_repair_source src = {
+		.sndq = read_sndq, .rcvq = read_rcvq, .arg = &m, .hurry = true};
+	int err;
+
+	if (!freeze(&m))
+		return -ENOTCONN;
+	err = sl_broker_is_leased() ? sl_restore_queue(listener, &m.r, &src)
+				    : sl_repair_queue(listener, &m.r, &src, false);
+	if (err) {
+		thaw(&m);
+		return err;
+	}
+	on_live(&m);
+	if (!sl_lane_lock(m.lane))
+		return 0;
+	sl_tcp_repair_gone(&c->tcp);
+	sl_tconn_free(c, true);
+	sl_lane_unlock(m.lane);
+	return 0;
+}
+
 void sl_hand_back_child(void)
 {
 	passes = NULL;

@@ -252,11 +252,20 @@ static bool is_untouched(const struct sl_tcp *t)
 	return t->copied_seq == t->irs + 1 && t->write_seq == t->iss + 1;
 }
 
+/* A rule leaves the listener to this process alone, which accepts what waits here, with its time
+ * stamps. */
+static bool listener_to_kernel(struct sl_sock *sk, enum sl_reason reason)
+{
+	if (sl_tlisten_drain(sk, reason) && sk->lsn->reason != SL_REASON_RULE)
+		sl_listener_queue(sk);
+	return sl_tlisten_to_kernel(sk);
+}
+
 bool sl_tcp_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
 {
 	int err;
 
-	if (sk->lsn && !sl_tlisten_to_kernel(sk, reason))
+	if (sk->lsn && !listener_to_kernel(sk, reason))
 		return false;
 	if (reason != SL_REASON_STRAY &&
 	    may_connect_soon(sk)) /* (its answers come by another way) */

@@ -62,6 +62,12 @@ void sl_epoll_enter_ours(const struct sl_epoll_moved *m);
  * sk->conn is NULL then. -errno: it could not be moved and is what it was; -ECONNABORTED: it was
  * lost on the way. */
 int sl_tconn_hand_back(struct sl_sock *sk, enum sl_reason reason);
+/* Puts a connection that was taken out of our accept queue into that of the kernel's listener. 0,
+ * and c is gone; else it is as before. slow of the listener held, no lane. */
+int sl_tconn_queue(struct sl_tconn *c, int listener);
+/* queue.c: does it with all that wait at a listener that drains, as far as that can be. slow held.
+ */
+void sl_listener_queue(struct sl_sock *sk);
 /* Lets the flow pass to the kernel although its endpoint is claimed, on every device of the lane. 0
  * or -errno. No lane held. */
 int sl_tconn_let_pass(struct sl_lane *lane, const struct sl_tcp_key *key, int shadow);

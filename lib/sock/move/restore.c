@@ -152,6 +152,19 @@ int sl_restore_closed(int shadow, const struct sl_tcp_repair *r, const struct sl
 	return err;
 }
 
+int sl_restore_queue(int listener, const struct sl_tcp_repair *r,
+		     const struct sl_repair_source *src)
+{
+	struct sl_lease_restore q = {.how = SL_LEASE_QUEUE};
+	int err;
+
+	if (!sl_lock(&one_lock))
+		return -EDEADLK;
+	err = ask(&q, r, src, listener);
+	sl_unlock(&one_lock);
+	return err;
+}
+
 int sl_restore_syn(int shadow, const struct sl_tcp_key *key, uint32_t scope,
 		   const struct sl_tcp_repair_syn *syn, const void *data)
 {

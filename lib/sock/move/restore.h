@@ -17,6 +17,10 @@ int sl_restore_closed(int shadow, const struct sl_tcp_repair *r, const struct sl
 int sl_restore_syn(int shadow, const struct sl_tcp_key *key, uint32_t scope,
 		   const struct sl_tcp_repair_syn *syn, const void *data);
 
+/* Like sl_repair_queue(), of a connection. */
+int sl_restore_queue(int listener, const struct sl_tcp_repair *r,
+		     const struct sl_repair_source *src);
+
 void sl_restore_child(void); /* after fork, in the child */
 
 #endif

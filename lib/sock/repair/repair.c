@@ -345,6 +345,32 @@ static int make_closed(int fd, const struct sl_tcp_repair *r, const struct sl_re
 	return err;
 }
 
+static uint32_t no_bytes(void *arg, uint32_t at, void *buf, uint32_t n)
+{
+	return 0;
+}
+
+int sl_repair_time_wait(int fd, const struct sl_tcp_repair *r)
+{
+	const struct sl_repair_source none = {.sndq = no_bytes, .rcvq = no_bytes, .hurry = true};
+	int err = sl_broker_repair(fd, TCP_REPAIR_ON);
+
+	if (err)
+		return err;
+	err = make(fd, r, &none);
+	if (!err)
+		err = our_fin(fd);
+	if (!err)
+		err = sl_repair_fin(fd, r, true);
+	if (!err)
+		err = sl_repair_end(fd, r, false, true);
+	if (err)
+		unmake(fd);
+	else
+		(void)sl_broker_repair(fd, TCP_REPAIR_OFF_NO_WP);
+	return err;
+}
+
 /* The kernel chooses the port that the connection has not got. */
 static int choose_port(int fd, struct sl_tcp_repair *r)
 {

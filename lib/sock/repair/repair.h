@@ -109,6 +109,29 @@ bool sl_repair_is_over(int fd);
  * is then over. */
 int sl_repair_end(int fd, const struct sl_tcp_repair *r, bool reset, bool hurry);
 
+/* A segment that the peer might have sent. */
+struct sl_forged {
+	uint32_t seq, ack;
+	const void *opts, *bytes;
+	uint16_t nopts, n; /* bytes of each */
+	uint8_t flags;
+};
+#define SL_FORGED_OPTS 12u /* at most */
+#define SL_FORGED_MOST 4096u
+/* Sends it to fd's host. 0 or -errno. */
+int sl_repair_forge(int fd, const struct sl_tcp_repair *r, const struct sl_forged *f);
+
+/* repair_queue.c: puts a connection that waits for accept(2), or (handshake) one whose SYN we have
+ * answered, into the queue of the kernel's listener, of whatever processes that is. r: nothing was
+ * sent. 0; else the kernel has nothing of it: -EPERM: no privilege; -EOPNOTSUPP, -EADDRNOTAVAIL:
+ * not by this listener; -EALREADY: the kernel has a connection of that name; -EAGAIN: the kernel did
+ * not take it (no room) or would announce another window than we have. */
+int sl_repair_queue(int listener, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+		    bool handshake);
+/* repair.c: makes the closed socket fd, and leaves, a TIME_WAIT of the connection r, which is
+ * established and has no option: both FINs follow its numbers. */
+int sl_repair_time_wait(int fd, const struct sl_tcp_repair *r);
+
 /* repair_image.c: the form in which a connection crosses to the daemon and back. unpack: over: the
  * connection is closed, else it is synchronised; -EINVAL: there can be no such connection. */
 void sl_repair_pack(const struct sl_tcp_repair *r, struct sl_lease_conn *c);

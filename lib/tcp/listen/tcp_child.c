@@ -121,6 +121,13 @@ void sl_tcp_accept_overflow(struct sl_tcp_host *h)
 	tcp_count(h, SL_TCPC_LISTEN_DROPS, 1);
 }
 
+void sl_tcp_unaccept(struct sl_tcp_listener *l, struct sl_tcp *c)
+{
+	c->listener = l;
+	sl_list_add(&l->children, &c->accept_node);
+	l->nchildren++;
+}
+
 struct sl_tcp *sl_tcp_accept(struct sl_tcp_host *h, struct sl_tcp_listener *l)
 {
 	struct sl_tcp *c;

@@ -50,6 +50,8 @@ uint32_t sl_tcp_listener_keys(const struct sl_tcp_listener *l, bool held, struct
 			      uint32_t n);
 /* tcp_child.c: removes and returns the oldest child, which the caller owns then; NULL: none. */
 struct sl_tcp *sl_tcp_accept(struct sl_tcp_host *h, struct sl_tcp_listener *l);
+/* Makes it the oldest child again. */
+void sl_tcp_unaccept(struct sl_tcp_listener *l, struct sl_tcp *c);
 /* tcp_req.c: an ICMP error (errno value) about a segment with that sequence number; ends a
  * handshake that it belongs to, if the error says that the peer cannot be reached. Lane held. */
 void sl_tcp_req_icmp(struct sl_tcp_host *h, const struct sl_tcp_key *key, uint32_t seq, int err);
