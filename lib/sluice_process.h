@@ -56,6 +56,9 @@ enum sl_exec {
 	SL_EXEC_SPAWN, /* the C library makes a process of its own */
 };
 bool sl_exec_begin(enum sl_exec how);
+/* In a child of vfork(2) that is about to receive or send by fd, or to shut it down: the kernel has
+ * the socket afterwards. */
+void sl_vfork_uses(int fd);
 /* Call for a descriptor that the C library is to give to a new process, before SL_EXEC_SPAWN. */
 int sl_exec_gives(int fd);
 /* Call after SL_EXEC_SPAWN, when the new process is there (or has ended). */

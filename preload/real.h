@@ -228,12 +228,21 @@ static inline bool ours(int fd)
 	return lib_is_there() && !sl_in_vfork && lib.is_ours(fd);
 }
 
+/* In a child of vfork(2) nothing is ours, but a socket may be the parent's. */
+static inline void used_in_vfork(int fd)
+{
+	if (sl_unlikely(sl_in_vfork) && lib_is_there())
+		lib.vfork_uses(fd);
+}
+
 /* ours(), at the beginning of a cancellation point. (Calls that sleep in the library are such
  * points, too.) */
 static inline bool ours_point(int fd)
 {
-	if (!ours(fd))
+	if (!ours(fd)) {
+		used_in_vfork(fd);
 		return false;
+	}
 	pthread_testcancel();
 	return true;
 }

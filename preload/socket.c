@@ -107,8 +107,10 @@ int accept(int fd, struct sockaddr *addr, socklen_t *len)
 
 int shutdown(int fd, int how)
 {
-	if (!ours(fd))
+	if (!ours(fd)) {
+		used_in_vfork(fd);
 		return REAL(shutdown)(fd, how);
+	}
 	return (int)done(lib.shutdown(fd, how));
 }
 

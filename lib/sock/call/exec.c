@@ -198,6 +198,27 @@ static bool before_child_exec(bool vfork)
 	return look.waits;
 }
 
+/* A child of vfork(2) goes on after this call, and so does its parent later. */
+static void use_in_child(int fd)
+{
+	struct sl_sock *sk = sock_behind(fd);
+
+	if (sk && sk->proto == IPPROTO_UDP)
+		sl_keeper_lend(sk, fd);
+	else if (sk && is_to_go(sk))
+		sl_keeper_tell_parent_of(sk, fd);
+}
+
+SL_API
+void sl_vfork_uses(int fd)
+{
+	int saved = errno;
+
+	if (sl_sock_find(wants_to_go, NULL))
+		use_in_child(fd);
+	errno = saved;
+}
+
 /* This process becomes another program ----------------------------------------------------------
  */
 
