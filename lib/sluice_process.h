@@ -39,6 +39,11 @@ void sl_kernel_only(const char *why);
  * -ENOTCONN; -EPERM; -EOPNOTSUPP. If it fails, the kernel keeps the connection. */
 int sl_take_over(int fd);
 
+/* Call before pidfd_getfd(2) of that descriptor of another process: a socket that is offloaded there
+ * goes to the kernel first, if this process may ask for it (same user, or root). Waits a second at
+ * most. */
+void sl_steal(int pidfd, int number);
+
 /* Call for a socket that the program did not make, before its first use: left by execve(2), or
  * received by SCM_RIGHTS. Sluice looks after it from here on, and offloads it as soon as no other
  * process has it. 0, also if it is ours already; -errno: it cannot be offloaded. */

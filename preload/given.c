@@ -106,8 +106,13 @@ void sl_given_received(const struct msghdr *msg)
 
 __attribute__((visibility("default"))) int pidfd_getfd(int pidfd, int number, unsigned flags)
 {
-	int fd = REAL(pidfd_getfd)(pidfd, number, flags), saved = errno;
+	int fd, saved = errno;
 
+	if (!sl_in_vfork && sl_lib_load() && sl_leave_tell())
+		lib.steal(pidfd, number);
+	errno = saved;
+	fd = REAL(pidfd_getfd)(pidfd, number, flags);
+	saved = errno;
 	if (fd >= 0 && !sl_in_vfork && is_inet(fd))
 		tell_given(fd);
 	errno = saved;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* vforked HOW HOST PORT: serves one connection, with a child in the parent's memory, or a program that posix_spawn(3)
- * starts with actions on the socket. The parent reads 4 bytes, then the child reads 4 and answers, then the parent does.
+/* vforked HOW HOST PORT: serves one connection, with a child in the parent's memory, or a program
+ * that posix_spawn(3) starts with actions on the socket. The parent reads 4 bytes, then the child
+ * reads 4 and answers, then the parent does.
  *
- * HOW: use: a child of vfork(2) reads and writes; msg: by recvmsg(2) and sendmsg(2); shut: it shuts the socket down for
- * writing; dup: it moves the socket to 0 and 1 and executes cat; spawn: posix_spawn with dup2 to 0 and 1 and a close of
- * the socket; same: dup2 onto itself of a socket that is closed on exec; closes: the child closes it and no more. */
+ * HOW: use: a child of vfork(2) reads and writes; msg: by recvmsg(2) and sendmsg(2); shut: it shuts
+ * the socket down for writing; dup: it moves the socket to 0 and 1 and executes cat; spawn:
+ * posix_spawn with dup2 to 0 and 1 and a close of the socket; same: dup2 onto itself of a socket
+ * that is closed on exec; closes: the child closes it and no more. */
 #include <arpa/inet.h>
 #include <spawn.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections that wait for accept(2) here go into the queue of the kernel's listener
  * (repair/repair_queue.c), from which every process that has the listener accepts, whatever program
- * it is. Where that cannot be they stay, and leave by the listener's box (listen/share.c), if it has
- * one. */
+ * it is. Where that cannot be they stay, and leave by the listener's box (listen/share.c), if it
+ * has one. */
 #include <string.h>
 
 #include "base/log.h"

@@ -124,8 +124,8 @@ int sl_repair_forge(int fd, const struct sl_tcp_repair *r, const struct sl_forge
 /* repair_queue.c: puts a connection that waits for accept(2), or (handshake) one whose SYN we have
  * answered, into the queue of the kernel's listener, of whatever processes that is. r: nothing was
  * sent. 0; else the kernel has nothing of it: -EPERM: no privilege; -EOPNOTSUPP, -EADDRNOTAVAIL:
- * not by this listener; -EALREADY: the kernel has a connection of that name; -EAGAIN: the kernel did
- * not take it (no room) or would announce another window than we have. */
+ * not by this listener; -EALREADY: the kernel has a connection of that name; -EAGAIN: the kernel
+ * did not take it (no room) or would announce another window than we have. */
 int sl_repair_queue(int listener, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
 		    bool handshake);
 /* repair.c: makes the closed socket fd, and leaves, a TIME_WAIT of the connection r, which is

@@ -10,8 +10,8 @@
  * it: a peer acknowledges such segments and does nothing else (RFC 9293 3.10.7.4).
  *
  * The connection has no time stamps from then on: the kernel's would stand behind ours in half of
- * all cases, and peers drop such (RFC 7323 5). The kernel chooses the scale of its window as for any
- * connection; if the peer was told another one, the kernel's connection is taken back. */
+ * all cases, and peers drop such (RFC 7323 5). The kernel chooses the scale of its window as for
+ * any connection; if the peer was told another one, the kernel's connection is taken back. */
 #include <errno.h>
 #include <linux/netlink.h>
 #include <linux/tcp.h>
