@@ -27,7 +27,8 @@
 #include "tcp/tcp_timer.h"
 #include "tcp/tcp_user.h"
 
-#define MAX_OPTS 40 /* for which the kernel leaves room in a SYN */
+#define LIVELY_US 60000000u
+#define MAX_OPTS  40 /* for which the kernel leaves room in a SYN */
 
 /* Going out ------------------------------------------------------------------------------------ */
 
@@ -99,6 +100,7 @@ bool sl_tcp_repair_get(const struct sl_tcp *c, struct sl_tcp_repair *r)
 		return false;
 	sl_tcp_repair_state(c, r);
 	r->tsval = sl_tcp_tsval(c);
+	r->lively = c->host->now_us - c->last_ack_us < LIVELY_US;
 	return true;
 }
 

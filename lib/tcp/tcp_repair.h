@@ -22,6 +22,7 @@ struct sl_tcp_repair {
 	bool wscale_ok, sack_ok, ts_ok, ecn_ok;
 	bool fin_sent, fin_rcvd, fin_queued;
 	bool rx_shut;   /* shutdown(2) for reading; not set by the peer's FIN */
+	bool lively;    /* the peer was heard of lately, and the way to it is as it was */
 	uint32_t tsval; /* value to set as TCP_TIMESTAMP */
 	uint32_t ts_recent;
 	uint32_t scope_id; /* set by the caller: interface of link-local addresses */

@@ -25,6 +25,7 @@ struct sl_lease_conn {
 #define SL_LEASE_CONN_FIN_IN  (1u << 5) /* fin_rcvd */
 #define SL_LEASE_CONN_FIN_DUE (1u << 6) /* fin_queued */
 #define SL_LEASE_CONN_RX_SHUT (1u << 7)
+#define SL_LEASE_CONN_LIVELY  (1u << 8)
 _Static_assert(sizeof(struct sl_lease_conn) == 104, "ABI");
 
 enum sl_lease_how {

@@ -7,6 +7,12 @@
  * mode, as any program does. Leaving the mode sends a window probe (TCP_REPAIR_OFF, not OFF_NO_WP):
  * the peer's answer tells how far it is, so the kernel finds at once what was lost meanwhile.
  *
+ * No call sets the round trip, and without one the first time-out is a second. So where nothing is
+ * in flight the kernel's socket begins one byte earlier, and this byte, which the peer has
+ * acknowledged, is sent once more: the peer acknowledges it again, whatever it says (RFC 1122
+ * 4.2.3.6 has the same for keepalives), and the kernel has measured. Not when the way to the peer
+ * may be gone: the byte would end a connection that was idle.
+ *
  * FINs come last, since only an ESTABLISHED socket sends the probe. For a FIN that we have sent we
  * call shutdown(2) in repair mode, which marks it as sent: otherwise the kernel might hold it back
  * for acknowledgments that it does not take, as they acknowledge the FIN. We cannot say that the
@@ -268,11 +274,20 @@ static int send_rest(int fd, const struct sl_tcp_repair *r, const struct sl_repa
 /* All together ----------------------------------------------------------------------------------
  */
 
-static int establish(int fd, const struct sl_tcp_repair *r)
+/* True: the last acknowledged byte may go once more. A stamp that the program wants would be of
+ * this byte, too, and TCP_CORK would hold it back. */
+static bool may_ask(int fd, const struct sl_tcp_repair *r)
+{
+	return r->lively && r->state == SL_TCP_ESTABLISHED && !r->sndq && !r->fin_queued &&
+	       !r->fin_rcvd && r->snd_wnd && get_int(fd, IPPROTO_TCP, TCP_CORK) == 0 &&
+	       get_int(fd, SOL_SOCKET, SO_TIMESTAMPING) == 0;
+}
+
+static int establish(int fd, const struct sl_tcp_repair *r, bool asks)
 {
 	struct sockaddr_storage ss;
 	socklen_t len;
-	int err = set_seq(fd, TCP_SEND_QUEUE, r->snd_una);
+	int err = set_seq(fd, TCP_SEND_QUEUE, r->snd_una - asks);
 
 	if (!err)
 		err = set_seq(fd, TCP_RECV_QUEUE, r->rcv_nxt - r->rcvq);
@@ -291,12 +306,13 @@ static int establish(int fd, const struct sl_tcp_repair *r)
 /* While make() runs the socket's state is not complete, so the kernel drops packets for it. (Claims
  * keep most packets away, but not when the steering program is gone.) */
 
-static int make(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src)
+static int make(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+		bool asks)
 {
 	int err = bind_name(fd, r);
 
 	if (!err)
-		err = establish(fd, r);
+		err = establish(fd, r, asks);
 	if (!err)
 		err = set_options(fd, r);
 	if (!err)
@@ -330,7 +346,7 @@ static int make_closed(int fd, const struct sl_tcp_repair *r, const struct sl_re
 		       bool reset)
 {
 	bool fins = r->fin_rcvd || !reset;
-	int err = make(fd, r, src);
+	int err = make(fd, r, src, false);
 
 	if (!err && fins)
 		err = sl_repair_fin(fd, r, src->hurry);
@@ -440,6 +456,8 @@ static int go_live(int fd, const struct sl_tcp_repair *r, const struct sl_repair
 	if (src->live)
 		src->live(src->arg);
 	err = sl_broker_repair(fd, TCP_REPAIR_OFF);
+	if (!err && s->asks && !sl_repair_is_over(fd))
+		err = send_all(fd, (const uint8_t *)"", 1, src->hurry);
 	if (!err)
 		err = restore_fins(fd, r, src->hurry);
 	if (!err && !sl_repair_is_over(fd)) /* a send would take the error */
@@ -471,7 +489,8 @@ int sl_repair_begin(int fd, const struct sl_tcp_repair *r, const struct sl_repai
 		return err;
 	widen_buffers(fd, r, s);
 	(void)sl_broker_drop_packets(fd, true);
-	err = make(fd, r, src);
+	s->asks = may_ask(fd, r);
+	err = make(fd, r, src, s->asks);
 	/* Before packets reach the socket, lest it announce a window that it has no room for. */
 	restore_rcvbuf(fd, r, s);
 	if (err) {

@@ -23,6 +23,7 @@ struct sl_repair_source {
 /* The program's socket options that repair changes, or that would disturb it. */
 struct sl_repair_saved {
 	int reuse, sndbuf, rcvbuf, locks, lowat;
+	bool asks; /* the last acknowledged byte goes once more */
 };
 
 /* A closed kernel socket of the connection's family, for sl_repair_kernel(). The next process can

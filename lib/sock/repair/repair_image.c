@@ -43,7 +43,8 @@ void sl_repair_pack(const struct sl_tcp_repair *r, struct sl_lease_conn *c)
 				    (r->fin_sent ? SL_LEASE_CONN_FIN_OUT : 0) |
 				    (r->fin_rcvd ? SL_LEASE_CONN_FIN_IN : 0) |
 				    (r->fin_queued ? SL_LEASE_CONN_FIN_DUE : 0) |
-				    (r->rx_shut ? SL_LEASE_CONN_RX_SHUT : 0)),
+				    (r->rx_shut ? SL_LEASE_CONN_RX_SHUT : 0) |
+				    (r->lively ? SL_LEASE_CONN_LIVELY : 0)),
 	};
 	memcpy(c->local, r->key.local.b, sizeof(c->local));
 	memcpy(c->remote, r->key.remote.b, sizeof(c->remote));
@@ -98,6 +99,7 @@ int sl_repair_unpack(const struct sl_lease_conn *c, bool over, struct sl_tcp_rep
 		.fin_rcvd = c->flags & SL_LEASE_CONN_FIN_IN,
 		.fin_queued = c->flags & SL_LEASE_CONN_FIN_DUE,
 		.rx_shut = c->flags & SL_LEASE_CONN_RX_SHUT,
+		.lively = c->flags & SL_LEASE_CONN_LIVELY,
 	};
 	memcpy(r->key.local.b, c->local, sizeof(c->local));
 	memcpy(r->key.remote.b, c->remote, sizeof(c->remote));
