@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls that set and ask for what a socket is like. */
 #include <errno.h>
+#include <linux/tcp.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
 
@@ -15,6 +16,7 @@
 #include "sock/core/udp_sock.h"
 #include "sock/dgram/dgram.h"
 #include "sock/stream/stream.h"
+#include "sock/stream/tcp_cc.h"
 #include "sock/stream/tconn.h"
 
 /* Bytes of an option that are looked at beforehand: no option of ours is longer. */
@@ -71,6 +73,8 @@ static int set_option(int fd, int level, int name, const void *val, socklen_t le
 	}
 	if (err == 0)
 		err = sl_sys_setsockopt(fd, level, name, val, len);
+	if (sl_unlikely(err == -ENOENT) && tcp && level == IPPROTO_TCP && name == TCP_CONGESTION)
+		return sl_tcp_cc_set(sk, val, len);
 	if (err == -ENOTCONN && tcp && sl_tcp_opt_leave(sk))
 		err = sl_sys_setsockopt(fd, level, name, val, len);
 	if (err == 0 && sk && sl_unlikely(sl_reuseprog_is_option(level, name)))

@@ -97,6 +97,7 @@ struct sl_sock {
 	uint32_t zc_done; /* calls before it that are in the error queue */
 	bool server : 1;  /* accepted by a listener */
 	bool reuse_addr : 1; /* SO_REUSEADDR */
+	uint8_t cc : 3;      /* TCP_CONGESTION that the kernel has not got (tcp_cc.c); 0: none */
 	bool heir : 1;       /* a listener that several processes may serve together */
 	bool parked : 1;     /* no number of the program's (heirs.c); slow held */
 	bool has_old : 1;    /* children may have another file of it (heirs.c); slow held */

@@ -19,6 +19,7 @@
 #include "sock/repair/repair.h"
 #include "sock/move/restore.h"
 #include "sock/stream/stream.h"
+#include "sock/stream/tcp_cc.h"
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
 
@@ -267,6 +268,7 @@ bool sl_tcp_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
 
 	if (sk->lsn && !listener_to_kernel(sk, reason))
 		return false;
+	sl_tcp_cc_leave(sk);
 	if (reason != SL_REASON_STRAY &&
 	    may_connect_soon(sk)) /* (its answers come by another way) */
 		wait_connected(sk);

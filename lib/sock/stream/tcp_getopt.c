@@ -11,6 +11,7 @@
 #include "base/sys.h"
 #include "sock/core/option.h"
 #include "sock/stream/stream.h"
+#include "sock/stream/tcp_cc.h"
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
 #include "tcp/loss/cc.h"
@@ -205,6 +206,14 @@ static int get_stamping(struct sl_sock *sk, int name, void *val, socklen_t *len)
 	return 0;
 }
 
+static int get_own_congestion(const struct sl_sock *sk, void *val, socklen_t *len)
+{
+	char name[16] = {0};
+
+	strncpy(name, sl_tcp_cc_own(sk), sizeof(name) - 1);
+	return put_bytes(val, len, name, sizeof(name));
+}
+
 int sl_tcp_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen_t *len)
 {
 	struct sl_lane *lane;
@@ -220,6 +229,8 @@ int sl_tcp_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen_t
 	if (level == SOL_SOCKET && (name == SO_TIMESTAMPING_OLD || name == SO_TIMESTAMPING_NEW) &&
 	    sl_load(&sk->conn))
 		return get_stamping(sk, name, val, len);
+	if (level == IPPROTO_TCP && name == TCP_CONGESTION && sl_unlikely(sk->cc))
+		return get_own_congestion(sk, val, len);
 	if (!sl_load(&sk->conn) || !sl_sock_lock(sk, &lane))
 		return -EREMOTE;
 	if (name == (level == SOL_SOCKET ? SO_ERROR : TCP_INFO))

@@ -14,9 +14,9 @@
 #include "sock/core/life.h"
 #include "sock/core/option.h"
 #include "sock/stream/stream.h"
+#include "sock/stream/tcp_cc.h"
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
-#include "tcp/loss/cc.h"
 #include "tcp/tcp_user.h"
 
 /* The effects of an option; v is the value that getsockopt(2) on the shadow returns. t is NULL
@@ -217,14 +217,6 @@ static int64_t read_value(int fd, const struct opt *o)
 	return (uint32_t)v8 == UINT32_MAX ? -1 : (int64_t)(uint32_t)v8;
 }
 
-static bool has_congestion(const char *name)
-{
-	for (const char *const *ours = sl_tcp_congestions(); *ours; ours++)
-		if (strcmp(*ours, name) == 0)
-			return true;
-	return false;
-}
-
 /* False: there is no such algorithm here. */
 static bool set_congestion(int fd, struct sl_tcp *t, struct sl_tcp_listener *l)
 {
@@ -233,7 +225,7 @@ static bool set_congestion(int fd, struct sl_tcp *t, struct sl_tcp_listener *l)
 
 	if (sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len) < 0)
 		return true;
-	if (!has_congestion(name))
+	if (!sl_tcp_cc_has(name))
 		return false;
 	if (l)
 		memcpy(l->congestion, name, sizeof(l->congestion));
@@ -260,7 +252,7 @@ static bool effect(struct sl_sock *sk, const struct opt *o, int64_t v)
 		o->sock(sk, v);
 	if (sk->lsn && o->listener)
 		o->listener(&sk->lsn->tcp, v);
-	if (is_congestion(o))
+	if (is_congestion(o) && !sk->cc)
 		ok = set_congestion(sk->fd, sk->conn ? &sk->conn->tcp : NULL,
 				    sk->lsn ? &sk->lsn->tcp : NULL);
 	if (sk->conn) {
@@ -441,6 +433,8 @@ bool sl_tcp_opt_track(struct sl_sock *sk, int level, int name)
 
 	if (i >= 0) {
 		sk->opts |= 1ull << i;
+		if (is_congestion(&opts[i]))
+			sk->cc = 0;
 		if (!effect(sk, &opts[i], read_value(sk->fd, &opts[i])))
 			return false;
 		if (opts[i].sock == s_bound_if && !stays_on_device(sk))
@@ -507,6 +501,7 @@ void sl_tcp_opt_apply(struct sl_sock *sk, struct sl_tconn *c)
 		else if (is_congestion(&opts[i]))
 			set_congestion(sk->fd, &c->tcp, NULL);
 	}
+	sl_tcp_cc_give(sk, &c->tcp, NULL);
 }
 
 void sl_tcp_opt_listener(struct sl_sock *sk, struct sl_tlisten *l)
@@ -519,6 +514,7 @@ void sl_tcp_opt_listener(struct sl_sock *sk, struct sl_tlisten *l)
 		else if (is_congestion(&opts[i]))
 			set_congestion(sk->fd, NULL, &l->tcp);
 	}
+	sl_tcp_cc_give(sk, NULL, &l->tcp);
 }
 
 /* Inheritance of an accepted socket from its listener --------------------------------------------
@@ -535,6 +531,7 @@ void sl_tcp_opt_listener(struct sl_sock *sk, struct sl_tlisten *l)
 void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from)
 {
 	child->v6only = from->v6only;
+	child->cc = from->cc;
 	child->reuse = from->reuse;
 	child->reuse_addr = from->reuse_addr;
 	child->reuseport = from->reuseport;
