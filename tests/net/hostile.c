@@ -15,6 +15,9 @@
  *   flood     members die as in race, nothing changes, and connections that wait to be accepted,
  *             thousands, have one and the same bytes in as many frames as there are
  *   many      members die with tens of thousands of such connections, without bytes
+ *   heirs     members die with as many connections as a user can leave, whose closed sockets this
+ *             process has, too: each with the same bytes, one in each of many frames; bulky: whole
+ *             frames
  *   holes     as flood, but the frames with these bytes have no pages any more, and where they were
  *             huge pages this process has all that the system has left
  *
@@ -48,6 +51,7 @@
 #include "racer.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_dead.h"
+#include "tcp/tcp_queue.h"
 #include "tcp/tcp_repair.h"
 
 #define ASK_MS 50
@@ -302,6 +306,7 @@ static void write_as(const char *mode)
 #define PIECES  40000u /* frames with received bytes, from FIRST on; each connection has all */
 #define FIRST   20000u
 #define SPARSE  1u /* bytes of a piece */
+#define HEIRS   64u
 #define NUMBER  7u /* the listener's */
 #define FILE_FD 100
 
@@ -311,6 +316,7 @@ struct entry {
 	uint8_t dead, state, local[16], remote[16];
 	uint16_t lport, rport;
 	uint32_t oif, listener;
+	int32_t inode;
 };
 
 static const struct sl_conns_layout layout = {
@@ -326,6 +332,7 @@ static const struct sl_conns_layout layout = {
 	.owner = offsetof(struct entry, owner),
 	.oif = offsetof(struct entry, oif),
 	.listener = offsetof(struct entry, listener),
+	.inode = offsetof(struct entry, inode),
 	.tcp = offsetof(struct entry, tcp),
 };
 
@@ -382,7 +389,7 @@ static void write_entry(struct entry *e, unsigned i, struct in_addr local, uint3
 	put_v4(e->remote, remote);
 }
 
-static struct entry *conns_file(struct in_addr local, bool many)
+static struct entry *conns_file(struct in_addr local, bool many, bool heirs)
 {
 	int fd = memfd_create("conns", 0);
 	struct entry *e;
@@ -393,7 +400,7 @@ static struct entry *conns_file(struct in_addr local, bool many)
 	e = mmap(NULL, CONNS * sizeof(*e), PROT_READ | PROT_WRITE, MAP_SHARED, FILE_FD, 0);
 	if (e == MAP_FAILED)
 		err(1, "conns");
-	for (unsigned i = 0; i < (many ? CONNS : QUEUED); i++)
+	for (unsigned i = 0; !heirs && i < (many ? CONNS : QUEUED); i++)
 		write_entry(&e[i], i, local, many ? 0 : PIECES * SPARSE);
 	return e;
 }
@@ -408,6 +415,41 @@ static void write_notes(void)
 		*n = (struct sl_rx_note){
 			.seq = 1 + i * SPARSE, .next = FIRST + i + 1, .off = 256, .len = SPARSE};
 	}
+}
+
+/* A connection of which this process has the closed socket; all have the same bytes, sent and not
+ * acknowledged. */
+static void write_heir(struct entry *e, unsigned i, struct in_addr local, uint32_t bytes)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		err(1, "a closed socket");
+	write_entry(e, i, local, 0);
+	e->tcp.child = false;
+	e->tcp.rx_first = 0;
+	e->tcp.noted = true;
+	e->tcp.copied_seq = e->tcp.rcv_nxt;
+	e->tcp.snd_nxt = e->tcp.write_seq = 1 + bytes;
+	e->owner = e;
+	e->inode = ~(int32_t)(st.st_ino & INT32_MAX);
+}
+
+static void write_heirs(struct entry *e, struct in_addr local, bool bulky)
+{
+	const uint32_t most = (1u << geometry.frame_shift) - 256, bytes = bulky ? most : SPARSE;
+	uint32_t pieces = sl_min(PIECES, g.nframes - FIRST);
+
+	for (uint32_t i = 0; i < pieces; i++)
+		*(struct sl_tcp_note *)(packets + ((size_t)(FIRST + i) << geometry.frame_shift)) =
+			(struct sl_tcp_note){.seq = 1 + i * bytes,
+					     .off = 256,
+					     .len = (uint16_t)bytes,
+					     .id = sl_tcp_note_id(0, 0, true)};
+	pieces = bulky ? sl_min(pieces, (60u << 20) / bytes) : pieces;
+	for (unsigned i = 0; i < HEIRS; i++)
+		write_heir(&e[i], i, local, pieces * bytes);
 }
 
 /* Takes the pages of the frames that connections name away, and all huge pages that are left. */
@@ -511,11 +553,16 @@ static void start_victims(char **argv)
 static void race(const char *ifname, const char *mode)
 {
 	static uint32_t words[4];
-	struct entry *e = conns_file(address_of(ifname).sin_addr, !strcmp(mode, "many"));
+	const bool bulky = !strcmp(mode, "bulky"), heirs = bulky || !strcmp(mode, "heirs");
+	struct in_addr local = address_of(ifname).sin_addr;
+	struct entry *e = conns_file(local, !strcmp(mode, "many"), heirs);
 
 	words[1] = member << SL_RLOCK_SHIFT | (uint32_t)getpid();
 	words[3] = words[1] | SL_RLOCK_SLEEPERS;
-	write_notes();
+	if (heirs)
+		write_heirs(e, local, bulky);
+	else
+		write_notes();
 	if (!strcmp(mode, "holes"))
 		make_holes();
 	if (strcmp(mode, "race"))
@@ -566,7 +613,7 @@ int main(int argc, char **argv)
 		die_as_member(argv[2]);
 	longest = 0; /* (opening the device takes long) */
 	races = !strcmp(argv[3], "race") || !strcmp(argv[3], "flood") || !strcmp(argv[3], "many") ||
-		!strcmp(argv[3], "holes");
+		!strcmp(argv[3], "holes") || !strcmp(argv[3], "heirs") || !strcmp(argv[3], "bulky");
 	if (races)
 		race(argv[2], argv[3]);
 	else

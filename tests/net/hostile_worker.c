@@ -607,7 +607,8 @@ static void *race_ends(void *seed)
 		default:
 			l.use = racer_chance(&s, SL_USE_END);
 			l.sock = racer_chance(&s, 4);
-			put_letter(fd, &l, sizeof(l), &thing[racer_chance(&s, 9)], !racer_chance(&s, 4));
+			put_letter(fd, &l, sizeof(l), &thing[racer_chance(&s, 9)],
+				   !racer_chance(&s, 4));
 		}
 	}
 	return seed;
@@ -637,8 +638,7 @@ static const struct {
 } attacks[] = {
 	{"letters", letters}, {"rights", rights},  {"box", box},     {"kinds", kinds},
 	{"options", options}, {"flood", flood},    {"shut", shut},   {"crowd", crowd},
-	{"any", by_chance},   {"same", by_chance}, {"locks", locks},
-	{"race", race},
+	{"any", by_chance},   {"same", by_chance}, {"locks", locks}, {"race", race},
 };
 
 static void worker(const char *style, const char *attack)

@@ -158,6 +158,7 @@ def serve(what, host, port):
         said += piece
     read, wrote = map(int, said.split())
     if what == "idle":
+        srv.close()
         with open(os.environ["DIR"] + "/child.new", "w") as f:
             f.write(f"{os.getpid()} {s.fileno()}")
         os.rename(os.environ["DIR"] + "/child.new", os.environ["DIR"] + "/child")

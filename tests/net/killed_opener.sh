@@ -30,6 +30,9 @@ done
 	wait_tcp b 7599
 	bg a timeout 60 python3 "$PY" idle "$B4" 7599 >"$TMP/peer"
 	wait_until 20 test -e "$DIR/child"
+	kept() { b ss -Htn state established "sport = :7599" | grep -q .; }
+	ok "the daemon has it" wait_until 20 kept
+	ok "its server can start again meanwhile" b python3 -c "import socket; socket.create_server(('$B4', 7599))"
 	none="No such file or directory"
 	same "who shows its socket has the connection" "$(for u in 0 65533 65534; do
 		echo "$u the child's: the connection to $A4"

@@ -4,9 +4,11 @@
 # reads it: locks, rings, the account of frames, connections that dead members have left, and packets. Members die in the
 # middle of everything meanwhile, and daemons are replaced, by a signal and by force. Every daemon lives and answers,
 # and another group's traffic does not notice. Nor does it when members die with as many waiting connections as the file
-# of connections can hold: these have all the group's frames each, or are more than there are descriptors. ROUNDS
+# of connections can hold: these have all the group's frames each, or are more than there are descriptors; nor when they
+# leave connections of which others have the sockets, with the same frames in all queues: another user is answered. ROUNDS
 # daemons (SHORT: 1, and shared memory alone), SEED repeats the changes.
 . "$(dirname "$0")/lib_lease.sh"
+need python3
 lease_up -c
 ONE=65534 TWO=65533
 SOCKET=$TMP/sluiced.b
@@ -32,8 +34,10 @@ again() { # signal
 	ok "$1: a new daemon answers" wait_until 10 daemon_answers
 }
 
-other_up $ONE
+asked() { b setpriv --reuid=$ONE --regid=$ONE --clear-groups python3 "$TESTS/net/asked.py" "$SOCKET" 3; } # answers in 3 s
 
+other_up $ONE
+idle=$(asked)
 fds() { ls "/proc/$(daemon_pid)/fd" | wc -l; }
 limit() { awk '/^Max open files/ { print $4 }' "/proc/$(daemon_pid)/limits"; }
 crowded() { # while members die with many connections
@@ -48,12 +52,18 @@ crowded() { # while members die with many connections
 	same "another user has a lease and a claim ($n)" "(0)" "${n##* }"
 }
 
-for mode in ${ATTACKS:-race flood many}; do
+for mode in ${ATTACKS:-race flood many heirs bulky}; do
 	racer $mode
 	evil=$BG
 	alive_watch
 	more 3
 	[ $mode != many ] || crowded
+	case $mode in
+	heirs | bulky)
+		n=$(asked)
+		ok "$mode: another user has a twentieth of the answers that it has else ($n of $idle)" test $((n * 20)) -ge "$idle"
+		;;
+	esac
 	alive_end "$mode"
 	goes_on $mode
 	for ((i = 0; i < ROUNDS; i++)); do

@@ -96,6 +96,7 @@ struct sl_gone_queues {
 	bool read;   /* all were */
 	struct sl_gone_piece *piece;
 	uint32_t n;
+	uint32_t used; /* pieces found in the queues that were checked */
 };
 /* Reads the notes of n more frames. True: there are more. */
 bool sl_gone_queues_read(struct sl_gone_queues *q, uint32_t n);
@@ -103,9 +104,14 @@ bool sl_gone_queues_read(struct sl_gone_queues *q, uint32_t n);
 struct sl_gone_source {
 	struct sl_gone_queues *q;
 	struct sl_tcp_noted from;
+	uint32_t checked; /* bytes */
 };
 struct sl_repair_source sl_gone_source(struct sl_gone_source *s);
-/* True: the packet memory has all bytes of both queues. */
+/* Looks for n more pieces of both queues. 0: the packet memory has all of their bytes; 1: there are
+ * more; -ENODATA: some are missing, or these and the queues checked before have more pieces than
+ * there are, so connections name the same ones. */
+int sl_gone_source_check(struct sl_gone_source *s, const struct sl_tcp_repair *r, uint32_t n);
+/* True: all bytes are there, whatever other connections name. */
 bool sl_gone_source_is_whole(const struct sl_gone_source *s, const struct sl_tcp_repair *r);
 void sl_gone_queues_free(struct sl_gone_queues *q);
 

@@ -6,6 +6,7 @@
  * which queue, which sequence number, where in the frame (sl_tcp_note()). A note goes before its
  * frame is free again, so the bytes that it names are those. What is not noted is not found, and
  * the connection cannot go on. */
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -14,6 +15,7 @@
 #include "tcp/tcp_queue.h"
 
 #define FRAMES_MAX (1u << 24)
+#define COPIED_MAX 64 /* pieces in a call */
 
 struct sl_gone_piece {
 	uint64_t id, at; /* at: in the file */
@@ -116,27 +118,13 @@ static const struct sl_gone_piece *find(const struct sl_gone_queues *q, uint64_t
 	return p && p->id == id && seq - p->seq < p->len ? p : NULL;
 }
 
-static bool is_whole(struct sl_gone_queues *q, uint64_t id, uint32_t seq, uint32_t bytes)
-{
-	const struct sl_gone_piece *p;
-
-	while (bytes && sl_gone_queues_read(q, UINT32_MAX))
-		;
-	for (uint32_t end = seq + bytes; sl_seq_lt(seq, end); seq = p->seq + p->len) {
-		p = find(q, id, seq);
-		if (!p)
-			return false;
-	}
-	return true;
-}
-
 static uint32_t copy(const struct sl_gone_queues *q, uint64_t id, uint32_t seq, void *buf,
 		     uint32_t n)
 {
 	const struct sl_gone_piece *p;
 	uint32_t done = 0;
 
-	while (done < n && (p = find(q, id, seq))) {
+	for (unsigned i = 0; i < COPIED_MAX && done < n && (p = find(q, id, seq)); i++) {
 		uint32_t at = seq - p->seq, len = sl_min(n - done, p->len - at);
 
 		if (sl_sys(SYS_pread64, q->fd, (uint8_t *)buf + done, len, p->at + at) != (long)len)
@@ -174,16 +162,38 @@ struct sl_repair_source sl_gone_source(struct sl_gone_source *s)
 	return (struct sl_repair_source){.sndq = unacked, .rcvq = unread, .arg = s, .hurry = true};
 }
 
+int sl_gone_source_check(struct sl_gone_source *s, const struct sl_tcp_repair *r, uint32_t n)
+{
+	const uint32_t all = r->sndq + r->rcvq + (s->from.urgent != UINT32_MAX);
+	const struct sl_gone_piece *p;
+
+	while (all && sl_gone_queues_read(s->q, UINT32_MAX))
+		;
+	for (; n && s->checked < all; n--) {
+		bool send = s->checked < r->sndq;
+		uint32_t left = (send ? r->sndq : all) - s->checked;
+		uint32_t seq = send ? s->from.send_seq + s->checked
+				    : s->from.rcv_seq + (s->checked - r->sndq);
+
+		p = find(s->q, send ? s->from.send_id : s->from.rcv_id, seq);
+		if (!p || s->q->used++ >= s->q->n)
+			return -ENODATA;
+		s->checked += sl_min(left, p->seq + p->len - seq);
+	}
+	return s->checked < all;
+}
+
 bool sl_gone_source_is_whole(const struct sl_gone_source *s, const struct sl_tcp_repair *r)
 {
-	return is_whole(s->q, s->from.send_id, s->from.send_seq, r->sndq) &&
-	       is_whole(s->q, s->from.rcv_id, s->from.rcv_seq,
-			r->rcvq + (s->from.urgent != UINT32_MAX));
+	struct sl_gone_source own = *s;
+
+	own.q->used = 0;
+	return !sl_gone_source_check(&own, r, UINT32_MAX);
 }
 
 void sl_gone_queues_free(struct sl_gone_queues *q)
 {
 	free(q->piece);
 	q->piece = NULL;
-	q->n = 0;
+	q->n = q->used = 0;
 }

@@ -9,6 +9,7 @@
 #include "ctl/steer/sought.h"
 #include "../death/death.h"
 
+struct sl_heir;
 struct sl_session;
 struct sl_vault_msg;
 
@@ -36,7 +37,8 @@ struct sl_conns {
 	struct sl_sought shared[SL_CONNS_SHARED];
 	uint32_t shared_conn[SL_CONNS_SHARED];
 	uint32_t shared_at, nshared, begun;
-	uint64_t shared_bytes; /* in the queues of those that were begun */
+	uint64_t shared_bytes;  /* in the queues of those that were begun */
+	struct sl_heir *making; /* NULL: none is half made */
 	struct sl_gone_queues queues;
 };
 

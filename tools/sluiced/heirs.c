@@ -39,8 +39,8 @@
 
 #define LOOK_CONNS  256        /* in a turn of the loop */
 #define LOOK_FRAMES 4096       /* likewise, for notes */
-#define CONNS       4          /* likewise, begun or made live, */
-#define BYTES       (8u << 20) /* and no more once these have so many bytes in their queues */
+#define LOOK_PIECES 512        /* of bytes, in one piece of the work: */
+#define TURN_NS     1000000ull /* a turn begins no other after that time */
 #define USER_MOST   64
 #define FIRST_NS    10000000ull
 #define LAST_NS     500000000ull
@@ -53,6 +53,7 @@ struct sl_heir {
 	bool live, taken; /* a process has it */
 	bool looked_for;  /* in this round */
 	int fd;
+	struct sl_gone *gone; /* while it is made */
 	struct sl_tcp_repair r;
 	struct sl_repair_saved saved;
 	struct sl_gone_source from;
@@ -163,48 +164,71 @@ static bool has_room(struct sl_conns *c, const struct sl_tcp_repair *r)
 	return true;
 }
 
-static bool make(struct sl_session *s, struct sl_heir *h, struct sl_gone *g)
-{
-	struct sl_repair_source src;
-	struct sl_tcp_dead d;
-
-	h->from.q = &s->conns.queues;
-	if (!sl_gone_state(&s->conns.gone, g, &d, &h->from.from) || !has_room(&s->conns, &d.r) ||
-	    !sl_gone_source_is_whole(&h->from, &d.r))
-		return false;
-	h->fd = sl_restore_socket(s, h->family, NULL);
-	if (h->fd < 0)
-		return false;
-	h->r = d.r;
-	src = sl_gone_source(&h->from);
-	sl_time_wait_forget(&g->key);
-	if (!sl_repair_begin(h->fd, &h->r, &src, &h->saved))
-		return true;
-	sl_sys_close(h->fd);
-	return false;
-}
-
-static void begin(struct sl_session *s, unsigned i)
+/* Chooses the connection to make: NULL: this one cannot go on. */
+static struct sl_heir *choose_dead(struct sl_session *s, unsigned i)
 {
 	const struct sl_sought *w = &s->conns.shared[i];
 	struct sl_gone *g = &s->conns.gone.gone[s->conns.shared_conn[i]];
 	struct sl_heir *h = NULL;
+	struct sl_tcp_dead d;
 
 	if (w->family && w->closed && count(s->cred.uid) < USER_MOST)
 		h = calloc(1, sizeof(*h));
 	if (!h)
+		return NULL;
+	*h = (struct sl_heir){.session = s->id,
+			      .uid = s->cred.uid,
+			      .inode = w->inode,
+			      .family = w->family,
+			      .gone = g,
+			      .fd = -1,
+			      .from.q = &s->conns.queues};
+	if (sl_gone_state(&s->conns.gone, g, &d, &h->from.from) && has_room(&s->conns, &d.r)) {
+		h->r = d.r;
+		return h;
+	}
+	free(h);
+	return NULL;
+}
+
+/* 1: there is more to do; 0: it is made; less: it cannot be. */
+static int make_some(struct sl_session *s, struct sl_heir *h)
+{
+	const struct sl_repair_source src = sl_gone_source(&h->from);
+	int err, one = 1;
+
+	if (h->fd >= 0)
+		return sl_repair_fill(h->fd, &h->r, &src, &h->saved);
+	err = sl_gone_source_check(&h->from, &h->r, LOOK_PIECES);
+	if (err)
+		return err;
+	h->fd = sl_restore_socket(s, h->family, NULL);
+	if (h->fd < 0)
+		return h->fd;
+	/* Until a process has it and its own option: the server may start again meanwhile. */
+	(void)sl_sys_setsockopt(h->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	sl_time_wait_forget(&h->gone->key);
+	err = sl_repair_start(h->fd, &h->r, &h->saved);
+	return err ? err : 1;
+}
+
+static void make(struct sl_session *s)
+{
+	struct sl_heir *h = s->conns.making;
+	int err = make_some(s, h);
+
+	if (err > 0)
 		return;
-	h->session = s->id;
-	h->uid = s->cred.uid;
-	h->inode = w->inode;
-	h->family = w->family;
-	if (!make(s, h, g)) {
-		free(h);
+	s->conns.making = NULL;
+	if (!err) {
+		h->gone->kept = true;
+		h->next = heirs;
+		heirs = h;
 		return;
 	}
-	g->kept = true;
-	h->next = heirs;
-	heirs = h;
+	if (h->fd >= 0)
+		sl_sys_close(h->fd);
+	free(h);
 }
 
 /* True: there is more to do. */
@@ -236,7 +260,7 @@ static bool has_heirs(const struct sl_conns *c)
 bool sl_heirs_begin(struct sl_session *s, bool dead)
 {
 	struct sl_conns *c = &s->conns;
-	uint64_t bytes;
+	uint64_t end = sl_now_ns() + TURN_NS;
 
 	if (!dead || !s->limits.repair || c->begun > c->nshared || c->gone.fd < 0)
 		return false;
@@ -244,34 +268,34 @@ bool sl_heirs_begin(struct sl_session *s, bool dead)
 		return true;
 	if (has_heirs(c) && sl_gone_queues_read(&c->queues, LOOK_FRAMES))
 		return true;
-	bytes = c->shared_bytes;
-	for (unsigned n = 0; n < CONNS && c->begun <= c->nshared; n++) {
-		if (c->shared_bytes - bytes > BYTES)
-			break;
-		begin(s, c->begun++ - 1);
+	while (c->making || c->begun <= c->nshared) {
+		if (c->making)
+			make(s);
+		else
+			c->making = choose_dead(s, c->begun++ - 1);
+		if (sl_now_ns() >= end)
+			return true;
 	}
-	if (c->begun <= c->nshared)
-		return true;
 	c->begun = c->nshared + 1;
 	return false;
 }
 
-/* A connection that the kernel does not take whole is reset. */
-static bool go_live(struct sl_heir *h)
+/* 1: there is more to do; less than 0: the kernel does not take it whole, and it is reset. */
+static int go_live(struct sl_heir *h)
 {
 	const struct sl_repair_source src = sl_gone_source(&h->from);
+	int err = sl_repair_finish_some(h->fd, &h->r, &src, &h->saved);
 
-	h->live = true;
-	if (sl_repair_finish(h->fd, &h->r, &src, &h->saved))
-		return false;
-	keep(h);
-	return true;
+	h->live = !err;
+	if (h->live)
+		keep(h);
+	return err;
 }
 
 bool sl_heirs_live(struct sl_session *s)
 {
-	uint64_t bytes = 0;
-	unsigned n = 0;
+	uint64_t end_ns = sl_now_ns() + TURN_NS;
+	int err;
 
 	sl_embedded_sought_stop(s->conns.shared);
 	for (struct sl_heir **at = &heirs, *h; (h = *at);) {
@@ -279,16 +303,14 @@ bool sl_heirs_live(struct sl_session *s)
 			at = &h->next;
 			continue;
 		}
-		if (n++ >= CONNS || bytes > BYTES)
-			return true;
-		bytes += h->r.sndq;
+		err = go_live(h);
 		look_soon();
-		if (go_live(h)) {
-			at = &h->next;
-			continue;
+		if (err < 0) {
+			*at = h->next;
+			end(h, true);
 		}
-		*at = h->next;
-		end(h, true);
+		if (sl_now_ns() >= end_ns)
+			return true;
 	}
 	sl_gone_queues_free(&s->conns.queues);
 	return false;

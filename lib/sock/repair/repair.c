@@ -27,6 +27,7 @@
 #include "ctl/front/broker.h"
 
 #define CHUNK       32768u
+#define READS       16     /* of the source, in a piece of the work */
 #define SLACK_BYTES 65536u /* in the buffers, for the overhead of what is put there */
 #define OPT_MSS     2      /* kinds of options (RFC 9293 3.1, 7323, 2018) */
 #define OPT_WSCALE  3
@@ -224,48 +225,56 @@ static int send_all(int fd, const uint8_t *p, uint32_t n, bool hurry)
 	return 0;
 }
 
-static int copy_queue(int fd, uint32_t (*read)(void *, uint32_t, void *, uint32_t),
-		      const struct sl_repair_source *src, uint32_t at, uint32_t end)
+/* Copies from *at on until the end, or after that many reads of the source. */
+static int copy_some(int fd, uint32_t (*read)(void *, uint32_t, void *, uint32_t),
+		     const struct sl_repair_source *src, uint32_t *at, uint32_t end)
 {
 	uint8_t buf[CHUNK];
 
-	while (at < end) {
-		uint32_t n = read(src->arg, at, buf, sl_min(CHUNK, end - at));
+	for (unsigned i = 0; i < READS && *at < end; i++) {
+		uint32_t n = read(src->arg, *at, buf, sl_min(CHUNK, end - *at));
 		int err = n ? send_all(fd, buf, n, src->hurry) : -EINVAL;
 
 		if (err)
 			return err;
-		at += n;
+		*at += n;
 	}
 	return 0;
 }
 
-static int fill_queues(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src)
+/* Gives the kernel some bytes more: first those of the receive queue. 1: there may be more. */
+static int fill_some(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+		     uint32_t *filled)
 {
-	int err = choose_queue(fd, TCP_RECV_QUEUE);
+	const bool rcv = *filled < r->rcvq;
+	const uint32_t before = rcv ? 0 : r->rcvq, end = rcv ? r->rcvq : r->sndq - r->unsent;
+	uint32_t at = *filled - before;
+	int err = choose_queue(fd, rcv ? TCP_RECV_QUEUE : TCP_SEND_QUEUE);
 
 	if (!err)
-		err = copy_queue(fd, src->rcvq, src, 0, r->rcvq);
-	if (!err)
-		err = choose_queue(fd, TCP_SEND_QUEUE);
-	if (!err)
-		err = copy_queue(fd, src->sndq, src, 0, r->sndq - r->unsent);
-	return err;
+		err = copy_some(fd, rcv ? src->rcvq : src->sndq, src, &at, end);
+	*filled = before + at;
+	return err ? err : rcv || at < end;
 }
 
-/* After repair mode: gives the kernel the bytes that were never sent, and the FIN behind them. */
-static int send_rest(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
-		     const struct sl_repair_saved *s)
+/* After repair mode: gives the kernel some of the bytes that were never sent, and the FIN behind
+ * them. 1: there are more. */
+static int send_some(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+		     struct sl_repair_saved *s)
 {
+	uint32_t first = r->sndq - r->unsent, at = first + s->rest;
 	int err = 0;
 
-	if (r->unsent) {
+	if (at < r->sndq) {
 		if (s->lowat != -1)
 			(void)sl_sys_set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, -1);
-		err = copy_queue(fd, src->sndq, src, r->sndq - r->unsent, r->sndq);
+		err = copy_some(fd, src->sndq, src, &at, r->sndq);
 		if (s->lowat != -1)
 			(void)sl_sys_set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, s->lowat);
+		s->rest = at - first;
 	}
+	if (!err && at < r->sndq)
+		return 1;
 	if (!err && r->fin_queued && !r->fin_sent)
 		err = sl_sysi(SYS_shutdown, fd, SHUT_WR);
 	return err;
@@ -306,22 +315,34 @@ static int establish(int fd, const struct sl_tcp_repair *r, bool asks)
 /* While make() runs the socket's state is not complete, so the kernel drops packets for it. (Claims
  * keep most packets away, but not when the steering program is gone.) */
 
-static int make(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
-		bool asks)
+static int make_empty(int fd, const struct sl_tcp_repair *r, bool asks)
 {
 	int err = bind_name(fd, r);
 
 	if (!err)
 		err = establish(fd, r, asks);
-	if (!err)
-		err = set_options(fd, r);
-	if (!err)
-		err = fill_queues(fd, r, src);
-	if (!err)
-		err = set_window(fd, r);
-	if (!err && r->rx_shut)
-		err = sl_sysi(SYS_shutdown, fd, SHUT_RD);
-	return err;
+	return err ? err : set_options(fd, r);
+}
+
+/* When the queues are full. */
+static int complete(int fd, const struct sl_tcp_repair *r)
+{
+	int err = set_window(fd, r);
+
+	return !err && r->rx_shut ? sl_sysi(SYS_shutdown, fd, SHUT_RD) : err;
+}
+
+static int make(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src)
+{
+	uint32_t filled = 0;
+	int err = make_empty(fd, r, false);
+
+	if (err)
+		return err;
+	do
+		err = fill_some(fd, r, src, &filled);
+	while (err > 0);
+	return err ? err : complete(fd, r);
 }
 
 /* Closes the socket again without a packet to the peer, and takes the error that this leaves. */
@@ -346,7 +367,7 @@ static int make_closed(int fd, const struct sl_tcp_repair *r, const struct sl_re
 		       bool reset)
 {
 	bool fins = r->fin_rcvd || !reset;
-	int err = make(fd, r, src, false);
+	int err = make(fd, r, src);
 
 	if (!err && fins)
 		err = sl_repair_fin(fd, r, src->hurry);
@@ -445,10 +466,10 @@ static int restore_fins(int fd, const struct sl_tcp_repair *r, bool hurry)
 	return err;
 }
 
-/* The connection is complete: lets packets reach it, leaves repair mode, and then does the rest
- * that repair mode cannot do (FINs, unsent bytes). */
+/* The connection is complete: lets packets reach it, leaves repair mode, and then sends the FINs,
+ * which repair mode cannot do. */
 static int go_live(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
-		   const struct sl_repair_saved *s)
+		   bool asks)
 {
 	int err;
 
@@ -456,13 +477,9 @@ static int go_live(int fd, const struct sl_tcp_repair *r, const struct sl_repair
 	if (src->live)
 		src->live(src->arg);
 	err = sl_broker_repair(fd, TCP_REPAIR_OFF);
-	if (!err && s->asks && !sl_repair_is_over(fd))
+	if (!err && asks && !sl_repair_is_over(fd))
 		err = send_all(fd, (const uint8_t *)"", 1, src->hurry);
-	if (!err)
-		err = restore_fins(fd, r, src->hurry);
-	if (!err && !sl_repair_is_over(fd)) /* a send would take the error */
-		err = send_rest(fd, r, src, s);
-	return err && sl_repair_is_over(fd) ? 0 : err;
+	return err ? err : restore_fins(fd, r, src->hurry);
 }
 
 /* Leaving repair mode clears SO_REUSEADDR. */
@@ -472,8 +489,16 @@ static void restore_reuse(int fd, const struct sl_repair_saved *s)
 		(void)sl_sys_set_int(fd, SOL_SOCKET, SO_REUSEADDR, s->reuse);
 }
 
-int sl_repair_begin(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
-		    struct sl_repair_saved *s)
+static void undo(int fd, const struct sl_tcp_repair *r, const struct sl_repair_saved *s)
+{
+	restore_rcvbuf(fd, r, s);
+	(void)sl_broker_drop_packets(fd, false);
+	unmake(fd);
+	restore_sndbuf(fd, r, s);
+	restore_reuse(fd, s);
+}
+
+int sl_repair_start(int fd, const struct sl_tcp_repair *r, struct sl_repair_saved *s)
 {
 	int err = r->fin_rcvd ? sl_broker_may_inject() : 0;
 
@@ -490,25 +515,66 @@ int sl_repair_begin(int fd, const struct sl_tcp_repair *r, const struct sl_repai
 	widen_buffers(fd, r, s);
 	(void)sl_broker_drop_packets(fd, true);
 	s->asks = may_ask(fd, r);
-	err = make(fd, r, src, s->asks);
-	/* Before packets reach the socket, lest it announce a window that it has no room for. */
-	restore_rcvbuf(fd, r, s);
-	if (err) {
-		(void)sl_broker_drop_packets(fd, false);
-		unmake(fd);
-		restore_sndbuf(fd, r, s);
-		restore_reuse(fd, s);
-	}
+	err = make_empty(fd, r, s->asks);
+	if (err)
+		undo(fd, r, s);
+	return err;
+}
+
+int sl_repair_fill(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+		   struct sl_repair_saved *s)
+{
+	int err = fill_some(fd, r, src, &s->filled);
+
+	if (err > 0)
+		return 1;
+	if (!err)
+		err = complete(fd, r);
+	if (err)
+		undo(fd, r, s);
+	else /* before packets reach it, lest it announce a window that it has no room for */
+		restore_rcvbuf(fd, r, s);
+	return err;
+}
+
+int sl_repair_begin(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+		    struct sl_repair_saved *s)
+{
+	int err = sl_repair_start(fd, r, s);
+
+	if (err)
+		return err;
+	do
+		err = sl_repair_fill(fd, r, src, s);
+	while (err > 0);
+	return err;
+}
+
+int sl_repair_finish_some(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+			  struct sl_repair_saved *s)
+{
+	int err = s->live ? 0 : go_live(fd, r, src, s->asks);
+
+	s->live = true;
+	if (!err && !sl_repair_is_over(fd)) /* a send would take the error */
+		err = send_some(fd, r, src, s);
+	if (err > 0)
+		return 1;
+	err = err && sl_repair_is_over(fd) ? 0 : err;
+	restore_sndbuf(fd, r, s);
+	restore_reuse(fd, s);
 	return err;
 }
 
 int sl_repair_finish(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
 		     const struct sl_repair_saved *s)
 {
-	int err = go_live(fd, r, src, s);
+	struct sl_repair_saved own = *s;
+	int err;
 
-	restore_sndbuf(fd, r, s);
-	restore_reuse(fd, s);
+	do
+		err = sl_repair_finish_some(fd, r, src, &own);
+	while (err > 0);
 	return err;
 }
 
@@ -524,7 +590,9 @@ int sl_repair_rest(int fd, const struct sl_tcp_repair *r, const struct sl_repair
 	s.sndbuf = sl_max(get_int(fd, SOL_SOCKET, SO_SNDBUF), 0);
 	if (r->unsent)
 		set_size(fd, SO_SNDBUFFORCE, sl_max((uint32_t)s.sndbuf, room), 0);
-	err = send_rest(fd, r, src, &s);
+	do
+		err = send_some(fd, r, src, &s);
+	while (err > 0);
 	if (r->unsent)
 		restore_sndbuf(fd, r, &s);
 	return err && sl_repair_is_over(fd) ? 0 : err;

@@ -24,6 +24,8 @@ struct sl_repair_source {
 struct sl_repair_saved {
 	int reuse, sndbuf, rcvbuf, locks, lowat;
 	bool asks; /* the last acknowledged byte goes once more */
+	uint32_t filled, rest; /* bytes that the kernel has; of those never sent */
+	bool live;
 };
 
 /* A closed kernel socket of the connection's family, for sl_repair_kernel(). The next process can
@@ -46,6 +48,16 @@ int sl_repair_begin(int fd, const struct sl_tcp_repair *r, const struct sl_repai
 		    struct sl_repair_saved *s);
 int sl_repair_finish(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
 		     const struct sl_repair_saved *s);
+
+/* The same two steps in pieces, for a loop that others wait for. sl_repair_start() makes the
+ * connection with empty queues; then sl_repair_fill() is called until it is not 1. A failure of
+ * either is one of sl_repair_begin(). sl_repair_finish_some() is called until it is not 1, which is
+ * the result of sl_repair_finish(). */
+int sl_repair_start(int fd, const struct sl_tcp_repair *r, struct sl_repair_saved *s);
+int sl_repair_fill(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+		   struct sl_repair_saved *s);
+int sl_repair_finish_some(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+			  struct sl_repair_saved *s);
 
 /* Makes the closed socket fd the rest of a connection that is over: the program reads the bytes of
  * the receive queue, then the end, or with reset the error ECONNRESET, or (fin_rcvd) both: then the
