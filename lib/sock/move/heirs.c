@@ -34,6 +34,7 @@
 #define FIRST_NS  10000000ull
 #define LAST_NS   500000000ull
 #define DAEMON_NS 300000000ull   /* the daemon learns of a death */
+#define CROWD_NS  3000000000ull  /* too many processes of a user ask it */
 #define BLIND_NS  30000000000ull /* without knowing its holders */
 
 /* Connections of a process that ends; of others its children are cut off. Fewer where there are
@@ -327,15 +328,15 @@ static int receive(int from)
 static int ask_daemon(const struct sl_sock *sk, int will)
 {
 	const struct timespec pause = {.tv_nsec = FIRST_NS / 2}, zero = {0, 0};
-	const uint64_t end = sl_now_ns() + DAEMON_NS;
+	const uint64_t begin = sl_now_ns();
 	struct pollfd p = {.fd = will, .events = POLLRDHUP};
 	int file;
 
 	if (!sl_broker_was_leased() || sl_mail_is_confined() || sl_opt_listens(sk->fd) ||
 	    sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) <= 0)
 		return -1;
-	while ((file = sl_broker_heir(sk->fd)) < 0 && (file == -ENOENT || file == -EAGAIN) &&
-	       sl_now_ns() < end)
+	while (((file = sl_broker_heir(sk->fd)) == -ENOENT || file == -EAGAIN) &&
+	       sl_now_ns() - begin < (file == -EAGAIN ? CROWD_NS : DAEMON_NS))
 		sl_sys(SYS_nanosleep, &pause, NULL);
 	if (file >= 0)
 		sl_swap_options(sk->fd, file, sk->family);
