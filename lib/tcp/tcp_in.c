@@ -304,7 +304,15 @@ static void advance(struct sl_tcp *c, const struct sl_tcp_arrival *a, struct sl_
 	c->soft_error = 0;
 }
 
-/* Handles an acceptable ACK for data in flight. */
+/* True: the acknowledgement tells nothing new, as in each segment that a peer sends us one after
+ * the other while we send nothing. Only the window may be another one. */
+static bool is_ack_known(const struct sl_tcp *c, const struct sl_tcp_seg *seg)
+{
+	return seg->ack == c->snd_una && c->tx_una == c->tx_tail && !c->tlp_out &&
+	       !(seg->opts & SL_TCPO_SACK);
+}
+
+/* Handles an acceptable ACK. */
 static void take_ack(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
 	const struct sl_tcp_seg *seg = a->seg;
@@ -406,7 +414,10 @@ static bool check_ack(struct sl_tcp *c, struct sl_tcp_arrival *a)
 		return false;
 	}
 	take_timestamp(c, a);
-	take_ack(c, a);
+	if (is_ack_known(c, a->seg))
+		take_window(c, a);
+	else
+		take_ack(c, a);
 	return c->fin_acked ? on_fin_acked(c, a) : true;
 }
 
