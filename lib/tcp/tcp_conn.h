@@ -144,8 +144,8 @@ struct sl_tcp {
 	bool pingpong : 1;    /* interactive: delay ACKs */
 	bool rcv_push : 1;    /* the peer ends its messages with PSH: do not wait long for more */
 	bool thin : 1;        /* an ACK is held back: c is in host->trains (tcp_ack.c) */
-	uint8_t ack_now; /* SL_TCP_ACK_* */
-	uint8_t train; /* full segments in quick succession, saturating */
+	uint8_t ack_now;      /* SL_TCP_ACK_* */
+	uint8_t train;        /* full segments in quick succession, saturating */
 	uint8_t reo_wnd_mult, reo_wnd_persist;
 	bool ack_pending, have_dsack; /* dsack is valid */
 	uint8_t nlast_sack;
