@@ -30,6 +30,24 @@ for between in (lambda s: None, peek_off, printed, lambda s: s.send(b"x"), lambd
     between(s)
     print(first, [s.connect_ex((peer, 7000)) for _ in range(3)])
 
+# The peer has reset what became the kernel's, with or without an outcome before; connect(2) says so, and then connects anew.
+for told in (False, True):
+    for between in (lambda s: None, peek_off):
+        first_listener = far.tcp(peer, 7001, 5)
+        s = tcp(six=six)
+        s.setblocking(False)
+        s.connect_ex((peer, 7001))
+        f = first_listener.accept()[0]
+        select.select([], [s], [], 5)
+        if told:
+            s.connect_ex((peer, 7001))
+        between(s)
+        f.send(b"x")
+        f.close_reset()
+        settles(s, "HUP")
+        print(told, [s.connect_ex((peer, 7001)), polled(s), so_error(s), attempt(s.recv, 9), s.connect_ex((peer, 7001))])
+        first_listener.close()
+
 for flags in ((0, 0), (socket.MSG_MORE, 0), (0, socket.MSG_MORE), (socket.MSG_MORE, socket.MSG_MORE)):
     s = tcp(six=six)
     s.connect((peer, 7000))

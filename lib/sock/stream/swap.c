@@ -198,7 +198,7 @@ static int unnamed(const struct sl_sock *sk)
 	return fd;
 }
 
-static bool is_closed(int fd)
+bool sl_swap_is_closed(int fd)
 {
 	uint8_t state = 0; /* the first field of struct tcp_info */
 	socklen_t len = sizeof(state);
@@ -220,7 +220,7 @@ void sl_swap_unname(struct sl_sock *sk)
 {
 	int fd = -1;
 
-	if ((sk->named || sk->port_over) && !sl_tcp_sock_is_named(sk) && is_closed(sk->fd))
+	if ((sk->named || sk->port_over) && !sl_tcp_sock_is_named(sk) && sl_swap_is_closed(sk->fd))
 		fd = unnamed(sk);
 	if (fd >= 0 && sl_swap_file(sk, fd) == 0) {
 		sk->named = sk->any_port = sk->port_over = false;

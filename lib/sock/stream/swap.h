@@ -17,6 +17,8 @@ int sl_swap_new(const struct sl_sock *sk);
 int sl_swap_on(int file, int number);
 int sl_swap_file(struct sl_sock *sk, int file);
 
+/* True: the kernel's TCP socket has no connection. */
+bool sl_swap_is_closed(int fd);
 /* True: the kernel's TCP socket has had no connection since it was made or disconnected. */
 bool sl_swap_is_fresh(int fd);
 /* Before bind(2) and connect(2), slow held: a TCP socket with a port that connect(2) chose, or

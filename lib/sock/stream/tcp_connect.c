@@ -516,12 +516,20 @@ int sl_tcp_sock_fastopen(struct sl_sock *sk, const struct msghdr *msg)
 
 /* The result of connect(2) on a socket that was handed back before a call had the outcome: the
  * kernel takes a connection that was restored for one that the program knows of. */
-static int first_outcome(struct sl_sock *sk, int err)
+static int first_outcome(struct sl_sock *sk, int fd, int err)
 {
-	if (err == -EISCONN)
+	bool over = err == -EISCONN && sl_swap_is_closed(fd);
+	struct sockaddr_storage nowhere = {.ss_family = AF_UNSPEC};
+
+	if (over) {
+		err = sl_sock_get_int(sk, SOL_SOCKET, SO_ERROR);
+		err = err > 0 ? -err : -ECONNABORTED;
+		(void)sl_sys_connect(fd, &nowhere, sizeof(nowhere));
+	} else if (err == -EISCONN) {
 		err = 0;
-	if (err == 0)
-		sk->phase = SL_CONNECTED;
+	}
+	if (err == 0 || over)
+		sk->phase = over ? SL_UNCONNECTED : SL_CONNECTED;
 	return err;
 }
 
@@ -531,8 +539,10 @@ static int connect_kernel(struct sl_sock *sk, int fd, const struct sockaddr *add
 {
 	int err = (int)sl_sys_cancel(SYS_connect, fd, addr, len);
 
-	if (sl_unlikely(sk->phase == SL_CONNECTING))
-		err = first_outcome(sk, err);
+	if (err == 0 && addr->sa_family == AF_UNSPEC)
+		sk->phase = SL_UNCONNECTED;
+	else if (sl_unlikely(sk->phase == SL_CONNECTING))
+		err = first_outcome(sk, fd, err);
 	switch (err) {
 	case 0:
 	case -EINPROGRESS:
@@ -552,7 +562,8 @@ int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr,
 
 	sl_tconn_reap_many();
 	if (sl_load(&sk->state) == SL_STATE_KERNEL) {
-		if (sl_unlikely(sk->named)) {
+		/* (A connection that has ended in the kernel is still the socket's.) */
+		if (sl_unlikely(sk->named) && sk->phase == SL_UNCONNECTED) {
 			sl_lock(&sk->slow);
 			sl_swap_unname(sk);
 			sl_unlock(&sk->slow);
