@@ -79,6 +79,7 @@ static ssize_t send_range(struct sl_sock *sk, int out, int in, int64_t pos, size
 struct room {
 	struct sl_sock *sk;
 	uint32_t bytes;
+	bool over; /* nothing can be sent any more */
 };
 
 static ssize_t reader_has_room(void *arg)
@@ -93,7 +94,8 @@ static ssize_t reader_has_room(void *arg)
 	if (r->sk->conn) {
 		struct sl_tcp *t = &r->sk->conn->tcp;
 
-		r->bytes = t->tx_shut || t->error ? CHUNK : sl_tcp_write_room(t);
+		r->over = t->tx_shut || t->error;
+		r->bytes = r->over ? CHUNK : sl_tcp_write_room(t);
 		t->want_out |= !r->bytes;
 		ret = r->bytes ? 0 : -EAGAIN;
 	}
@@ -145,6 +147,11 @@ static ssize_t pipe_to_stream(int in, struct sl_sock *sk, int out, size_t len, u
 			return done ? (ssize_t)done : n;
 		if ((done || (flags & SPLICE_F_NONBLOCK)) && !is_readable(in))
 			return done ? (ssize_t)done : -EAGAIN;
+		if (r.over && is_readable(in)) { /* the bytes stay in the pipe */
+			n = send_some(sk, out, buf, 0, 0);
+			if (n < 0)
+				return done ? (ssize_t)done : n;
+		}
 		want = sl_min(len - done, (size_t)CHUNK);
 		want = sl_min(want, (size_t)r.bytes);
 		n = sl_sys_cancel(SYS_read, in, buf, want);
