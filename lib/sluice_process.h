@@ -39,9 +39,9 @@ void sl_kernel_only(const char *why);
  * -ENOTCONN; -EPERM; -EOPNOTSUPP. If it fails, the kernel keeps the connection. */
 int sl_take_over(int fd);
 
-/* Call before pidfd_getfd(2) of that descriptor of another process: a socket that is offloaded there
- * goes to the kernel first, if this process may ask for it (same user, or root). Waits a second at
- * most. */
+/* Call before pidfd_getfd(2) of that descriptor of another process: a socket that is offloaded
+ * there goes to the kernel first, if this process may ask for it (same user, or root). Waits a
+ * second at most. */
 void sl_steal(int pidfd, int number);
 
 /* Call for a socket that the program did not make, before its first use: left by execve(2), or

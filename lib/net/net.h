@@ -53,7 +53,7 @@ struct sl_in_icmp {
 	uint32_t seq; /* of the segment */
 	uint8_t type, code;
 	bool v6;
-	bool no_way; /* a router has no way to the peer (RFC 6069 3) */
+	bool no_way;        /* a router has no way to the peer (RFC 6069 3) */
 	uint16_t inner, l4; /* the segment's headers, from in->pkt.data; within the payload */
 	uint32_t info;      /* of a parameter problem the place; of IPv6 all that stands there */
 	int err;            /* positive errno (icmp_err_convert, icmpv6_err_convert); 0: no error */

@@ -149,11 +149,11 @@ struct sl_device {
 	uint8_t lane_part[SL_MAX_XSKS];       /* part that each lane belongs to */
 	uint16_t xsk[SL_MAX_XSKS];            /* records of the lanes' XSKs in the group's memory */
 	struct sl_port_uses *uses;
-	struct sl_rule *rules;      /* mapped writable */
-	struct sl_pace_rule *paces; /* mapped writable */
-	bool has_picked;            /* or cannot have it: sl_maps_want_picked() */
+	struct sl_rule *rules;          /* mapped writable */
+	struct sl_pace_rule *paces;     /* mapped writable */
+	bool has_picked;                /* or cannot have it: sl_maps_want_picked() */
 	struct sl_nic_rules *nic_rules; /* steer/nic_rule.c; NULL: none */
-	uint32_t replaced;          /* at most so many flow claims have been replaced in the map */
+	uint32_t replaced; /* at most so many flow claims have been replaced in the map */
 	/* Bit set of the pages of info.ports that are mapped. */
 	uint64_t ports_pages[SL_MAX_PORTS * sizeof(uint64_t) / 4096 / 64];
 	uint16_t group_free[SL_MAX_GROUPS]; /* ring of unused groups, oldest first */

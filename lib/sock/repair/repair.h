@@ -23,7 +23,7 @@ struct sl_repair_source {
 /* The program's socket options that repair changes, or that would disturb it. */
 struct sl_repair_saved {
 	int reuse, sndbuf, rcvbuf, locks, lowat;
-	bool asks; /* the last acknowledged byte goes once more */
+	bool asks;             /* the last acknowledged byte goes once more */
 	uint32_t filled, rest; /* bytes that the kernel has; of those never sent */
 	bool live;
 };
