@@ -564,6 +564,11 @@ struct sl_port *sl_port_open_soon(uint32_t ifindex, bool *coming)
 	return NULL;
 }
 
+bool sl_port_is_wanted(void)
+{
+	return sl_load_acquire(&wanted) && (sl_load(&lock.word) & ~SL_LOCK_SLEEPERS) != sl_tid();
+}
+
 bool sl_port_open_wanted(void)
 {
 	uint32_t ifindex = sl_load_acquire(&wanted);

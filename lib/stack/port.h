@@ -60,6 +60,8 @@ bool sl_port_is_taken(uint32_t ifindex);
 struct sl_port *sl_port_open_soon(uint32_t ifindex, bool *coming);
 /* The keeper's: opens the device that sl_port_open_soon() left to it. True: there was one. */
 bool sl_port_open_wanted(void);
+/* True: a device is left to the keeper, and not open yet. (Not for a thread that opens one.) */
+bool sl_port_is_wanted(void);
 /* Called when a signal handler needs a device that is not open: another thread will open it. */
 extern void (*sl_port_put_off)(void);
 /* Tells the port that its device changed. A VLAN device may be down, gone, or no longer one that

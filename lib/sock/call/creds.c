@@ -26,6 +26,7 @@
 #include "ctl/front/broker.h"
 #include "io/verbs.h"
 #include "sluice.h"
+#include "sock/call/devices.h"
 #include "sock/core/life.h"
 #include "sock/core/mail.h"
 #include "sock/listen/listen.h"
@@ -263,6 +264,8 @@ void sl_creds_begin(enum sl_creds what, long a, long b, long c)
 	int saved = errno;
 
 	sl_fdtab_notice();
+	if (changes(what, a, b, c) || what == SL_CREDS_CHROOT)
+		sl_devices_settle(false);
 	if (what == SL_CREDS_CHROOT && sl_is_lent()) /* the new root may lack the libraries */
 		sl_broker_ready();
 	if (sl_is_lent() && changes(what, a, b, c))

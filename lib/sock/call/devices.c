@@ -10,6 +10,8 @@
 #include <net/if.h>
 #include <string.h>
 
+#include "base/handler.h"
+#include "base/sys.h"
 #include "ctl/front/broker.h"
 #include "net/rtnl.h"
 #include "sock/core/endpoint.h"
@@ -19,7 +21,9 @@
 #include "sock/dgram/dgram.h"
 #include "sock/listen/listen.h"
 #include "sock/move/move.h"
+#include "sock/proc/fdtab.h"
 #include "sock/proc/keeper.h"
+#include "sock/proc/up.h"
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
 #include "stack/leg.h"
@@ -230,6 +234,51 @@ void sl_devices_addr_changed(uint32_t ifindex, const struct sl_addr *addr, bool 
 	}
 }
 
+/* Late sockets ----------------------------------------------------------------------------------
+ */
+
+#define SETTLE_NS 100000
+#define SETTLES   20000 /* two seconds */
+#define LATE_NS   1000000
+
+static void decide_late(struct sl_sock *sk, void *arg)
+{
+	if (!(sl_sock_is_udp(sk) ? sl_dgram_decide_late(sk) : sl_tlisten_claim_late(sk)))
+		sl_store_release(&sl_late_any, true); /* it is busy */
+}
+
+void sl_devices_look_late(void)
+{
+	bool opened = sl_port_open_wanted();
+
+	if (sl_likely(!opened && !sl_load(&sl_late_any)) || !sl_is_up()) /* it ends meanwhile */
+		return;
+	sl_store(&sl_late_any, false);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	sl_sock_for_each(decide_late, NULL);
+}
+
+uint64_t sl_devices_late_due_ns(uint64_t now_ns, bool quiet)
+{
+	return sl_load(&sl_late_any) || sl_port_is_wanted() ? now_ns + LATE_NS : 0;
+}
+
+/* (The files of libbpf and of the kernel's calls that it makes stand on the lowest free numbers.)
+ */
+void sl_devices_settle(bool numbers)
+{
+	const struct timespec pause = {.tv_nsec = SETTLE_NS};
+
+	if (sl_likely(!sl_load(&sl_late_any) && !sl_port_is_wanted()))
+		return;
+	sl_fdtab_notice(); /* (in a child nobody would open it) */
+	if (!sl_is_up() || sl_in_signal() || sl_keeper_is_here())
+		return;
+	for (unsigned i = 0;
+	     i < SETTLES && (sl_port_is_wanted() || (!numbers && sl_load(&sl_late_any))); i++)
+		sl_sys(SYS_nanosleep, &pause, NULL);
+}
+
 /* The keeper's job -------------------------------------------------------------------------------
  */
 
@@ -266,5 +315,6 @@ uint64_t sl_devices_lost_due_ns(uint64_t now_ns, bool quiet)
 void sl_devices_child(void)
 {
 	lost_ns = 0;
+	sl_late_any = false;
 	memset(again, 0, sizeof(again));
 }

@@ -13,6 +13,14 @@ void sl_devices_addr_changed(uint32_t ifindex, const struct sl_addr *addr, bool 
 /* A signal handler needs a device, which it must not open: the keeper does it soon. */
 void sl_devices_later(void);
 
+/* The keeper's: opens the device that a call did not wait for, and decides on the sockets that the
+ * kernel serves meanwhile. */
+void sl_devices_look_late(void);
+uint64_t sl_devices_late_due_ns(uint64_t now_ns, bool quiet);
+/* Waits for that: a thread of the program that is about to fork, to become another user, or to
+ * confine itself; or, numbers: to use the numbers that the keeper's files have for the moment. No
+ * lock held. */
+void sl_devices_settle(bool numbers);
 /* The keeper's job, once a second: offers devices again to sockets that were busy. */
 void sl_devices_look(uint64_t now_ns);
 uint64_t sl_devices_due_ns(uint64_t now_ns, bool quiet);

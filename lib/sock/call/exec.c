@@ -19,6 +19,7 @@
 #include "base/handler.h"
 #include "base/sys.h"
 #include "sluice.h"
+#include "sock/call/devices.h"
 #include "sock/call/start.h"
 #include "sock/core/life.h"
 #include "sock/core/mail.h"
@@ -240,8 +241,10 @@ bool sl_exec_begin(enum sl_exec how)
 	bool waits;
 
 	sl_fdtab_notice();
-	if (how == SL_EXEC_SPAWN)
+	if (how == SL_EXEC_SPAWN) {
+		sl_devices_settle(false);
 		sl_lent_hold();
+	}
 	waits = before_child_exec(how == SL_EXEC_VFORK);
 	if (how == SL_EXEC_SPAWN && sl_is_up()) {
 		waits |= before_spawn();

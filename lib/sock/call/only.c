@@ -9,6 +9,7 @@
 #include "ctl/kern/cgroup.h"
 #include "ctl/kern/filter.h"
 #include "sluice.h"
+#include "sock/call/devices.h"
 #include "sock/call/last.h"
 #include "sock/core/life.h"
 #include "sock/core/mail.h"
@@ -105,6 +106,7 @@ SL_API
 void sl_confine(const struct sock_fprog *filter)
 {
 	sl_fdtab_notice();
+	sl_devices_settle(false);
 	if (sl_load(&sl_up_state) >= 0 && filter && sl_filter_deadly_call(filter) < 0)
 		return;
 	if (sl_is_up()) {

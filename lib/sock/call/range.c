@@ -2,6 +2,7 @@
 /* Numbers that a program closes in ranges: which are its sockets, which are the library's own. */
 #include "base/fds.h"
 #include "sluice.h"
+#include "sock/call/devices.h"
 #include "sock/proc/fdtab.h"
 
 void sl_close_range(unsigned first, unsigned last)
@@ -9,6 +10,7 @@ void sl_close_range(unsigned first, unsigned last)
 	unsigned end;
 
 	sl_fdtab_notice();
+	sl_devices_settle(true);
 	end = sl_load(&sl_fdtab_end);
 	for (unsigned fd = first; fd < end && fd <= last; fd++)
 		if (sl_load(&sl_fdtab[fd]))
@@ -18,6 +20,7 @@ void sl_close_range(unsigned first, unsigned last)
 SL_API
 bool sl_is_private(int fd)
 {
+	sl_devices_settle(true);
 	return sl_fd_is_kept(fd);
 }
 

@@ -8,6 +8,7 @@
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/call/choice.h"
+#include "sock/call/devices.h"
 #include "sock/call/only.h"
 #include "sock/call/start.h"
 #include "sock/core/life.h"
@@ -95,6 +96,8 @@ static int close_number(int fd)
 SL_API
 int sl_close(int fd)
 {
+	if (fd <= STDERR_FILENO)
+		sl_devices_settle(true);
 	return sl_told(close_number(fd), "close(%d)", fd);
 }
 

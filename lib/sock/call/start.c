@@ -251,6 +251,7 @@ static bool held; /* moving is, by a fork */
 
 static void before_fork(void)
 {
+	sl_devices_settle(false);
 	sl_hold();
 	pthread_mutex_lock(&start_lock);
 	forking = true;
@@ -474,6 +475,7 @@ void sl_fork_end(void)
 SL_API
 void sl_vfork_begin(void)
 {
+	sl_devices_settle(false);
 	if (sl_is_up() && sl_tlisten_count())
 		sl_tlisten_fork_begin();
 }

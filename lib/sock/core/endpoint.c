@@ -6,6 +6,7 @@
  * lane. */
 #include <linux/net_tstamp.h>
 
+#include "base/settings.h"
 #include "ctl/kern/diag.h"
 #include "sock/core/endpoint.h"
 #include "sock/core/life.h"
@@ -208,15 +209,20 @@ enum sl_reason sl_sock_claim_endpoints(struct sl_sock *sk)
 	return w.why ? SL_REASON_CLAIM : SL_REASON_NO_DEVICE;
 }
 
-enum sl_reason sl_sock_claim_listener(struct sl_sock *sk)
+enum sl_reason sl_sock_judge_listener(struct sl_sock *sk)
 {
 	if (sl_addr_is_loopback(&sk->local))
 		return SL_REASON_LOCAL;
 	if (sl_reuseprog_has(sk))
 		return SL_REASON_OPTION;
-	if (!sk->heir && sl_sock_is_shared(sk))
-		return SL_REASON_SHARED;
-	return sl_sock_claim_endpoints(sk);
+	return !sk->heir && sl_sock_is_shared(sk) ? SL_REASON_SHARED : SL_REASON_NONE;
+}
+
+enum sl_reason sl_sock_claim_listener(struct sl_sock *sk)
+{
+	enum sl_reason reason = sl_sock_judge_listener(sk);
+
+	return reason == SL_REASON_NONE ? sl_sock_claim_endpoints(sk) : reason;
 }
 
 void sl_sock_claim_device(struct sl_sock *sk, uint32_t ifindex)
@@ -226,4 +232,44 @@ void sl_sock_claim_device(struct sl_sock *sk, uint32_t ifindex)
 
 	if (dev == 0 || dev == ifindex)
 		sl_link_for_each(claim_link, &w);
+}
+
+/* Late devices ---------------------------------------------------------------------------------
+ */
+
+bool sl_late_any;
+
+struct late_walk {
+	uint32_t only; /* ifindex, 0: all */
+	bool coming;
+};
+
+static bool look_at_link(const struct sl_link *link, void *arg)
+{
+	struct late_walk *w = arg;
+
+	if (!w->only || w->only == link->ifindex)
+		sl_port_open_soon(link->ifindex, &w->coming);
+	return !w->coming;
+}
+
+bool sl_device_is_late(uint32_t ifindex)
+{
+	struct late_walk w = {.only = ifindex};
+
+	sl_link_for_each(look_at_link, &w);
+	return w.coming;
+}
+
+bool sl_sock_is_late(const struct sl_sock *sk)
+{
+	int64_t dev = only_device(sk);
+
+	return dev >= 0 && sl_device_is_late((uint32_t)dev);
+}
+
+/* (A socket that another program made is decided at once or never: given.c.) */
+bool sl_sock_waits(const struct sl_sock *sk)
+{
+	return sl_settings.start == SL_START_WAIT || sk->state != SL_STATE_NEW || sk->foreign;
 }

@@ -20,8 +20,19 @@ struct sl_diag_claim sl_sock_diag_claim(const struct sl_sock *sk);
 bool sl_sock_is_shared(struct sl_sock *sk);
 /* Claims the endpoints of an unconnected socket; slow held. SL_REASON_NONE: it has them. */
 enum sl_reason sl_sock_claim_endpoints(struct sl_sock *sk);
-/* Claims the endpoints that a TCP socket is about to listen on; slow held. */
+/* Claims the endpoints that a TCP socket is about to listen on; slow held. sl_sock_judge_listener()
+ * says only whether it may: SL_REASON_NONE. */
 enum sl_reason sl_sock_claim_listener(struct sl_sock *sk);
+enum sl_reason sl_sock_judge_listener(struct sl_sock *sk);
+/* Late devices: a call that must not wait leaves them to the keeper, and the kernel serves the
+ * socket meanwhile. True: the device (0: one of all) is being opened. Any thread, no lane held. */
+bool sl_device_is_late(uint32_t ifindex);
+/* The same of the devices that can bring packets for the socket. */
+bool sl_sock_is_late(const struct sl_sock *sk);
+/* True: a call of the program for this socket, which is not decided, waits for its devices. */
+bool sl_sock_waits(const struct sl_sock *sk);
+/* A socket is to be decided by the keeper. Atomic; the keeper takes it back. */
+extern bool sl_late_any;
 /* Moves a new socket from limbo to a lane. */
 bool sl_sock_take_lane(struct sl_sock *sk, uint32_t ifindex);
 /* Takes the socket from limbo to that lane; NULL: there is none. False: it stays in limbo. `slow`

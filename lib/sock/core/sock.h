@@ -101,6 +101,7 @@ struct sl_sock {
 	bool heir : 1;       /* a listener that several processes may serve together */
 	bool parked : 1;     /* no number of the program's (heirs.c); slow held */
 	bool has_old : 1;    /* children may have another file of it (heirs.c); slow held */
+	bool late : 1;       /* a listener without claims: a device is being opened; slow held */
 	bool taking;         /* take-over is under way */
 	uint8_t tos6, ttl6;  /* tos, ttl of IPv6 */
 	uint32_t in_kernel;  /* calls on it that are in the kernel now; atomic */

@@ -21,8 +21,15 @@
 #include "stack/port.h"
 #include "stack/restart.h"
 
-/* Claims the exact flow of a connected socket. */
-static enum sl_reason claim_flow(struct sl_sock *sk)
+/* The kernel serves the socket until the keeper decides. */
+static void put_off(struct sl_sock *sk)
+{
+	sl_store(&sl_udp_sk(sk)->late, true);
+	sl_store_release(&sl_late_any, true);
+}
+
+/* Claims the exact flow of a connected socket. SL_REASON_UNDECIDED: when the device is open. */
+static enum sl_reason claim_flow(struct sl_sock *sk, bool waits)
 {
 	struct sl_udp_sock *us = sl_udp_sk(sk);
 	struct sl_route_key key = {
@@ -43,6 +50,10 @@ static enum sl_reason claim_flow(struct sl_sock *sk)
 		return SL_REASON_NO_DEVICE;
 	if (route.kind != SL_ROUTE_DEVICE && route.kind != SL_ROUTE_MULTICAST)
 		return SL_REASON_LOCAL;
+	if (!waits && sl_device_is_late(route.ifindex)) {
+		put_off(sk);
+		return SL_REASON_UNDECIDED;
+	}
 	port = sl_port_open(route.ifindex);
 	if (!port)
 		return SL_REASON_NO_DEVICE;
@@ -59,12 +70,22 @@ static enum sl_reason claim_flow(struct sl_sock *sk)
 	return sl_sock_claim_on(sk, port, &narrow, &why) ? SL_REASON_NONE : SL_REASON_CLAIM;
 }
 
+static enum sl_reason claim_names(struct sl_sock *sk, bool waits)
+{
+	if (sl_udp_sk(sk)->udp.connected)
+		return claim_flow(sk, waits);
+	if (!waits && sl_sock_is_late(sk)) {
+		put_off(sk);
+		return SL_REASON_UNDECIDED;
+	}
+	return sl_sock_claim_endpoints(sk);
+}
+
 /* Claims anew under the new names; the old claims go after the new ones have come. */
-static enum sl_reason reclaim(struct sl_sock *sk)
+static enum sl_reason reclaim(struct sl_sock *sk, bool waits)
 {
 	struct sl_sock_claim *old = sl_sock_claims_take(sk);
-	enum sl_reason reason =
-		sl_udp_sk(sk)->udp.connected ? claim_flow(sk) : sl_sock_claim_endpoints(sk);
+	enum sl_reason reason = claim_names(sk, waits);
 
 	sl_sock_claims_drop(sk, old);
 	return reason;
@@ -89,7 +110,7 @@ static bool claim_again(struct sl_sock *sk)
 	if (!sk->nfds || sk->state != SL_STATE_OFFLOADED || !sl_udp_sk(sk)->udp.connected ||
 	    sl_sock_is_ruled(sk) || sl_sock_claims_live(sk))
 		return true;
-	if (reclaim(sk) != SL_REASON_NONE)
+	if (reclaim(sk, true) != SL_REASON_NONE)
 		return false;
 	older = has_older(sk);
 	if (sl_sock_lock(sk, &lane)) {
@@ -111,7 +132,7 @@ bool sl_sock_claim_again(struct sl_sock *sk)
 	return ok;
 }
 
-static enum sl_reason decide(struct sl_sock *sk)
+static enum sl_reason decide(struct sl_sock *sk, bool waits)
 {
 	if (sl_sock_read_names(sk) < 0)
 		return SL_REASON_RUNTIME;
@@ -125,7 +146,7 @@ static enum sl_reason decide(struct sl_sock *sk)
 		return SL_REASON_OPTION;
 	if (sl_sock_is_shared(sk))
 		return SL_REASON_SHARED;
-	return reclaim(sk);
+	return reclaim(sk, waits);
 }
 
 /* __udp_disconnect(): a port that the program did not ask for goes with the peer, and the next call
@@ -145,7 +166,7 @@ static void lose_port(struct sl_sock *sk)
 
 /* SL_REASON_NONE, UNDECIDED, or why the socket shall be the kernel's. A lent socket is decided on
  * when it comes back. slow held. */
-static enum sl_reason decide_held(struct sl_sock *sk)
+static enum sl_reason decide_held(struct sl_sock *sk, bool waits)
 {
 	enum sl_reason reason;
 	struct sl_lane *lane;
@@ -156,7 +177,7 @@ static enum sl_reason decide_held(struct sl_sock *sk)
 		return SL_REASON_NONE;
 	if (sl_sock_is_ruled(sk))
 		sl_store(&sl_udp_sk(sk)->ruled, false);
-	reason = decide(sk);
+	reason = decide(sk, waits);
 	if (reason == SL_REASON_NONE) {
 		bool older = has_older(sk);
 
@@ -202,7 +223,7 @@ bool sl_sock_pause(struct sl_sock *sk, enum sl_reason reason)
 
 enum sl_reason sl_sock_resume(struct sl_sock *sk)
 {
-	enum sl_reason reason = decide_held(sk);
+	enum sl_reason reason = decide_held(sk, true);
 
 	if (reason == SL_REASON_RULE && sl_sock_pause(sk, SL_REASON_RULE))
 		return SL_REASON_NONE;
@@ -245,56 +266,39 @@ void sl_sock_decide(struct sl_sock *sk)
 	enum sl_reason reason;
 
 	sl_lock(&sk->slow);
-	reason = decide_held(sk);
+	reason = decide_held(sk, sl_sock_waits(sk));
 	sl_unlock(&sk->slow);
 	sl_sock_obey(sk, reason);
 }
 
-/* Devices that a send does not wait for ---------------------------------------------------------
+/* Devices that a call does not wait for ---------------------------------------------------------
  */
 
-struct late_walk {
-	const struct sl_sock *sk;
-	bool coming;
-};
-
-static bool look_at_link(const struct sl_link *link, void *arg)
+bool sl_dgram_put_off(struct sl_sock *sk)
 {
-	struct late_walk *w = arg;
+	bool late = sl_sock_is_late(sk);
 
-	if (!w->sk->bound_if || w->sk->bound_if == link->ifindex)
-		sl_port_open_soon(link->ifindex, &w->coming);
-	return !w->coming;
+	if (late)
+		put_off(sk);
+	return late;
 }
 
-bool sl_sock_is_late(struct sl_sock *sk)
-{
-	struct late_walk w = {.sk = sk};
-
-	sl_link_for_each(look_at_link, &w);
-	if (w.coming)
-		sl_store(&sl_udp_sk(sk)->late, true);
-	return w.coming;
-}
-
-/* (A call that holds `slow` may wait for the keeper. The next send decides then.) */
-static void decide_late(struct sl_sock *sk, void *arg)
+/* (A child may have it since, which would get nothing more.) */
+bool sl_dgram_decide_late(struct sl_sock *sk)
 {
 	enum sl_reason reason = SL_REASON_NONE;
 
-	if (!sl_sock_is_udp(sk) || !sl_load(&sl_udp_sk(sk)->late) || !sl_trylock(&sk->slow))
-		return;
+	if (!sl_load(&sl_udp_sk(sk)->late))
+		return true;
+	if (!sl_trylock(&sk->slow))
+		return false;
 	sl_store(&sl_udp_sk(sk)->late, false);
-	if (sk->nfds && sk->state == SL_STATE_NEW && !sl_sock_is_late(sk))
-		reason = decide_held(sk);
+	if (sk->nfds && sk->state == SL_STATE_NEW)
+		reason =
+			sk->forks == sl_load(&sl_forks) ? decide_held(sk, false) : SL_REASON_PASSED;
 	sl_unlock(&sk->slow);
 	sl_sock_obey(sk, reason);
-}
-
-void sl_sock_look_late(void)
-{
-	if (sl_unlikely(sl_port_open_wanted()))
-		sl_sock_for_each(decide_late, NULL);
+	return true;
 }
 
 /* inet_autobind: an ephemeral port of the kernel's choice on the address that it has, which is

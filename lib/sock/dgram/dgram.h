@@ -13,10 +13,11 @@ void sl_sock_requeue_some(struct sl_sock *sk, struct sl_lane *lane, uint32_t n);
 /* Looks at what the socket is bound and connected to, applies the rules, and claims its packets or
  * hands it back. After each change of names. */
 void sl_sock_decide(struct sl_sock *sk);
-/* In a call that must not wait: true: a device is being opened. The kernel sends meanwhile, without
- * a decision; the keeper decides when the device is there, in sl_sock_look_late(). */
-bool sl_sock_is_late(struct sl_sock *sk);
-void sl_sock_look_late(void);
+/* A send of a socket without a port that must not wait: true: a device is being opened. The kernel
+ * sends meanwhile, without a decision, as it serves a socket that sl_sock_decide() puts off. */
+bool sl_dgram_put_off(struct sl_sock *sk);
+/* The keeper's: decides on a socket that was put off. False: it is busy. */
+bool sl_dgram_decide_late(struct sl_sock *sk);
 /* Claims the flow of a connected socket that has no claim on a steered device any more. False: the
  * socket is busy, or has none still. No lock held. */
 bool sl_sock_claim_again(struct sl_sock *sk);

@@ -18,6 +18,7 @@
 #include "base/sys.h"
 #include "sock/core/errq.h"
 #include "sock/core/block.h"
+#include "sock/core/endpoint.h"
 #include "sock/core/mail.h"
 #include "sock/core/udp_sock.h"
 #include "sock/dgram/dgram.h"
@@ -199,7 +200,8 @@ static void first_send(struct sl_sock *sk, int flags)
 {
 	sl_sock_part(sk);
 	if (sk->state == SL_STATE_NEW && sk->local_port == 0) {
-		if ((sk->nonblock || flags & MSG_DONTWAIT) && sl_sock_is_late(sk))
+		if ((sk->nonblock || flags & MSG_DONTWAIT || !sl_sock_waits(sk)) &&
+		    sl_dgram_put_off(sk))
 			return;
 		sl_sock_autobind(sk);
 		sl_sock_wait_links(sk, flags);

@@ -6,6 +6,9 @@
 #include "sock/core/mail.h"
 #include "sock/stream/tconn.h"
 
+/* The keeper's: claims for a listener that listen(2) left without claims, since its device was not
+ * open. False: it is busy. */
+bool sl_tlisten_claim_late(struct sl_sock *sk);
 /* listen/share.c: before a fork, after which listeners may be shared. */
 void sl_tlisten_fork_begin(void);
 void sl_tlisten_share_child(void); /* after a fork, in the child */

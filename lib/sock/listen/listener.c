@@ -249,6 +249,27 @@ static void sort_out(struct sl_sock *sk, struct sl_tlisten *l, const struct sl_s
 	sl_tlisten_enter(l, SL_TLISTEN_OPEN);
 }
 
+/* Claims the endpoints of the listener, which is in its slot. A listener whose device is being
+ * opened has none yet, so the kernel serves it. */
+static enum sl_reason claim(struct sl_sock *sk, struct sl_tlisten *l, bool waits)
+{
+	enum sl_reason reason = sl_sock_judge_listener(sk);
+
+	if (reason != SL_REASON_NONE)
+		return reason;
+	if (!waits && !sk->heir && sl_sock_is_late(sk)) {
+		sk->late = true;
+		sl_store_release(&sl_late_any, true);
+		sl_tlisten_enter(l, SL_TLISTEN_OPEN);
+		return SL_REASON_NONE;
+	}
+	reason = sl_sock_claim_endpoints(sk);
+	if (reason == SL_REASON_NONE && !sk->heir) /* (else the steering program looks: pick_tcp())
+						    */
+		sort_out(sk, l, NULL);
+	return reason;
+}
+
 static enum sl_reason prepare(struct sl_sock *sk, int backlog)
 {
 	struct sl_tlisten *l;
@@ -272,14 +293,50 @@ static enum sl_reason prepare(struct sl_sock *sk, int backlog)
 	}
 	if (sk->heir)
 		sl_tbox_tell(sk);
-	reason = sl_sock_claim_listener(sk);
+	reason = claim(sk, l, sl_sock_waits(sk));
 	if (reason != SL_REASON_NONE) {
 		sl_sock_unclaim(sk);
 		uninstall(sk);
-	} else if (!sk->heir) { /* (the steering program looks itself: pick_tcp()) */
-		sort_out(sk, l, NULL);
 	}
 	return reason;
+}
+
+/* slow held. */
+static enum sl_reason claim_late(struct sl_sock *sk)
+{
+	struct sl_tlisten *l = sk->lsn;
+	enum sl_reason reason;
+	struct sl_lane *lane;
+
+	if (!sk->nfds || !l || sk->heir || sl_load(&l->state) != SL_TLISTEN_OPEN)
+		return SL_REASON_NONE;
+	if (sk->forks != sl_load(&sl_forks)) /* a child may have it, too */
+		return SL_REASON_PASSED;
+	sl_tlisten_enter(l, SL_TLISTEN_SORTING);
+	reason = claim(sk, l, false);
+	if (sl_load(&l->state) == SL_TLISTEN_SORTING)
+		sl_tlisten_enter(l, SL_TLISTEN_OPEN);
+	if (sl_sock_lock(sk, &lane)) {
+		sl_sock_notify(sk, 0); /* its waiters watch a lane that has got a descriptor */
+		sl_lane_unlock(lane);
+	}
+	return reason;
+}
+
+bool sl_tlisten_claim_late(struct sl_sock *sk)
+{
+	enum sl_reason reason = SL_REASON_NONE;
+
+	if (!sl_trylock(&sk->slow))
+		return false;
+	if (sk->late) {
+		sk->late = false;
+		reason = claim_late(sk);
+	}
+	sl_unlock(&sk->slow);
+	if (reason != SL_REASON_NONE)
+		sl_sock_kernel(sk, reason);
+	return true;
 }
 
 void sl_tlisten_claim_device(struct sl_sock *sk, uint32_t ifindex)

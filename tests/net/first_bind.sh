@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# The first bind(2) and listen(2) of a blocking program return while the library's thread opens the device: their thread
+# makes no BPF map and loads no program. The kernel serves the socket meanwhile. No datagram is lost, doubled or
+# out of order when the device takes over, no connection fails, and both sockets are offloaded then. A child that is
+# forked at once, and files that are opened at once, find what they find without the library. SLUICE_START=wait opens the
+# device in the call.
+. "$(dirname "$0")/lib_tcp.sh"
+unset SLUICE_START
+net_up
+need strace python3
+[ -e "$PRELOAD" ] || skip "the library is not built"
+SL_ENV=("SLUICE_STATS_SHMEM_DIR=$TMP/shm")
+mkdir -m 1777 "$TMP/shm"
+T=(python3 "$TESTS/net/first_bind.py")
+is_offloaded() { # protocol
+	"$BUILD/sluice" stat -k "$TMP/shm" --json 2>/dev/null | grep -q "\"proto\":\"$1\",\"offloaded\":true"
+}
+# Runs the sender on host a, the subject on b; the sender ends when the subject has been offloaded for a moment.
+under_traffic() { # protocol, sender, subject
+	local from to
+	rm -f "$TMP/end"
+	bg a "${T[@]}" "$2" "$B4" 7000 "$TMP/end" >"$TMP/sender"
+	from=$BG
+	nap 200
+	bg $WHO "${T[@]}" "$3" "$B4" 7000 >"$TMP/subject"
+	to=$BG
+	[ $MODE = kernel ] || ok "$3: it comes to be offloaded" wait_until 20 is_offloaded "$1"
+	nap 500
+	touch "$TMP/end"
+	wait_end "$from" 30 || fail "$2: it does not end"
+	wait_end "$to" 30 || fail "$3: it does not end"
+}
+MODE=one
+loads() { sb strace -qq -e trace=bpf -o "$TMP/trace" "$BIN/first_socket" "$1" "$B4" >/dev/null; grep -cE 'BPF_(MAP_CREATE|PROG_LOAD|LINK_CREATE)' "$TMP/trace"; }
+for kind in udp tcp; do
+	case $BUILD in *san*) break ;; esac # (a sanitizer's run time makes calls of its own)
+	same "$kind: slow calls of the program's thread" 0 "$(loads $kind)"
+	export SLUICE_START=wait
+	n=$(loads $kind)
+	ok "$kind: $n slow calls where it waits" test "$n" -gt 5
+	unset SLUICE_START
+done
+for MODE in kernel one; do
+	WHO=$([ $MODE = kernel ] && echo b || echo sb)
+	for i in 1 2 3; do
+		under_traffic udp feed receive
+		same "datagrams" all "$(<"$TMP/subject")"
+	done
+	for i in 1 2 3; do
+		under_traffic tcp ask serve
+		same "connections" "0 wrong" "$(<"$TMP/sender")"
+	done
+	bg $WHO "${T[@]}" fork "$B4" 7001 >"$TMP/fork"
+	wait_udp b 7001
+	for i in 1 2 3 4 5 6; do
+		a python3 -c 'import socket, sys; socket.socket(2, 2).sendto(b"hello", (sys.argv[1], 7001))' "$B4"
+		! wait_end "$BG" 1 || break
+	done
+	same "a child forked at once" "child hello" "$(<"$TMP/fork")"
+	same "numbers" "file 0 copies 39" "$($WHO "${T[@]}" numbers "$B4" 7002 2>/dev/null)"
+done
+done_testing
