@@ -5,6 +5,8 @@
  feed ADDRESS PORT FILE      sends such datagrams, every 0.2 ms, until the file is there; then some that say the end
  serve ADDRESS PORT          accepts, echoes once and closes, until a connection says the end
  ask ADDRESS PORT FILE       one connection after the other until the file is there; says how many were answered wrongly
+ echo ADDRESS PORT           accepts one connection and echoes until it ends
+ ping ADDRESS PORT FILE      one connection, as early as one can be had, and a byte to and fro until the file is there
  fork ADDRESS PORT           binds, and reads in a child
  numbers ADDRESS PORT        binds, closes 0 and says which number the next file has; the same by dup2(2)"""
 import os
@@ -86,6 +88,31 @@ def ask(address):
     if not say(address, b"end"):
         wrong += 1
     print(f"{wrong} wrong" if asked > 5 else f"only {asked}")
+
+
+def echo(address):
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind(address)
+    s.listen(1)
+    c = s.accept()[0]
+    while word := c.recv(16):
+        c.sendall(word)
+
+
+def ping(address):
+    while True:
+        try:
+            c = socket.create_connection(address, timeout=20)
+            break
+        except ConnectionRefusedError:
+            pass
+    asked = wrong = 0
+    while goes_on(0.0001):
+        c.sendall(b"%d" % (asked % 10))
+        wrong += c.recv(16) != b"%d" % (asked % 10)
+        asked += 1
+    print(f"{wrong} wrong")
 
 
 def fork(address):

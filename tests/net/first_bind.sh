@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The first bind(2) and listen(2) of a blocking program return while the library's thread opens the device: their thread
 # makes no BPF map and loads no program. The kernel serves the socket meanwhile. No datagram is lost, doubled or
-# out of order when the device takes over, no connection fails, and both sockets are offloaded then. A child that is
+# out of order when the device takes over, no connection fails, and both sockets are offloaded then; so is, in time,
+# a connection that the kernel had before. A child that is
 # forked at once, and files that are opened at once, find what they find without the library. SLUICE_START=wait opens the
 # device in the call.
 . "$(dirname "$0")/lib_tcp.sh"
@@ -13,7 +14,11 @@ need strace python3
 SL_ENV=("SLUICE_STATS_SHMEM_DIR=$TMP/shm")
 mkdir -m 1777 "$TMP/shm"
 T=(python3 "$TESTS/net/first_bind.py")
-is_offloaded() { # protocol
+is_offloaded() { # protocol; connection: two of tcp
+	if [ "$1" = connection ]; then
+		[ "$("$BUILD/sluice" stat -k "$TMP/shm" --json 2>/dev/null | grep -o '"proto":"tcp","offloaded":true' | wc -l)" = 2 ]
+		return
+	fi
 	"$BUILD/sluice" stat -k "$TMP/shm" --json 2>/dev/null | grep -q "\"proto\":\"$1\",\"offloaded\":true"
 }
 # Runs the sender on host a, the subject on b; the sender ends when the subject has been offloaded for a moment.
@@ -50,6 +55,10 @@ for MODE in kernel one; do
 	for i in 1 2 3; do
 		under_traffic tcp ask serve
 		same "connections" "0 wrong" "$(<"$TMP/sender")"
+	done
+	for i in 1 2; do
+		under_traffic connection ping echo
+		same "a connection from before" "0 wrong" "$(<"$TMP/sender")"
 	done
 	bg $WHO "${T[@]}" fork "$B4" 7001 >"$TMP/fork"
 	wait_udp b 7001

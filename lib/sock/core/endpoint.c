@@ -238,6 +238,7 @@ void sl_sock_claim_device(struct sl_sock *sk, uint32_t ifindex)
  */
 
 bool sl_late_any;
+uint64_t sl_late_listener_ns;
 
 struct late_walk {
 	uint32_t only; /* ifindex, 0: all */

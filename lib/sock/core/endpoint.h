@@ -33,6 +33,9 @@ bool sl_sock_is_late(const struct sl_sock *sk);
 bool sl_sock_waits(const struct sl_sock *sk);
 /* A socket is to be decided by the keeper. Atomic; the keeper takes it back. */
 extern bool sl_late_any;
+/* When a listener that was late last got its claims; connections that came before are the kernel's.
+ * Atomic. */
+extern uint64_t sl_late_listener_ns;
 /* Moves a new socket from limbo to a lane. */
 bool sl_sock_take_lane(struct sl_sock *sk, uint32_t ifindex);
 /* Takes the socket from limbo to that lane; NULL: there is none. False: it stays in limbo. `slow`

@@ -314,6 +314,7 @@ static enum sl_reason claim_late(struct sl_sock *sk)
 		return SL_REASON_PASSED;
 	sl_tlisten_enter(l, SL_TLISTEN_SORTING);
 	reason = claim(sk, l, false);
+	sl_store(&sl_late_listener_ns, sl_now_ns());
 	if (sl_load(&l->state) == SL_TLISTEN_SORTING)
 		sl_tlisten_enter(l, SL_TLISTEN_OPEN);
 	if (sl_sock_lock(sk, &lane)) {

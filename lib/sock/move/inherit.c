@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections that a parent accepts and a child serves (PostgreSQL, sshd), and connections that a
- * child accepts from an inherited listener by the kernel's queue (Apache).
+/* Connections that a parent accepts and a child serves (PostgreSQL, sshd), connections that a child
+ * accepts from an inherited listener by the kernel's queue (Apache), and those that the kernel had
+ * before the listener's device was open.
  *
  * Theory of operation: such a parent's listener goes to the kernel after a few connections
  * (listen/share.c), and so does what it accepts; connections that it had with us when it forked are
@@ -20,9 +21,11 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "sluice.h"
+#include "sock/core/endpoint.h"
 #include "sock/core/life.h"
 #include "sock/core/sock.h"
 #include "sock/move/move.h"
@@ -128,6 +131,18 @@ static struct sl_sock *kernels(const struct sl_sock *listener, int fd, int flags
 	return sk;
 }
 
+#define EARLY_NS 1000000000ull
+
+/* True: the connection may have come to the kernel because the listener's device was not open yet.
+ * (It may have waited in the kernel's queue since.) */
+static bool came_early(const struct sl_sock *listener)
+{
+	uint64_t claimed_ns = sl_load(&sl_late_listener_ns);
+
+	return sl_is_up() && !listener->heir && sl_load(&listener->lsn) &&
+	       (listener->late || (claimed_ns && sl_now_ns() - claimed_ns < EARLY_NS));
+}
+
 void sl_inherit_accepted(const struct sl_sock *listener, int fd, int flags)
 {
 	enum sl_reason reason =
@@ -141,6 +156,12 @@ void sl_inherit_accepted(const struct sl_sock *listener, int fd, int flags)
 		sk = kernels(listener, fd, flags, reason);
 		if (sk && sl_load(&listener->given)) /* it has gone, and a call was in the way */
 			sl_sock_want(sk);
+		return;
+	}
+	if (came_early(listener)) {
+		sk = kernels(listener, fd, flags, SL_REASON_NO_DEVICE);
+		if (sk)
+			sl_store(&sk->given, SL_GIVEN_LATER);
 		return;
 	}
 	if ((!for_child && !listener->heir) || !sl_may_start_again())
