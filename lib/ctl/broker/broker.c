@@ -154,6 +154,7 @@ static int start_packet(struct sl_device *p, uint32_t umem, const char **why)
 	int err;
 
 	sl_queues_choose_rings(&p->rings);
+	p->attach.vxlan = sl_steer_wants_vxlan(); /* (it would wait for the threads) */
 	if (!sl_attach_drop(&p->attach))
 		sl_spare_begin(p);
 	err = start_attached(p, umem, why);

@@ -27,6 +27,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/compat.h"
 #include "base/roomy.h"
@@ -214,6 +215,19 @@ static void open_inside(struct sl_pair_making *m)
 		m->err = start(m->netlink, m->ends.rx_ifindex);
 }
 
+#define GO_S 1
+
+/* (The clock of the calendar may be set; then it is earlier or later.) */
+static void wait_to_go(struct sl_pair_making *m)
+{
+	struct timespec end;
+
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += GO_S;
+	while (sem_timedwait(&m->go, &end) && errno == EINTR)
+		;
+}
+
 static void *run_inside(void *arg)
 {
 	struct sl_pair_making *m = arg;
@@ -223,6 +237,8 @@ static void *run_inside(void *arg)
 	attaches = !m->err && !is_trial(m);
 	sem_post(&m->made); /* from here on err and step are the other thread's */
 	if (attaches)
+		wait_to_go(m);
+	if (attaches && !sl_load(&m->over))
 		m->drop_err = attach_drop(m->ends.rx_ifindex, m->drop_fd);
 	return NULL;
 }
@@ -232,6 +248,7 @@ static void *run_inside(void *arg)
 static int go_inside(struct sl_pair_making *m)
 {
 	sem_init(&m->made, 0, 0);
+	sem_init(&m->go, 0, 0);
 	return -sl_roomy_thread(&m->thread, run_inside, m);
 }
 
@@ -276,6 +293,12 @@ int sl_pair_wait(struct sl_pair_making *m)
 		;
 	m->ends.fd = m->err ? -1 : sl_fd_keep(m->packet);
 	return m->err;
+}
+
+void sl_pair_go(struct sl_pair_making *m, bool over)
+{
+	sl_store(&m->over, over);
+	sem_post(&m->go);
 }
 
 int sl_pair_shut(struct sl_pair_making *m)

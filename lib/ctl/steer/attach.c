@@ -606,7 +606,6 @@ int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool re
 
 	if (!sl_steer_make_key(a, true))
 		return why_failed(-ENOMEM, info->ifname, why);
-	a->vxlan = packet && sl_steer_wants_vxlan();
 	sl_libs_quiet();
 	if (info->flags & SL_PORT_VERBS)
 		err = sl_steer_load_maps(a);

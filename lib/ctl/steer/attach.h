@@ -10,8 +10,8 @@
  * since a refused caller asks again. */
 int sl_attach_held(uint32_t ifindex, const char *ifname, const char **why);
 /* Attaches the steering program. reaper: a reaper runs, so the attachment may outlive this process.
- * packet: tries the program for packet sockets first; a->kind tells which program it is. 0 or
- * -errno, and *why. */
+ * packet: tries the program for packet sockets first, with VXLAN if a->vxlan; a->kind tells which
+ * program it is. 0 or -errno, and *why. */
 int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool reaper, bool packet,
 		   const char **why);
 void sl_attach_close(struct sl_attach *a, uint32_t ifindex);

@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <linux/pkt_cls.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "base/compat.h"
 #include "base/memcheck.h"
+#include "base/roomy.h"
 #include "base/sys.h"
 #include "ctl/device/libs.h"
 #include "ctl/kern/libbpf.h"
@@ -66,65 +68,97 @@ static int loaded(struct sl_attach *a)
 	return fd;
 }
 
-static int link_to(struct sl_attach *a, uint32_t ifindex)
+static int load_trivial(const char *name, int verdict)
 {
-	int fd = loaded(a), err;
+	const struct bpf_insn insns[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = verdict},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
 
-	if (fd < 0)
-		return fd;
-	/* (Before 6.6 that type of attachment is not known.) */
-	err = sl_fd_keep(
-		bpf_link_create(fd, (int)ifindex, (enum bpf_attach_type)TCX_INGRESS, NULL));
-	if (err < 0)
-		return err == -EINVAL ? -EOPNOTSUPP : err;
-	a->link_fd = err;
-	return 0;
+	return bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, name, "Dual BSD/GPL", insns,
+			     sl_array_len(insns), NULL);
+}
+
+/* A link whose program passes everything, which a thread makes. */
+struct opening {
+	pthread_t thread;
+	uint32_t ifindex;
+	int link_fd; /* or -errno */
+};
+
+/* (Before 6.6 that type of attachment is not known.) */
+static void *make_link(void *arg)
+{
+	struct opening *o = arg;
+	int pass = load_trivial("pass", TC_ACT_UNSPEC), fd = pass;
+
+	if (pass >= 0) {
+		fd = sl_fd_keep(bpf_link_create(pass, (int)o->ifindex,
+						(enum bpf_attach_type)TCX_INGRESS, NULL));
+		sl_sys_close(pass);
+	}
+	o->link_fd = fd == -EINVAL ? -EOPNOTSUPP : fd;
+	return NULL;
 }
 
 int sl_attach_drop(struct sl_attach *a)
 {
-	static const struct bpf_insn drop[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = TC_ACT_SHOT},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
 	int fd;
 
 	(void)sl_memcheck(SL_MEMCHECK_QUIET, 1, 0);
-	fd = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "drop", "Dual BSD/GPL", drop,
-			   sl_array_len(drop), NULL);
+	fd = load_trivial("drop", TC_ACT_SHOT);
 	(void)sl_memcheck(SL_MEMCHECK_QUIET, (uintptr_t)-1, 0);
 	if (fd >= 0)
 		a->drop_fd = fd = sl_fd_keep(fd);
 	return sl_min(fd, 0);
 }
 
+/* Puts the loaded program into the link. */
+static int fill_link(struct sl_attach *a)
+{
+	int fd = loaded(a);
+
+	return fd < 0 || !bpf_link_update(a->link_fd, fd, NULL) ? sl_min(fd, 0) : -errno;
+}
+
+/* The kernel waits for a grace period when it makes a link, and not when it changes the program of
+ * one. */
 int sl_attach_skb(struct sl_attach *a, uint32_t ifindex)
 {
-	int err;
+	struct opening o = {.ifindex = ifindex};
+	bool beside = !sl_roomy_thread(&o.thread, make_link, &o);
+	int err = 0;
 
 	a->hints = 0;
 	a->obj = load(a);
 	if (!a->obj)
-		return -errno;
-	err = link_to(a, ifindex);
+		err = -errno;
+	if (beside)
+		pthread_join(o.thread, NULL);
+	else if (!err)
+		make_link(&o);
+	else
+		o.link_fd = -ECANCELED;
+	a->link_fd = sl_max(o.link_fd, -1);
+	if (!err)
+		err = a->link_fd < 0 ? o.link_fd : fill_link(a);
 	if (!err) {
 		a->kind = SL_ATTACH_TCX;
 		return 0;
 	}
-	bpf_object__close(a->obj);
+	if (a->link_fd >= 0)
+		sl_sys_close(a->link_fd);
+	a->link_fd = -1;
+	if (a->obj)
+		bpf_object__close(a->obj);
 	a->obj = NULL;
 	return err;
 }
 
 int sl_attach_skb_renew(struct sl_attach *a)
 {
-	int fd;
-
 	a->obj = load(a);
-	if (!a->obj)
-		return -errno;
-	fd = loaded(a);
-	return fd < 0 || !bpf_link_update(a->link_fd, fd, NULL) ? sl_min(fd, 0) : -errno;
+	return a->obj ? fill_link(a) : -errno;
 }
 
 bool sl_attach_skb_is_on(const struct sl_attach *a)
