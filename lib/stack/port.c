@@ -531,7 +531,11 @@ bool sl_port_is_taken(uint32_t ifindex)
 	return !sl_port_find(ifindex) && sl_broker_port_is_taken(sl_port_lower(ifindex));
 }
 
-static uint32_t wanted; /* ifindex of a device that the keeper is to open, 0: none */
+static uint32_t wanted;        /* ifindex of a device that the keeper is to open, 0: none */
+static uint64_t wanted_ns;     /* when it begins; atomic */
+static uint64_t asked_ns;      /* when a call first wanted it; atomic */
+static bool begun;             /* the keeper is about to look at the time, or opens it; atomic */
+#define POSTPONED_NS 200000000 /* a device is put off for so long in all */
 
 /* True: opening it would take long. The lock is busy while any device is being opened. */
 static bool takes_long(uint32_t ifindex)
@@ -547,8 +551,9 @@ static bool takes_long(uint32_t ifindex)
 	return !hopeless;
 }
 
-struct sl_port *sl_port_open_soon(uint32_t ifindex, bool *coming)
+struct sl_port *sl_port_open_soon(uint32_t ifindex, uint64_t after_ns, bool *coming)
 {
+	uint64_t now_ns = sl_now_ns();
 	struct sl_link link;
 	uint32_t none = 0;
 
@@ -557,10 +562,16 @@ struct sl_port *sl_port_open_soon(uint32_t ifindex, bool *coming)
 	    !sl_port_allowed(&link) || !takes_long(ifindex))
 		return sl_port_open(ifindex);
 	*coming = true;
+	if (!sl_load(&wanted)) {
+		sl_store(&wanted_ns, now_ns + after_ns);
+		sl_store(&asked_ns, now_ns);
+	}
 	/* (While another device is there, the caller asks again at its next call.) */
 	if (__atomic_compare_exchange_n(&wanted, &none, ifindex, false, __ATOMIC_RELEASE,
 					__ATOMIC_RELAXED))
 		sl_rtnl_wake();
+	else if (!after_ns)
+		sl_port_hurry();
 	return NULL;
 }
 
@@ -569,13 +580,46 @@ bool sl_port_is_wanted(void)
 	return sl_load_acquire(&wanted) && (sl_load(&lock.word) & ~SL_LOCK_SLEEPERS) != sl_tid();
 }
 
-bool sl_port_open_wanted(void)
+uint64_t sl_port_wanted_ns(void)
+{
+	return sl_load(&wanted_ns);
+}
+
+void sl_port_hurry(void)
+{
+	if (!sl_load(&wanted_ns))
+		return;
+	sl_store(&wanted_ns, 0);
+	sl_rtnl_wake();
+}
+
+/* Either the keeper sees the new time, or this thread sees that it has begun. */
+bool sl_port_postpone(uint64_t ns)
+{
+	uint64_t now_ns = sl_now_ns();
+
+	if (!sl_load(&wanted_ns) || now_ns - sl_load(&asked_ns) > POSTPONED_NS)
+		return false;
+	sl_store(&wanted_ns, now_ns + ns);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return !sl_load(&begun);
+}
+
+bool sl_port_open_wanted(uint64_t now_ns)
 {
 	uint32_t ifindex = sl_load_acquire(&wanted);
 
+	if (!ifindex || now_ns < sl_load(&wanted_ns))
+		return false;
+	sl_store(&begun, true);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (now_ns < sl_load(&wanted_ns))
+		ifindex = 0;
+	else
+		sl_port_open(ifindex);
+	sl_store(&begun, false);
 	if (!ifindex)
 		return false;
-	sl_port_open(ifindex);
 	sl_store_release(&wanted, 0);
 	return true;
 }
@@ -651,4 +695,5 @@ void sl_port_child(void)
 	nports = 0;
 	have_vlans = false;
 	wanted = 0;
+	begun = false;
 }

@@ -55,13 +55,20 @@ struct sl_port *sl_port_open(uint32_t ifindex);
 /* True: the device is not open here, and another process has it. Any thread. */
 bool sl_port_is_taken(uint32_t ifindex);
 /* Like sl_port_open(), for a call that must not wait: opening a device takes tens of milliseconds,
- * so it is left to the keeper (sl_port_open_wanted()). *coming: the keeper will open it, or find
- * out why that cannot be; then the result is NULL. Any thread, no lane held. */
-struct sl_port *sl_port_open_soon(uint32_t ifindex, bool *coming);
-/* The keeper's: opens the device that sl_port_open_soon() left to it. True: there was one. */
-bool sl_port_open_wanted(void);
+ * so it is left to the keeper (sl_port_open_wanted()), which begins after so long. *coming: the
+ * keeper will open it, or find out why that cannot be; then the result is NULL. Any thread, no lane
+ * held. */
+struct sl_port *sl_port_open_soon(uint32_t ifindex, uint64_t after_ns, bool *coming);
+/* The keeper's: opens the device that sl_port_open_soon() left to it, if it is time. True: there
+ * was one. */
+bool sl_port_open_wanted(uint64_t now_ns);
 /* True: a device is left to the keeper, and not open yet. (Not for a thread that opens one.) */
 bool sl_port_is_wanted(void);
+/* When the keeper begins with it; a time that is past: at once. */
+uint64_t sl_port_wanted_ns(void);
+void sl_port_hurry(void); /* it begins at once */
+/* It begins that much later than now. False: it has begun, or was put off long enough. */
+bool sl_port_postpone(uint64_t ns);
 /* Called when a signal handler needs a device that is not open: another thread will open it. */
 extern void (*sl_port_put_off)(void);
 /* Tells the port that its device changed. A VLAN device may be down, gone, or no longer one that

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* first_socket udp|tcp ADDRESS [SECONDS]: makes one socket, binds it (and listens), and prints the
- * kilobytes that are resident then. It ends that much later. */
+/* first_socket udp|tcp|datagram ADDRESS [SECONDS]: makes one socket, binds it (and listens), or
+ * sends a datagram by it, and prints the kilobytes that are resident then. It ends that much later.
+ */
 #include <arpa/inet.h>
 #include <err.h>
 #include <netinet/in.h>
@@ -31,10 +32,16 @@ int main(int argc, char **argv)
 	int s;
 
 	if (argc < 3 || argc > 4 || inet_pton(AF_INET, argv[2], &to.sin_addr) != 1)
-		errx(2, "usage: first_socket udp|tcp ADDRESS [SECONDS]");
+		errx(2, "usage: first_socket udp|tcp|datagram ADDRESS [SECONDS]");
 	s = socket(AF_INET, tcp ? SOCK_STREAM : SOCK_DGRAM, 0);
-	if (s < 0 || bind(s, (struct sockaddr *)&to, sizeof(to)) || (tcp && listen(s, 5)))
+	if (s < 0)
 		err(1, "socket");
+	if (!strcmp(argv[1], "datagram")) {
+		if (sendto(s, "x", 1, 0, (struct sockaddr *)&to, sizeof(to)) != 1)
+			err(1, "sendto");
+	} else if (bind(s, (struct sockaddr *)&to, sizeof(to)) || (tcp && listen(s, 5))) {
+		err(1, "bind");
+	}
 	printf("%ld\n", resident_kb());
 	fflush(stdout);
 	if (argc == 4)

@@ -28,7 +28,7 @@ for kind in udp tcp; do
 	ok "$kind: $((ours - kernel)) system calls of the program's thread, its end included" test $((ours - kernel)) -le 1300
 	sb strace -f -e trace=unshare -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null
 	same "$kind: network namespaces that it makes" 1 "$(grep -c 'unshare(CLONE_NEWNET) *= 0' "$TMP/trace")"
-	# (One of them a second later: it would keep the others waiting.)
+	# (One comes a second later: it would keep the others waiting.)
 	sb strace -f -e trace=bpf,setsockopt,socket -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" 2 >/dev/null
 	same "$kind: programs of private devices and packet rings by all threads" 2 "$(grep -cE "$WAITS" "$TMP/trace")"
 	same "$kind: packet sockets that it makes" 3 "$(grep -cE 'socket\(AF_PACKET, SOCK_RAW' "$TMP/trace")"

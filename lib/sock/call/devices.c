@@ -247,11 +247,14 @@ static void decide_late(struct sl_sock *sk, void *arg)
 		sl_store_release(&sl_late_any, true); /* it is busy */
 }
 
-void sl_devices_look_late(void)
+void sl_devices_look_late(uint64_t now_ns)
 {
-	bool opened = sl_port_open_wanted();
+	bool opened = sl_is_up() && sl_port_open_wanted(now_ns);
 
-	if (sl_likely(!opened && !sl_load(&sl_late_any)) || !sl_is_up()) /* it ends meanwhile */
+	if (sl_likely(!opened && !sl_load(&sl_late_any)) ||
+	    !sl_is_up()) /* (it may end meanwhile) */
+		return;
+	if (sl_port_is_wanted())
 		return;
 	sl_store(&sl_late_any, false);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -260,7 +263,14 @@ void sl_devices_look_late(void)
 
 uint64_t sl_devices_late_due_ns(uint64_t now_ns, bool quiet)
 {
-	return sl_load(&sl_late_any) || sl_port_is_wanted() ? now_ns + LATE_NS : 0;
+	if (sl_port_is_wanted())
+		return sl_max(sl_port_wanted_ns(), now_ns);
+	return sl_load(&sl_late_any) ? now_ns + LATE_NS : 0;
+}
+
+static bool is_settled(bool numbers)
+{
+	return !sl_port_is_wanted() && (numbers || !sl_load(&sl_late_any));
 }
 
 /* (The files of libbpf and of the kernel's calls that it makes stand on the lowest free numbers.)
@@ -269,13 +279,15 @@ void sl_devices_settle(bool numbers)
 {
 	const struct timespec pause = {.tv_nsec = SETTLE_NS};
 
-	if (sl_likely(!sl_load(&sl_late_any) && !sl_port_is_wanted()))
+	if (sl_likely(is_settled(numbers)))
 		return;
 	sl_fdtab_notice(); /* (in a child nobody would open it) */
 	if (!sl_is_up() || sl_in_signal() || sl_keeper_is_here())
 		return;
-	for (unsigned i = 0;
-	     i < SETTLES && (sl_port_is_wanted() || (!numbers && sl_load(&sl_late_any))); i++)
+	if (numbers && sl_port_postpone(SL_LATE_AFTER_NS))
+		return;
+	sl_port_hurry();
+	for (unsigned i = 0; i < SETTLES && !is_settled(numbers); i++)
 		sl_sys(SYS_nanosleep, &pause, NULL);
 }
 

@@ -15,7 +15,7 @@ void sl_devices_later(void);
 
 /* The keeper's: opens the device that a call did not wait for, and decides on the sockets that the
  * kernel serves meanwhile. */
-void sl_devices_look_late(void);
+void sl_devices_look_late(uint64_t now_ns);
 uint64_t sl_devices_late_due_ns(uint64_t now_ns, bool quiet);
 /* Waits for that: a thread of the program that is about to fork, to become another user, or to
  * confine itself; or, numbers: to use the numbers that the keeper's files have for the moment. No

@@ -120,7 +120,7 @@ static void look_at_quota(uint64_t now_ns)
 
 /* The keeper runs them in this order. Each has one of run() and run_at(). */
 static const struct sl_job jobs[] = {
-	{"devices that a call did not wait for", SL_JOB_ROUND, sl_devices_look_late, NULL,
+	{"devices that a call did not wait for", SL_JOB_ROUND, NULL, sl_devices_look_late,
 	 sl_devices_late_due_ns},
 	{"sockets that other threads read", SL_JOB_ROUND, sl_sock_look_moves, NULL, NULL},
 	{"connections without a neighbour", SL_JOB_ROUND, NULL, sl_opening_look, sl_opening_due_ns},

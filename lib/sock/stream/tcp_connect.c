@@ -92,7 +92,7 @@ static bool may_follow(const struct sl_sock *sk, uint32_t ifindex)
 static bool find_port(const struct sl_sock *sk, uint32_t ifindex, struct goal *g)
 {
 	g->ifindex = ifindex;
-	g->port = may_follow(sk, ifindex) ? sl_port_open_soon(ifindex, &g->coming)
+	g->port = may_follow(sk, ifindex) ? sl_port_open_soon(ifindex, 0, &g->coming)
 					  : sl_port_open(ifindex);
 	return g->coming || (g->port && sl_load(&g->port->stats->alive));
 }
