@@ -9,11 +9,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/fds.h"
 #include "base/log.h"
+#include "base/roomy.h"
 #include "base/sys.h"
 #include "ctl/device/device.h"
 #include "ctl/device/libs.h"
@@ -184,26 +186,37 @@ static void close_rest(struct sl_attach *a)
 	}
 }
 
-void sl_guard_open_rest(struct sl_attach *a, uint32_t ifindex)
+static void open_rest(struct sl_attach *a, uint32_t ifindex)
 {
 	int err;
 
 	if (!a->guard_tried || a->guard_nf_tried)
 		return;
 	a->guard_nf_tried = true;
-	sl_libs_quiet();
 	err = by_tables() ? -EOPNOTSUPP : open_links(a);
 	if (err) {
 		close_rest(a);
 		err = open_tables(a, ifindex);
 	}
-	sl_libs_restore();
 	if (err)
 		say_unguarded(ifindex, err);
 }
 
+void sl_guard_open_rest(struct sl_attach *a, uint32_t ifindex)
+{
+	sl_libs_quiet();
+	open_rest(a, ifindex);
+	sl_libs_restore();
+}
+
 /* The device's ---------------------------------------------------------------------------------
  */
+
+static int link_to(int prog, uint32_t ifindex)
+{
+	return sl_fd_keep(
+		bpf_link_create(prog, (int)ifindex, (enum bpf_attach_type)TCX_EGRESS, NULL));
+}
 
 /* The program stays loaded: the peers of a device that comes in the place of this one send at once,
  * and loading takes longer than giving it an address. */
@@ -211,10 +224,7 @@ static int attach(struct sl_attach *a, uint32_t ifindex)
 {
 	if (a->guard_prog < 0)
 		a->guard_prog = load(a);
-	if (a->guard_prog < 0)
-		return a->guard_prog;
-	return sl_fd_keep(bpf_link_create(a->guard_prog, (int)ifindex,
-					  (enum bpf_attach_type)TCX_EGRESS, NULL));
+	return a->guard_prog < 0 ? a->guard_prog : link_to(a->guard_prog, ifindex);
 }
 
 static int attach_quietly(struct sl_attach *a, uint32_t ifindex)
@@ -227,19 +237,44 @@ static int attach_quietly(struct sl_attach *a, uint32_t ifindex)
 	return fd;
 }
 
+/* A thread that makes the device's link, for which the kernel waits for a grace period. */
+struct linking {
+	pthread_t thread;
+	uint32_t ifindex;
+	int prog, fd;
+};
+
+static void *make_link(void *arg)
+{
+	struct linking *l = arg;
+
+	l->fd = link_to(l->prog, l->ifindex);
+	return NULL;
+}
+
 void sl_guard_open(struct sl_attach *a, uint32_t ifindex)
 {
-	int fd;
+	struct linking l = {.ifindex = ifindex, .fd = -EOPNOTSUPP};
+	bool beside = false;
 
 	if (a->guard_tried)
 		return;
 	a->guard_tried = true;
-	fd = by_tables() ? -EOPNOTSUPP : attach_quietly(a, ifindex);
-	a->guard_fd = fd < 0 ? -1 : fd;
-	if (fd < 0)
+	sl_libs_quiet();
+	if (!by_tables()) {
+		a->guard_prog = l.prog = l.fd = load(a);
+		beside = l.prog >= 0 && !sl_roomy_thread(&l.thread, make_link, &l);
+		if (l.prog >= 0 && !beside)
+			make_link(&l);
+	}
+	open_rest(a, ifindex);
+	if (beside)
+		pthread_join(l.thread, NULL);
+	sl_libs_restore();
+	a->guard_fd = sl_max(l.fd, -1);
+	if (l.fd < 0)
 		sl_debug("port", "device %u: no guard against the kernel's resets: %s", ifindex,
-			 sl_strerror(fd));
-	sl_guard_open_rest(a, ifindex);
+			 sl_strerror(l.fd));
 }
 
 bool sl_guard_follow(struct sl_attach *a, uint32_t ifindex)
