@@ -90,6 +90,7 @@ struct sl_sock {
 	bool named : 1;         /* bound by connect(2), not by the program */
 	bool any_port : 1;      /* bound by the program, which left the port to the kernel */
 	bool port_over : 1;     /* that port has ended with a connection; slow held */
+	bool late : 1;          /* a listener without claims: a device is being opened; slow held */
 	bool pace_three : 1;    /* SO_MAX_PACING_RATE was set by a struct sl_rate_limit */
 	uint8_t sleepers; /* threads that sleep in a call on it (block.c), 255: or more; atomic */
 	uint8_t prio;     /* SO_PRIORITY, which IP_TOS sets, too (sl_sock_read_prio()) */
@@ -101,7 +102,6 @@ struct sl_sock {
 	bool heir : 1;       /* a listener that several processes may serve together */
 	bool parked : 1;     /* no number of the program's (heirs.c); slow held */
 	bool has_old : 1;    /* children may have another file of it (heirs.c); slow held */
-	bool late : 1;       /* a listener without claims: a device is being opened; slow held */
 	bool taking;         /* take-over is under way */
 	uint8_t tos6, ttl6;  /* tos, ttl of IPv6 */
 	uint32_t in_kernel;  /* calls on it that are in the kernel now; atomic */
