@@ -13,6 +13,11 @@ struct {
 	__type(value, struct sl_group);
 } groups SEC(".maps");
 
+/* Without groups the verifier does not look at what is about them; set before the program is
+ * loaded.
+ */
+const volatile __u8 has_groups = 1;
+
 /* Random; set before the program is loaded. */
 const volatile __u64 hash_key[SL_HASH_KEYS] = {
 	0x9e3779b97f4a7c15, 0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53, 0xbf58476d1ce4e5b9,

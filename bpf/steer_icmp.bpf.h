@@ -75,6 +75,8 @@ __noinline int steer_icmp(struct sl_ctx *ctx, __u32 l3, __u32 l4, __u32 vlan, __
 	if (!cfg)
 		return SL_PASS;
 	claim = whose_error(ctx, &p, cfg, &match);
+	if (claim && claim->flags & SL_CLAIM_GROUP && !has_groups)
+		return SL_PASS;
 	if (claim && claim->flags & SL_CLAIM_GROUP)
 		return SL_FOR_GROUP | match << SL_GROUP_MATCH | SL_GROUP_OF(claim->slot);
 	c = bpf_map_lookup_elem(&counters, &zero);
@@ -121,7 +123,7 @@ static __always_inline int steer_any_icmp(struct sl_ctx *ctx, const struct sl_vi
 {
 	int verdict = steer_icmp(ctx, p->l3, p->l4, p->vlan, p->v6);
 
-	if ((__u32)verdict >> 16 & 1 && verdict > 0)
+	if (has_groups && (__u32)verdict >> 16 & 1 && verdict > 0)
 		return steer_group_icmp(ctx, pack_view(p, OUR_DST), p->vlan, verdict);
 	return verdict;
 }

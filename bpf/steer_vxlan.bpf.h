@@ -107,6 +107,8 @@ static __always_inline int steer_opened(struct sl_ctx *ctx, __u64 opened)
 	if (!packed || !t)
 		return SL_PASS;
 	if (t->flags & SL_CLAIM_GROUP) {
+		if (!has_groups)
+			return SL_PASS;
 		to = pick(ctx, packed, opened, t->slot);
 		if (!to)
 			return SL_PASS;

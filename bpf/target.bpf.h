@@ -87,7 +87,7 @@ static __always_inline struct sl_claim *whose(struct sl_ctx *ctx, struct sl_view
 
 	if (!claim || !(claim->flags & (SL_CLAIM_GROUP | SL_CLAIM_PASS)))
 		return claim;
-	if (claim->flags & SL_CLAIM_PASS)
+	if (claim->flags & SL_CLAIM_PASS || !has_groups)
 		return 0;
 	group = claim->slot;
 	*match |= MATCH_GROUP;

@@ -262,6 +262,7 @@ static struct sl_device *device_of(struct sl_vault_msg *m)
 	d->attach.guard_tried = k->guard_tried;
 	d->attach.frags = k->frags;
 	d->attach.vxlan = k->vxlan;
+	d->attach.groups = true;
 	d->attach.hash_key = key.hash_key;
 	memcpy(d->attach.hash_key, k->hash_key, sizeof(k->hash_key));
 	d->lent_once = k->lent_once;

@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "ctl/device/device.h"
 #include "ctl/kern/libbpf.h"
+#include "ctl/steer/renew.h"
 
 bool sl_narrow_is_sound(const struct sl_narrow *n)
 {
@@ -90,8 +92,14 @@ static int fill(struct sl_group *g, const struct sl_members *m)
 int sl_group_make(struct sl_device *port, const struct sl_members *m, struct sl_claim *out)
 {
 	struct sl_group group = {0};
+	const char *why = NULL;
 	uint32_t index;
+	int err = sl_attach_add_groups(&port->attach, &port->info, &why);
 
+	if (err) {
+		sl_warn_once("port", "%s: %s", port->info.ifname, why);
+		return err;
+	}
 	if (m->count > SL_GROUP_TARGETS || !port->group_nfree || fill(&group, m))
 		return -ENOSPC;
 	index = port->group_free[port->group_head];

@@ -19,8 +19,8 @@
 
 static int prepare(const struct sl_attach *a, struct bpf_object *obj)
 {
-	struct steer_skb__rodata constants = {.has_vxlan = true};
-	struct steer_skb_plain__rodata plain = {0};
+	struct steer_skb__rodata constants = {.has_vxlan = true, .has_groups = a->groups};
+	struct steer_skb_plain__rodata plain = {.has_groups = a->groups};
 	const struct sl_steer_constants with = {&constants, sizeof(constants),
 						(uint64_t *)constants.hash_key},
 					without = {&plain, sizeof(plain),

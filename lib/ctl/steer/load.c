@@ -179,7 +179,8 @@ static uint32_t frags_flag(bool frags)
 struct bpf_object *sl_steer_open(const struct sl_attach *a)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "steer");
-	struct steer__rodata constants = {.has_frags = a->frags, .has_vxlan = a->vxlan};
+	struct steer__rodata constants = {
+		.has_frags = a->frags, .has_vxlan = a->vxlan, .has_groups = a->groups};
 	const struct sl_steer_constants c = {&constants, sizeof(constants),
 					     (uint64_t *)constants.hash_key};
 	size_t size;
@@ -228,8 +229,10 @@ static struct bpf_object *open_filled(bool tags)
 
 static struct bpf_object *open_bound(const struct sl_attach *a, uint32_t ifindex, bool tags)
 {
-	struct steer_bound__rodata constants = {
-		.has_vlan_tag = tags, .has_frags = a->frags, .has_vxlan = a->vxlan};
+	struct steer_bound__rodata constants = {.has_vlan_tag = tags,
+						.has_frags = a->frags,
+						.has_vxlan = a->vxlan,
+						.has_groups = a->groups};
 	const struct sl_steer_constants c = {&constants, sizeof(constants),
 					     (uint64_t *)constants.hash_key};
 	struct bpf_object *obj = open_filled(tags);
@@ -388,7 +391,7 @@ const char *sl_verifier_reason(char *log)
 
 static bool verifier_refuses(bool vxlan, char *reason, size_t size)
 {
-	struct sl_attach as = {.vxlan = vxlan};
+	struct sl_attach as = {.vxlan = vxlan, .groups = true};
 	struct bpf_object *obj;
 	struct bpf_program *prog;
 	char log[4096] = "";

@@ -9,5 +9,7 @@
  * after the program was attached. No packet comes meanwhile that no program sees, and claims stay.
  * 0 or -errno, with the program that was there, and *why. Broker's lock held. */
 int sl_attach_add_vxlan(struct sl_attach *a, const struct sl_port_info *info, const char **why);
+/* Has it know of groups, before the first one is made; as above. */
+int sl_attach_add_groups(struct sl_attach *a, const struct sl_port_info *info, const char **why);
 
 #endif
