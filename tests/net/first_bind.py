@@ -26,7 +26,8 @@ def goes_on(pause):
 
 def datagrams(address):
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    s.setsockopt(socket.SOL_SOCKET, BUFFER_FORCE, 8 << 20)
+    if not os.getuid():
+        s.setsockopt(socket.SOL_SOCKET, BUFFER_FORCE, 8 << 20)
     s.bind(address)
     return s
 
