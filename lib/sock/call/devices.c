@@ -241,6 +241,8 @@ void sl_devices_addr_changed(uint32_t ifindex, const struct sl_addr *addr, bool 
 #define SETTLES   20000 /* two seconds */
 #define LATE_NS   1000000
 
+static bool deciding; /* the keeper decides on late sockets; atomic */
+
 static void decide_late(struct sl_sock *sk, void *arg)
 {
 	if (!(sl_sock_is_udp(sk) ? sl_dgram_decide_late(sk) : sl_tlisten_claim_late(sk)))
@@ -254,11 +256,15 @@ void sl_devices_look_late(uint64_t now_ns)
 	if (sl_likely(!opened && !sl_load(&sl_late_any)) ||
 	    !sl_is_up()) /* (it may end meanwhile) */
 		return;
-	if (sl_port_is_wanted())
+	/* (A child that came in between would know nothing of the claims.) */
+	if (sl_port_is_wanted() || !sl_fork_hold())
 		return;
-	sl_store(&sl_late_any, false);
+	sl_store(&deciding, true);
+	sl_store_release(&sl_late_any, false);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	sl_sock_for_each(decide_late, NULL);
+	sl_store_release(&deciding, false);
+	sl_fork_release();
 }
 
 uint64_t sl_devices_late_due_ns(uint64_t now_ns, bool quiet)
@@ -270,7 +276,8 @@ uint64_t sl_devices_late_due_ns(uint64_t now_ns, bool quiet)
 
 static bool is_settled(bool numbers)
 {
-	return !sl_port_is_wanted() && (numbers || !sl_load(&sl_late_any));
+	return !sl_port_is_wanted() &&
+	       (numbers || !(sl_load_acquire(&sl_late_any) || sl_load_acquire(&deciding)));
 }
 
 /* (The files of libbpf and of the kernel's calls that it makes stand on the lowest free numbers.)
@@ -327,6 +334,6 @@ uint64_t sl_devices_lost_due_ns(uint64_t now_ns, bool quiet)
 void sl_devices_child(void)
 {
 	lost_ns = 0;
-	sl_late_any = false;
+	sl_late_any = deciding = false;
 	memset(again, 0, sizeof(again));
 }
