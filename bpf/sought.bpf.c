@@ -31,6 +31,9 @@ struct inode {
 	unsigned short i_mode;
 	unsigned long i_ino;
 };
+struct task_struct {
+	int tgid;
+};
 struct file {
 	struct inode *f_inode;
 	void *private_data;
@@ -50,6 +53,7 @@ __u32 looked_at; /* descriptors; one thread reads at a time */
 SEC("iter/task_file")
 int sought(struct bpf_iter__task_file *ctx)
 {
+	struct task_struct *task = ctx->task;
 	struct file *file = ctx->file;
 	struct sl_sought_seen s = {};
 	struct socket *socket;
@@ -57,7 +61,7 @@ int sought(struct bpf_iter__task_file *ctx)
 
 	if (!(++looked_at % SL_SOUGHT_PIECE))
 		return 1; /* this descriptor again, in the next read */
-	if (!file || (BPF_CORE_READ(file, f_inode, i_mode) & IFMT) != IFSOCK)
+	if (!task || !file || (BPF_CORE_READ(file, f_inode, i_mode) & IFMT) != IFSOCK)
 		return 0;
 	s.inode = (__u32)BPF_CORE_READ(file, f_inode, i_ino) & SL_SOUGHT_INODE;
 	if (!bpf_map_lookup_elem(&wanted, &s.inode))
@@ -68,6 +72,7 @@ int sought(struct bpf_iter__task_file *ctx)
 		return 0;
 	s.family = BPF_CORE_READ(sk, __sk_common.skc_family);
 	s.closed = BPF_CORE_READ(sk, __sk_common.skc_state) == TCP_OVER;
+	s.pid = (__u32)task->tgid;
 	if (!bpf_seq_write(ctx->meta->seq, &s, sizeof(s)))
 		bpf_map_delete_elem(&wanted, &s.inode);
 	return 0;

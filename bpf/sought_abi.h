@@ -13,6 +13,7 @@ struct sl_sought_seen {
 	__u32 inode;
 	__u16 family;
 	__u16 closed; /* it is no connection and does not listen */
+	__u32 pid;    /* of a process that has it */
 };
 
 #endif

@@ -463,6 +463,9 @@ CASES = {
     "a datagram socket that another program has shut down is so": (4, (
         ("M", "socket", 1, "fam", 2), ("M", "bind", 1, "own", 4), ("M", "spawn", "P1", "fork", [1], False), ("P1", "shutdown", 1, 0),
         ("M", "poll"), ("M", "recv", 1, 50, 0), ("P1", "shutdown", 1, 2), ("M", "poll"), ("M", "sendto", 1, 10, "peer", 1))),
+    "a killed process's connection ends with the last child that has it": (4, (
+        ("M", "socket", 1, "fam", 1), ("M", "connect", 1, "peer", 0), ("M", "fork", "P1"), ("M", "kill"), ("peer", "sleep", 1500),
+        ("P1", "kill"))),
     "a program takes a connection by pidfd_getfd": (4, (
         ("M", "socket", 1, "fam", 1), ("M", "connect", 1, "peer", 0), ("M", "socket", 2, "fam", 2), ("M", "spawn", "P1", "popen", [2], False),
         ("P1", "steal", "M", 1, 4), ("P1", "send", 4, 100, 0), ("M", "exit"), ("P1", "recv", 4, 50, 0x40), ("P1", "close", 4))),

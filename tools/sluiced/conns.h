@@ -72,6 +72,8 @@ bool sl_heirs_begin(struct sl_session *s, bool dead);
 bool sl_heirs_live(struct sl_session *s);
 /* Ends those that no process has any more. Returns in how many ns to call it next. */
 uint64_t sl_heirs_tick(uint64_t now);
+/* A process has died, which may be one that has an heir's socket. */
+void sl_heirs_died(void);
 /* Stores all in a new vault; takes one of the daemon before (0 or -errno). */
 void sl_heirs_keep(void);
 int sl_heirs_adopt(struct sl_vault_msg *m);

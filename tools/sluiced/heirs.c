@@ -20,6 +20,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
@@ -54,6 +55,7 @@ struct sl_heir {
 	bool looked_for;  /* in this round */
 	int fd;
 	struct sl_gone *gone; /* while it is made */
+	int holder; /* pidfd of a process that has the shadow; -1: not known */
 	struct sl_tcp_repair r;
 	struct sl_repair_saved saved;
 	struct sl_gone_source from;
@@ -88,6 +90,8 @@ static void end(struct sl_heir *h, bool reset)
 {
 	const struct linger l = {.l_onoff = 1};
 
+	if (h->holder >= 0)
+		sl_sys_close(h->holder);
 	sl_keep_socket(SL_KEEP_HEIR, key_of(h), NULL, 0, -1);
 	if (reset)
 		(void)sl_sys_setsockopt(h->fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
@@ -181,6 +185,7 @@ static struct sl_heir *choose_dead(struct sl_session *s, unsigned i)
 			      .inode = w->inode,
 			      .family = w->family,
 			      .gone = g,
+			      .holder = -1,
 			      .fd = -1,
 			      .from.q = &s->conns.queues};
 	if (sl_gone_state(&s->conns.gone, g, &d, &h->from.from) && has_room(&s->conns, &d.r)) {
@@ -347,12 +352,37 @@ static void choose_some(void)
 	nsought = choose();
 }
 
-static bool is_unused(const struct sl_heir *h)
+/* What the look has found; NULL: it was not sought. */
+static const struct sl_sought *found(const struct sl_heir *h)
 {
 	for (unsigned i = 0; h->live && i < nsought; i++)
 		if (sought[i].inode == h->inode)
-			return !sought[i].family;
-	return false;
+			return &sought[i];
+	return NULL;
+}
+
+/* The end of that process has the daemon look at once. (Its number may be another's by now: then
+ * the daemon looks for nothing.) */
+static void watch_holder(struct sl_heir *h, uint32_t pid)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = SL_TAG_DEATH};
+
+	if (h->holder >= 0)
+		return;
+	h->holder = sl_sysi(SYS_pidfd_open, pid, 0);
+	if (h->holder >= 0)
+		(void)sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_ADD, h->holder, &ev);
+}
+
+void sl_heirs_died(void)
+{
+	for (struct sl_heir *h = heirs; h; h = h->next) {
+		if (h->holder < 0 || !sl_is_dead(h->holder))
+			continue;
+		sl_sys_close(h->holder);
+		h->holder = -1;
+		next_ns = rest_ns;
+	}
 }
 
 /* Ends those whose shadow no process has any more: the process that has used it has the connection
@@ -360,7 +390,11 @@ static bool is_unused(const struct sl_heir *h)
 static void end_unused(void)
 {
 	for (struct sl_heir **at = &heirs, *h; (h = *at);) {
-		if (!is_unused(h)) {
+		const struct sl_sought *s = found(h);
+
+		if (!s || s->family) {
+			if (s)
+				watch_holder(h, s->pid);
 			at = &h->next;
 			continue;
 		}
@@ -430,6 +464,7 @@ int sl_heirs_adopt(struct sl_vault_msg *m)
 	h->family = k->family;
 	h->taken = k->taken;
 	h->live = true;
+	h->holder = -1;
 	h->fd = sl_fd_keep(sl_vault_take(m, 0));
 	h->next = heirs;
 	heirs = h;

@@ -368,8 +368,10 @@ static void on_events(const struct epoll_event *ev, int n)
 		if (ev[i].data.u64 < SL_TAGS)
 			on_event(ev[i].data.u64);
 	}
-	if (death)
+	if (death) {
 		sl_sessions_died();
+		sl_heirs_died();
+	}
 	for (int i = 0; i < n; i++)
 		if (ev[i].data.u64 >= SL_TAGS && !((struct sl_session *)ev[i].data.ptr)->leaving)
 			ready[nready++] = ev[i].data.ptr;

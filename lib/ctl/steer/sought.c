@@ -88,6 +88,7 @@ static void note(const struct sl_sought_seen *seen)
 		now.found += !s->family;
 		s->family = seen->family;
 		s->closed = seen->closed;
+		s->pid = seen->pid;
 	}
 }
 

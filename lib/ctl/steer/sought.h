@@ -10,6 +10,7 @@ struct sl_sought {
 	uint32_t inode;  /* its bits SL_SOUGHT_INODE */
 	uint16_t family; /* out; 0: no process has it */
 	bool closed;     /* out: it is no connection and does not listen */
+	uint32_t pid;    /* out: of a process that has it, in the first namespace of processes */
 };
 
 /* Looks through the files of all processes for those n sockets, SL_SOUGHT_MAX at most; for
