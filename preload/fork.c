@@ -84,6 +84,13 @@ pid_t vfork(void)
 pid_t __vfork(void) __attribute__((alias("vfork")));
 #endif
 
+bool sl_used_in_vfork(int fd)
+{
+	if (lib_is_there())
+		lib.vfork_uses(fd);
+	return false;
+}
+
 /* Without handlers ------------------------------------------------------------------------------
  */
 

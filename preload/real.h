@@ -121,9 +121,9 @@ static inline void *sl_real_get(enum sl_call call)
 #define REAL(name) ((sl_call_##name##_fn *)sl_real_get(SL_CALL_##name))
 
 /* Above 0 in a child of vfork(2), which has the parent's memory but descriptors of its own: its
- * calls must not touch the library's tables. */
+ * calls must not touch the library's tables. sl_used_in_vfork(): one that uses fd follows; false. */
 extern __thread int sl_in_vfork;
-
+bool sl_used_in_vfork(int fd) SL_OWN;
 /* Returns -1 and sets errno, for the assembly; r: -errno from the kernel. */
 long sl_call_failed(long r) SL_OWN;
 /* raw.c: syscall(2) past this library; returns -1 and sets errno as syscall(2) does. */
@@ -228,21 +228,12 @@ static inline bool ours(int fd)
 	return lib_is_there() && !sl_in_vfork && lib.is_ours(fd);
 }
 
-/* In a child of vfork(2) nothing is ours, but a socket may be the parent's. */
-static inline void used_in_vfork(int fd)
-{
-	if (sl_unlikely(sl_in_vfork) && lib_is_there())
-		lib.vfork_uses(fd);
-}
-
 /* ours(), at the beginning of a cancellation point. (Calls that sleep in the library are such
  * points, too.) */
 static inline bool ours_point(int fd)
 {
-	if (!ours(fd)) {
-		used_in_vfork(fd);
-		return false;
-	}
+	if (!ours(fd))
+		return sl_unlikely(sl_in_vfork) && sl_used_in_vfork(fd);
 	pthread_testcancel();
 	return true;
 }

@@ -108,7 +108,8 @@ int accept(int fd, struct sockaddr *addr, socklen_t *len)
 int shutdown(int fd, int how)
 {
 	if (!ours(fd)) {
-		used_in_vfork(fd);
+		if (sl_unlikely(sl_in_vfork))
+			sl_used_in_vfork(fd);
 		return REAL(shutdown)(fd, how);
 	}
 	return (int)done(lib.shutdown(fd, how));
