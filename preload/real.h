@@ -121,7 +121,7 @@ static inline void *sl_real_get(enum sl_call call)
 #define REAL(name) ((sl_call_##name##_fn *)sl_real_get(SL_CALL_##name))
 
 /* Above 0 in a child of vfork(2), which has the parent's memory but descriptors of its own: its
- * calls must not touch the library's tables. sl_used_in_vfork(): one that uses fd follows; false. */
+ * calls must not touch the library's tables. sl_used_in_vfork(): fd is used next; false. */
 extern __thread int sl_in_vfork;
 bool sl_used_in_vfork(int fd) SL_OWN;
 /* Returns -1 and sets errno, for the assembly; r: -errno from the kernel. */
