@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* Which of some sockets any process has: an iterator over the files of all processes. A process can
  * have a million descriptors, of one socket perhaps. So a read(2) ends after some of them, by
- * EAGAIN if it has found nothing, and a socket is told of once. */
+ * EAGAIN if it has found nothing, and a socket is told of once. A process also has what lies in
+ * the queue of a UNIX socket of its, in messages that it has not received (SCM_RIGHTS), as far as
+ * the queue is looked through: QUEUED messages, with bpf_loop(), which Linux has since 5.17. */
 #include <linux/bpf.h>
 
 #include <bpf/bpf_core_read.h>
@@ -14,15 +16,33 @@
 #define IFSOCK   0140000
 #define TCP      6
 #define TCP_OVER 7 /* TCP_CLOSE */
+#define UNIX     1
+#define QUEUED   64
+#define FILES    253 /* SCM_MAX_FD */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct sock_common {
 	unsigned short skc_family;
 	volatile unsigned char skc_state;
 };
+struct sk_buff {
+	struct sk_buff *next;
+	char cb[48];
+};
+struct sk_buff_head {
+	struct sk_buff *next;
+};
 struct sock {
 	struct sock_common __sk_common;
+	struct sk_buff_head sk_receive_queue;
 	__u16 sk_protocol;
+};
+struct scm_fp_list {
+	short count;
+	struct file *fp[FILES];
+};
+struct unix_skb_parms {
+	struct scm_fp_list *fp;
 };
 struct socket {
 	struct sock *sk;
@@ -50,31 +70,104 @@ struct {
 
 __u32 looked_at; /* descriptors; one thread reads at a time */
 
+/* A look at one descriptor. */
+struct look {
+	struct seq_file *seq;
+	__u32 pid;
+	struct sk_buff *next;     /* of the queue */
+	const void *end;          /* the queue's head */
+	struct scm_fp_list *list; /* of a message */
+};
+
+static struct sock *sock_of(struct file *file)
+{
+	struct socket *socket = BPF_CORE_READ(file, private_data);
+
+	return BPF_CORE_READ(socket, sk);
+}
+
+static int is_socket(struct file *file)
+{
+	return (BPF_CORE_READ(file, f_inode, i_mode) & IFMT) == IFSOCK;
+}
+
+/* Tells of the file, if it is sought. */
+static void look_at(const struct look *l, struct file *file)
+{
+	struct sl_sought_seen s = {.pid = l->pid};
+	struct sock *sk;
+
+	s.inode = (__u32)BPF_CORE_READ(file, f_inode, i_ino) & SL_SOUGHT_INODE;
+	if (!bpf_map_lookup_elem(&wanted, &s.inode) || !is_socket(file))
+		return;
+	sk = sock_of(file);
+	if (!sk || BPF_CORE_READ(sk, sk_protocol) != TCP)
+		return;
+	s.family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	s.closed = BPF_CORE_READ(sk, __sk_common.skc_state) == TCP_OVER;
+	if (!bpf_seq_write(l->seq, &s, sizeof(s)))
+		bpf_map_delete_elem(&wanted, &s.inode);
+}
+
+/* (The queue may change meanwhile: what is read then is nonsense, or of another message.) */
+static long look_at_passed(__u32 i, void *ctx)
+{
+	struct look *l = ctx;
+	struct scm_fp_list *list = l->list;
+	struct file *file = NULL;
+
+	if (i >= FILES || (short)i >= BPF_CORE_READ(list, count))
+		return 1;
+	bpf_probe_read_kernel(&file, sizeof(file), &list->fp[i]);
+	if (file)
+		look_at(l, file);
+	return 0;
+}
+
+static long look_at_message(__u32 i, void *ctx)
+{
+	struct look *l = ctx;
+	struct sk_buff *message = l->next;
+	struct unix_skb_parms *p;
+
+	if (!message || (const void *)message == l->end)
+		return 1;
+	p = (struct unix_skb_parms *)&message->cb;
+	l->list = BPF_CORE_READ(p, fp);
+	l->next = BPF_CORE_READ(message, next);
+	if (l->list)
+		bpf_loop(FILES, look_at_passed, l, 0);
+	return 0;
+}
+
+static void look_at_queue(struct look *l, struct file *file)
+{
+	struct sock *sk = sock_of(file);
+
+	if (!sk || BPF_CORE_READ(sk, __sk_common.skc_family) != UNIX)
+		return;
+	l->end = &sk->sk_receive_queue;
+	l->next = BPF_CORE_READ(sk, sk_receive_queue.next);
+	if (l->next && (const void *)l->next != l->end)
+		bpf_loop(QUEUED, look_at_message, l, 0);
+}
+
 SEC("iter/task_file")
 int sought(struct bpf_iter__task_file *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct file *file = ctx->file;
-	struct sl_sought_seen s = {};
-	struct socket *socket;
-	struct sock *sk;
+	struct look l = {};
 
 	if (!(++looked_at % SL_SOUGHT_PIECE))
 		return 1; /* this descriptor again, in the next read */
-	if (!task || !file || (BPF_CORE_READ(file, f_inode, i_mode) & IFMT) != IFSOCK)
+	if (!task || !file || !is_socket(file))
 		return 0;
-	s.inode = (__u32)BPF_CORE_READ(file, f_inode, i_ino) & SL_SOUGHT_INODE;
-	if (!bpf_map_lookup_elem(&wanted, &s.inode))
-		return 0;
-	socket = BPF_CORE_READ(file, private_data);
-	sk = BPF_CORE_READ(socket, sk);
-	if (!sk || BPF_CORE_READ(sk, sk_protocol) != TCP)
-		return 0;
-	s.family = BPF_CORE_READ(sk, __sk_common.skc_family);
-	s.closed = BPF_CORE_READ(sk, __sk_common.skc_state) == TCP_OVER;
-	s.pid = (__u32)task->tgid;
-	if (!bpf_seq_write(ctx->meta->seq, &s, sizeof(s)))
-		bpf_map_delete_elem(&wanted, &s.inode);
+	l.seq = ctx->meta->seq;
+	l.pid = (__u32)task->tgid;
+	look_at(&l, file);
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
+		look_at_queue(&l, file);
 	return 0;
 }
 

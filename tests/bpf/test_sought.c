@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -73,6 +74,42 @@ static void many_of_one(void **state)
 	}
 }
 
+/* A socket that a message has which nobody has received. */
+static void under_way(void **state)
+{
+	int fd = new_socket(), pair[2], more = new_socket();
+	struct sl_sought s[] = {of(fd), of(more)};
+	_Alignas(struct cmsghdr) char buf[CMSG_SPACE(2 * sizeof(int))] = {0};
+	char byte = 0;
+	struct iovec iov = {&byte, 1};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = buf,
+			   .msg_controllen = sizeof(buf)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), 0);
+	assert_int_equal(send(pair[0], &byte, 1, 0), 1); /* (a message without) */
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(2 * sizeof(int));
+	memcpy(CMSG_DATA(c), (int[]){fd, more}, 2 * sizeof(int));
+	assert_int_equal(sendmsg(pair[0], &m, 0), 1);
+	close(fd);
+	close(more);
+	look(s, 2);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(s[i].family, AF_INET);
+		assert_true(s[i].closed);
+		assert_int_equal(s[i].pid, getpid());
+	}
+	close(pair[0]);
+	close(pair[1]);
+	look(s, 2);
+	assert_int_equal(s[0].family, 0);
+	assert_int_equal(s[1].family, 0);
+}
+
 static void stops(void **state)
 {
 	int fd = new_socket();
@@ -92,6 +129,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_of_one),
+		cmocka_unit_test(under_way),
 		cmocka_unit_test(stops),
 	};
 	struct rlimit l = {MANY + 1000, MANY + 1000};
