@@ -326,7 +326,16 @@ bool sl_heirs_live(struct sl_session *s)
 
 static struct sl_sought sought[SL_SOUGHT_MAX]; /* of the look at the living that is under way */
 static unsigned nsought;                       /* 0: none is */
-static uint64_t from_ns;                       /* it began */
+static uint64_t spent_ns;                      /* by the processor, on it */
+static bool ended;                             /* it has ended some */
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts = {0};
+
+	(void)sl_sys(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
 
 static unsigned choose(void)
 {
@@ -389,6 +398,7 @@ void sl_heirs_died(void)
  * itself by then, or there is none. */
 static void end_unused(void)
 {
+	ended = false;
 	for (struct sl_heir **at = &heirs, *h; (h = *at);) {
 		const struct sl_sought *s = found(h);
 
@@ -400,20 +410,23 @@ static void end_unused(void)
 		}
 		*at = h->next;
 		end(h, false);
+		ended = true;
 	}
 }
 
 /* True: it goes on in the next turn of the loop. */
-static bool look_at_living(uint64_t now)
+static bool look_at_living(void)
 {
+	uint64_t begun = cpu_ns();
 	int err = 0;
 
 	if (!nsought) {
-		from_ns = now;
+		spent_ns = 0;
 		choose_some();
 	}
 	if (nsought)
 		err = sl_embedded_sought(sought, nsought);
+	spent_ns += cpu_ns() - begun;
 	if (err == -EAGAIN || err == -EBUSY)
 		return true;
 	if (!err)
@@ -430,13 +443,13 @@ uint64_t sl_heirs_tick(uint64_t now)
 	}
 	if (now < next_ns)
 		return next_ns - now;
-	if (look_at_living(now))
+	if (look_at_living())
 		return 0;
 	now = sl_now_ns();
-	rest_ns = now + SHARE * (now - from_ns);
+	rest_ns = now + SHARE * spent_ns;
 	delay_ns = sl_min(2 * delay_ns, LAST_NS);
 	next_ns = sl_max(rest_ns, now + delay_ns);
-	return next_ns - now;
+	return ended ? 0 : next_ns - now; /* the loop has files to close (sl_closer_go()) */
 }
 
 /* The vault --------------------------------------------------------------------------------------
