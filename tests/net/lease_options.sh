@@ -11,6 +11,6 @@ wait_tcp a 7000
 want="True 0 0 True 16 3 True 16 3 True 8 2"
 same "the kernel's own" "$want" "$(b python3 "$TESTS/net/lease_options.py" "$A4" 7000 | xargs)"
 same "handed back by the daemon" "$want" "$(SL_ENV=(SLUICE_TRACELEVEL=details) && sb python3 "$TESTS/net/lease_options.py" "$A4" 7000 | xargs)"
-ok "it was offloaded" file_has <(cat "$TMP"/sluice.[0-9]*.log) "option 21 of level 0"
+ok "it was offloaded" file_has <(cat "$TMP"/sluice.[0-9]*.log) "option 61 of level 1"
 stop "$echoes"
 done_testing

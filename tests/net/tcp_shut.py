@@ -9,8 +9,8 @@ DONTWAIT = socket.MSG_DONTWAIT
 
 
 def to_kernel(s):
-    """Sets IPV6_MINHOPCOUNT or IP_MINTTL: a connection with one of these is the kernel's."""
-    s.setsockopt(*((socket.IPPROTO_IPV6, 73, 1) if is6(own) else (socket.IPPROTO_IP, 21, 1)))
+    """Sets SO_TXTIME: a connection with that is the kernel's."""
+    s.setsockopt(SOL, 61, struct.pack("iI", time.CLOCK_MONOTONIC, 0))
 
 
 def to_child(s):

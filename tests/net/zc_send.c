@@ -307,17 +307,16 @@ static void streams_wait(void)
 static void moved(void)
 {
 	static char bytes[MANY * 1460];
-	bool v6 = t_own.ss_family == AF_INET6;
+	static const int txtime[2] = {CLOCK_MONOTONIC, 0}; /* struct sock_txtime */
 	struct sl_zbuf b[MANY];
-	int fd = stream(), one = 1;
+	int fd = stream();
 	size_t n;
 
 	numbers_on(fd);
 	CHECK(sl_zc_alloc(fd, b, MANY) == MANY);
 	n = fill_all(b, MANY, bytes);
 	CHECK(sl_zc_send(fd, b, MANY, NULL, 0, SL_ZC_KEEP | MSG_ZEROCOPY) == MANY);
-	CHECK(sl_setsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? 73 : IP_MINTTL, &one,
-			    sizeof(one)) == 0);
+	CHECK(sl_setsockopt(fd, SOL_SOCKET, SO_TXTIME, txtime, sizeof(txtime)) == 0);
 	completed(fd, 0, MANY);
 	echoed(fd, bytes, n);
 	CHECK(sl_zc_alloc(fd, b, 1) == -ENODATA);

@@ -94,8 +94,11 @@ static bool conn_input(void *obj, struct sl_in *in)
 		note_stamp(c, in);
 	key_of_pkt(in, &key);
 	a = arrival_of(in);
-	if (sl_likely(c->tcp.node.hashed && sl_tcp_key_eq(&c->tcp.node.key, &key)))
+	if (sl_likely(c->tcp.node.hashed && sl_tcp_key_eq(&c->tcp.node.key, &key))) {
+		if (sl_unlikely(in->pkt.ttl < c->min_ttl[in->pkt.v6]))
+			return false;
 		return sl_tcp_conn_input(&c->tcp, &a);
+	}
 	if (is_anew(c, &key, &in->seg))
 		return false;
 	return sl_tcp_input(c->lane->tcp, &key, NULL, &a);
@@ -109,6 +112,22 @@ static bool has_no_way(struct sl_lane *lane, const struct sl_sock *sk, const str
 		lane, key, sl_tconn_child_oif(sk, sl_conn_scope(key, in)), sk->mark, 0);
 
 	return !d->leg && (d->route.kind == SL_ROUTE_DEVICE || d->route.kind == SL_ROUTE_OTHER);
+}
+
+bool sl_tconn_hops_count;
+
+/* True: the segment has come further than its connection allows, or the listener if it begins one
+ * (a handshake that is under way is not asked). */
+static bool is_too_far(const struct sl_tlisten *l, struct sl_tcp_host *h,
+		       const struct sl_tcp_key *key, const struct sl_in *in)
+{
+	const struct sl_tcp *t = sl_tcp_find(h, key);
+	bool begins = (in->seg.flags & (SL_TCP_SYN | SL_TCP_ACK)) == SL_TCP_SYN;
+
+	if (t)
+		return in->pkt.ttl <
+		       sl_container_of_const(t, struct sl_tconn, tcp)->min_ttl[in->pkt.v6];
+	return in->pkt.ttl < l->min_ttl[in->pkt.v6] && (begins || !sl_tcp_knows(h, key));
 }
 
 uint64_t sl_tconn_follow_ns;
@@ -134,6 +153,8 @@ static bool listen_input(void *obj, struct sl_in *in)
 		sl_strays_asks(&key);
 		return false;
 	}
+	if (sl_unlikely(sl_load(&sl_tconn_hops_count)) && is_too_far(l, lane->tcp, &key, in))
+		return false;
 	if (sl_unlikely(sl_settings.tcp_ctl_thread) && !sl_tcp_find(lane->tcp, &key) &&
 	    sl_lane_later(lane, in))
 		return true;
@@ -146,9 +167,14 @@ static bool listen_input(void *obj, struct sl_in *in)
 static void icmp_error(struct sl_tcp *t, const struct sl_in_icmp *e, const struct sl_in *in)
 {
 	bool connecting = sl_tconn_is_connecting(sl_tconn_of(t));
+	/* tcp_v4_err() looks at the packet that came back, tcp_v6_err() at the one that brought it.
+	 */
+	uint8_t hops = e->v6 ? in->pkt.ttl : in->pkt.data[e->inner + 8];
 	unsigned tells = SL_TCONN_TELLS << (sl_addr_is_v4(&e->remote) ? 0 : 1);
 	int16_t before = t->soft_error;
 
+	if (sl_unlikely(hops < sl_tconn_of(t)->min_ttl[e->v6]))
+		return;
 	t->soft_error = 0;
 	sl_tcp_icmp(t, e->seq, e->err, e->mtu);
 	if (e->no_way)
@@ -265,6 +291,7 @@ static struct sl_tcp *op_child_new(struct sl_tcp_listener *l, const struct sl_tc
 	sl_tconn_ip_options(c, sk, &key->remote);
 	c->prio = 0; /* sk_clone() */
 	c->tcp.node.bound = sl_tcp_port_bound(sk);
+	memcpy(c->min_ttl, lsn->min_ttl, sizeof(c->min_ttl));
 	c->oif = sl_tconn_child_oif(sk, scope);
 	return &c->tcp;
 }

@@ -97,7 +97,8 @@ void sl_tconn_make_path(struct sl_tconn *c)
 				      &(struct sl_tconn_look){.prio = c->prio,
 							      .tos = c->tcp.tos,
 							      .ttl = c->ttl,
-							      .df = c->df && !d->route.mtu_locked});
+							      .df = c->special & SL_TCONN_DF &&
+								    !d->route.mtu_locked});
 		p->leg = sl_leg_by_prio(p->leg, c->prio);
 	}
 	if (p->leg && sl_unlikely(sl_load(&sl_paces_used)))

@@ -34,6 +34,8 @@ void sl_opening_missed(void); /* a segment has met no neighbour, and is lost */
 void sl_opening_look(uint64_t now_ns);
 uint64_t sl_opening_due_ns(uint64_t now_ns, bool quiet);
 void sl_opening_child(void);
+/* conn_in.c: some connection or listener has IP_MINTTL or IPV6_MINHOPCOUNT. */
+extern bool sl_tconn_hops_count;
 /* tcp_port.c: bind(2) to that address meets a connection of ours, or a TIME_WAIT, of which the
  * kernel does not know. No lane held. */
 bool sl_tcp_port_is_held(struct sl_sock *sk, const struct sockaddr *addr, socklen_t len);

@@ -35,18 +35,16 @@ struct sl_tconn {
 	uint32_t oif;
 	uint32_t mark;
 	uint16_t ip_id;
-	uint8_t prio; /* of its packets, as in struct sl_sock */
-	uint8_t ttl;  /* 0: the route's or the system's */
-	bool df;      /* its packets may not be fragmented */
-	bool dead;    /* on the list of connections to free */
+	uint8_t prio;            /* of its packets, as in struct sl_sock */
+	uint8_t ttl, min_ttl[2]; /* 0: the system's; IP_MINTTL, IPV6_MINHOPCOUNT */
+	bool coming; /* its device is being opened: no claim, no SYN yet (opening.c). Lane held. */
+	bool dead;   /* on the list of connections to free */
+	/* Beside the packet path, under sl_tconn_ctl. Dup of an orphan's shadow, which keeps the
+	 * port; negative: none, then its shadow's inode's complement (sl_broker_conns()), or -1. */
+	int guard;
 	/* Its SYN has met no neighbour yet: after so many SL_NEIGH_STEP_NS since then the kernel
 	 * connects (opening.c). 0: it has one. Lane held. */
 	uint8_t neigh_steps;
-	bool coming; /* its device is being opened: no claim, no SYN yet (opening.c). Lane held. */
-	/* beside the packet path, under sl_tconn_ctl */
-	/* Dup of an orphan's shadow, which keeps the port. Negative: none; then the complement of
-	 * its shadow's inode, for sl_broker_conns(), or -1. */
-	int guard;
 	bool gone;              /* dead here: the kernel's */
 	bool let_pass;          /* its packets are the kernel's: it is claimed no more */
 	uint8_t special;        /* SL_TCONN_*: what its segments need beside; lane held */
@@ -58,6 +56,7 @@ struct sl_tconn {
 #define SL_TCONN_NIC     (1u << 1) /* the NIC may keep their pace (tcp_pace.c) */
 #define SL_TCONN_ZC      (1u << 2) /* numbered sends wait for their end (extra.h) */
 #define SL_TCONN_TELLS   (1u << 3) /* IP_RECVERR, and by the next bit IPV6_RECVERR */
+#define SL_TCONN_DF      (1u << 5) /* its packets may not be fragmented */
 
 /* A listener's states: which SYNs come to it, and which of its claims stand. sl_tlisten_enter()
  * changes them, with sk->slow held (the first is set when the listener is made); any thread reads
@@ -94,12 +93,12 @@ enum sl_tlisten_state {
 struct sl_tlisten {
 	struct sl_tcp_listener tcp;
 	struct sl_sock *sk;
-	uint32_t id;            /* unique in the process */
-	uint8_t turn;           /* our queue or the kernel's next, when both have a connection */
-	uint8_t state;          /* enum sl_tlisten_state */
-	uint8_t looks;          /* while it drains: looks since the last accept */
-	uint8_t reason;         /* enum sl_reason: why it drains */
-	uint32_t last_children; /* at the last look */
+	uint32_t id;               /* unique in the process */
+	uint8_t turn;              /* our queue or the kernel's next, when both have a connection */
+	uint8_t state, min_ttl[2]; /* enum sl_tlisten_state; as in struct sl_tconn */
+	uint8_t looks;             /* while it drains: looks since the last accept */
+	uint8_t reason;            /* enum sl_reason: why it drains */
+	uint32_t last_children;    /* at the last look */
 	/* For a listener that several processes share (listen/share.c). Neither flag is a state:
 	 * each may be set in any of the last three. */
 	bool others;            /* other processes get its queue when it leaves */
@@ -193,7 +192,8 @@ static inline void sl_tconn_ip_options(struct sl_tconn *c, const struct sl_sock 
 	c->mark = sk->mark;
 	c->prio = sk->prio;
 	c->ttl = sl_sock_ttl(sk, to);
-	c->df = sl_sock_dont_fragment(sk);
+	c->special &= (uint8_t)~SL_TCONN_DF;
+	c->special |= sl_sock_dont_fragment(sk) ? SL_TCONN_DF : 0;
 	c->tcp.tos = sl_sock_tos(sk, to);
 }
 

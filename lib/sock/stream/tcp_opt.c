@@ -133,6 +133,18 @@ static void tell_errors(struct sl_tcp *t, unsigned bit, bool on)
 CONN(c_recverr, tell_errors(t, SL_TCONN_TELLS, v))
 CONN(c_recverr6, tell_errors(t, SL_TCONN_TELLS << 1, v))
 
+static void set_hops(uint8_t *least, int64_t v)
+{
+	*least = (uint8_t)v;
+	if (v)
+		sl_store(&sl_tconn_hops_count, true);
+}
+
+CONN(c_minttl, set_hops(&sl_tconn_of(t)->min_ttl[0], v))
+CONN(c_minhops, set_hops(&sl_tconn_of(t)->min_ttl[1], v))
+LISTENER(l_minttl, set_hops(&sl_container_of(l, struct sl_tlisten, tcp)->min_ttl[0], v))
+LISTENER(l_minhops, set_hops(&sl_container_of(l, struct sl_tlisten, tcp)->min_ttl[1], v))
+
 static const struct opt opts[] = {
 	{IPPROTO_TCP, TCP_NODELAY, NULL, c_nodelay, l_nodelay},
 	{IPPROTO_TCP, TCP_CORK, NULL, c_cork, NULL},
@@ -168,6 +180,8 @@ static const struct opt opts[] = {
 	{IPPROTO_IP, IP_TTL, s_ttl, NULL, NULL},
 	{IPPROTO_IP, IP_MTU_DISCOVER, s_pmtudisc, NULL, NULL},
 	{IPPROTO_IP, IP_RECVERR, NULL, c_recverr, NULL},
+	{IPPROTO_IP, IP_MINTTL, NULL, c_minttl, l_minttl},
+	{IPPROTO_IPV6, IPV6_MINHOPCOUNT, NULL, c_minhops, l_minhops},
 	{IPPROTO_IPV6, IPV6_TCLASS, s_tos6, NULL, NULL},
 	{IPPROTO_IPV6, IPV6_UNICAST_HOPS, s_ttl6, NULL, NULL},
 	{IPPROTO_IPV6, IPV6_V6ONLY, s_v6only, NULL, NULL},
@@ -354,12 +368,11 @@ static bool track_ip(struct sl_sock *sk, int level, int name)
 	if (name == (level == IPPROTO_IP ? IP_UNICAST_IF : IPV6_UNICAST_IF))
 		sk->unicast_oif = be32toh((uint32_t)sl_sock_get_int(sk, level, name));
 	if (level == IPPROTO_IP)
-		return name != IP_OPTIONS && name != IP_TRANSPARENT && name != IP_MINTTL &&
-		       name != IP_HDRINCL;
+		return name != IP_OPTIONS && name != IP_TRANSPARENT && name != IP_HDRINCL;
 	return name != IPV6_RTHDR && name != IPV6_HOPOPTS && name != IPV6_DSTOPTS &&
-	       name != IPV6_TRANSPARENT && name != IPV6_MINHOPCOUNT &&
-	       name != IPV6_2292PKTOPTIONS && name != IPV6_AUTOFLOWLABEL &&
-	       name != IPV6_FLOWLABEL_MGR && name != IPV6_FLOWINFO_SEND;
+	       name != IPV6_TRANSPARENT && name != IPV6_2292PKTOPTIONS &&
+	       name != IPV6_AUTOFLOWLABEL && name != IPV6_FLOWLABEL_MGR &&
+	       name != IPV6_FLOWINFO_SEND;
 }
 
 static bool track_tcp(int name)
