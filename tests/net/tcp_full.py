@@ -60,7 +60,7 @@ say("ready", polled(ls, select.POLLIN, 5))
 all_calls("a connection waits")
 say("ready", polled(ls, select.POLLIN))
 
-# One number: the connection that waited is taken; the next call fails again.
+# With one number free a call takes the connection that waits, and the next one fails again.
 os.close(held.pop())
 got, _ = ls._accept()
 say("one number", accept4(ls))

@@ -296,7 +296,7 @@ void sl_cmsg_put_sent(const struct sl_sock *sk, const struct sl_sent *s, struct 
 		msg->msg_flags |= MSG_CTRUNC;
 }
 
-/* One of the addresses of an IP header in a frame, as a name. */
+/* Writes an address of an IP header, which lies in the frame, as a name. */
 static void put_name(const struct sl_sock *sk, const struct sl_sent *s, uint32_t header, bool dst,
 		     uint16_t port, struct sockaddr *name, socklen_t *len)
 {

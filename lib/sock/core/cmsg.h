@@ -23,7 +23,8 @@ struct sl_sent;
 /* Control messages of a transmit stamp (ip_recv_error(), ipv6_recv_error()). msg_flags must have
  * been set. */
 void sl_cmsg_put_sent(const struct sl_sock *sk, const struct sl_sent *s, struct msghdr *msg);
-/* The same of an ICMP error (SL_SENT_ICMP), and the address that it is about as msg_name. */
+/* Writes the control messages of an ICMP error (SL_SENT_ICMP), and as msg_name the address that
+ * refused. */
 void sl_cmsg_put_icmp(const struct sl_sock *sk, const struct sl_sent *s, struct msghdr *msg);
 /* Writes a control message that is the only one. msg_flags must have been set. */
 void sl_cmsg_put_one(struct msghdr *msg, int level, int type, const void *data, size_t len);

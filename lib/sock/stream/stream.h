@@ -36,8 +36,8 @@ uint64_t sl_opening_due_ns(uint64_t now_ns, bool quiet);
 void sl_opening_child(void);
 /* conn_in.c: some connection or listener has IP_MINTTL or IPV6_MINHOPCOUNT. */
 extern bool sl_tconn_hops_count;
-/* tcp_port.c: bind(2) to that address meets a connection of ours, or a TIME_WAIT, of which the
- * kernel does not know. No lane held. */
+/* tcp_port.c: true if a connection of ours, or a TIME_WAIT, that the kernel does not know stands in
+ * the way of bind(2) to that address. No lane held. */
 bool sl_tcp_port_is_held(struct sl_sock *sk, const struct sockaddr *addr, socklen_t len);
 /* SL_TCP_BOUND_* of a socket. */
 static inline uint8_t sl_tcp_port_bound(const struct sl_sock *sk)
