@@ -4,6 +4,7 @@ import array
 import fcntl
 import signal
 import termios
+import time
 
 from netlib import *
 
@@ -67,6 +68,12 @@ try:
 except OSError as e:
     say("SO_RCVTIMEO", name_of(e.errno))
 s = socket.socket(fileno=fd)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("qq", 0, 100))
+tick = struct.unpack("qq", s.getsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, 16))[1]
+begun = time.monotonic()
+for _ in range(10):
+    attempt(os.read, fd, 10)
+say("less than a tick", tick, time.monotonic() - begun >= 9 * tick / 1e6)
 for name in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
     for sec, usec in ((0, 1000000), (0, -1), (-1, -1), (1 << 40, 0), (-5, 0), (-1 << 62, 5)):
         say("time-out", sec, usec, attempt(s.setsockopt, socket.SOL_SOCKET, name, struct.pack("qq", sec, usec)),

@@ -27,6 +27,10 @@ def receiving(s, f):
     timeo(s, socket.SO_RCVTIMEO, 0.1)
     say("SO_RCVTIMEO", timed(0.09, s.recv, 1), timed(0.09, os.read, s.fileno(), 1),
         timed(0.09, s.recvmsg, 1), timed(0.09, s.recv, 1, socket.MSG_PEEK))
+    timeo(s, socket.SO_RCVTIMEO, 0.0001)
+    tick = struct.unpack("qq", s.getsockopt(SOL, socket.SO_RCVTIMEO, 16))[1]
+    say("less than a tick", tick, timed(9 * tick / 1e6, lambda: [attempt(s.recv, 1) for _ in range(10)]))
+    timeo(s, socket.SO_RCVTIMEO, 0.1)
     f.send(b"abc")
     arrived(s, 3)
     say("with data", attempt(s.recv, 10))

@@ -128,17 +128,24 @@ static uint64_t timeout_ns(const void *val, socklen_t len)
 	return (uint64_t)tv[0] * 1000000000ull + (uint64_t)tv[1] * 1000;
 }
 
+/* The kernel rounds a time up to its ticks of 1 to 10 ms. A program may ask for less than it wants to
+ * wait (SRT asks for 100 us), and would wake far more often than by the kernel. */
+static uint64_t in_ticks(int fd, int name, uint64_t ns)
+{
+	return ns <= SL_TIMEO_NO_WAIT ? ns : sl_max(ns, sl_opt_timeout_ns(fd, name));
+}
+
 /* SO_RCVTIMEO, SO_SNDTIMEO: kept for a kernel socket, too, since we may take it over. */
 bool sl_sock_set_timeout(struct sl_sock *sk, int name, const void *val, socklen_t len)
 {
 	switch (name) {
 	case SO_RCVTIMEO:
 	case SO_RCVTIMEO_NEW:
-		sk->rcvtimeo_ns = timeout_ns(val, len);
+		sk->rcvtimeo_ns = in_ticks(sk->fd, name, timeout_ns(val, len));
 		return true;
 	case SO_SNDTIMEO:
 	case SO_SNDTIMEO_NEW:
-		sk->sndtimeo_ns = timeout_ns(val, len);
+		sk->sndtimeo_ns = in_ticks(sk->fd, name, timeout_ns(val, len));
 		return true;
 	}
 	return false;
