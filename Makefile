@@ -147,7 +147,7 @@ DEPS_TEST := libcmocka-dev iproute2 ethtool sockperf iperf3 socat python3 netcat
 # For `make apps`.
 DEPS_ZOO := haproxy mariadb-server varnish squid dovecot-imapd dovecot-pop3d slapd ldap-utils vsftpd \
 	snmpd snmp chrony bind9 bird2 nsd stunnel4 openvpn qperf h2o nghttp2-proxy nghttp2-client rabbitmq-server beanstalkd dnsmasq-base iperf exim4-daemon-light iputils-ping \
-	python3-uvicorn python3-uvloop python3-grpcio python3-zmq
+	python3-uvicorn python3-uvloop python3-grpcio python3-zmq srt-tools kea-dhcp4-server nfs-ganesha nfs-ganesha-vfs
 # Only the programs of the servers are wanted: no server is started when its package is installed.
 NO_START := /usr/sbin/policy-rc.d
 .PHONY: deps
