@@ -128,8 +128,8 @@ static uint64_t timeout_ns(const void *val, socklen_t len)
 	return (uint64_t)tv[0] * 1000000000ull + (uint64_t)tv[1] * 1000;
 }
 
-/* The kernel rounds a time up to its ticks of 1 to 10 ms. A program may ask for less than it wants to
- * wait (SRT asks for 100 us), and would wake far more often than by the kernel. */
+/* The kernel rounds a time up to its ticks of 1 to 10 ms. A program that asks for less again and
+ * again (SRT asks for 100 us) would wake far more often than by the kernel. */
 static uint64_t in_ticks(int fd, int name, uint64_t ns)
 {
 	return ns <= SL_TIMEO_NO_WAIT ? ns : sl_max(ns, sl_opt_timeout_ns(fd, name));
