@@ -147,7 +147,9 @@ static bool check_sequence(struct sl_tcp *c, struct sl_tcp_arrival *a)
 	if (a->seg->flags & SL_TCP_RST)
 		return is_before_fin(c, a->seq);
 	if (a->seg->flags & SL_TCP_SYN)
-		challenge_syn(c); /* whatever its number */
+		challenge_syn(c);               /* whatever its number */
+	else if (!(a->seg->flags & SL_TCP_ACK)) /* Linux answers none of these */
+		return false;
 	else if (a->len || a->fin || !is_answer_limited(c))
 		sl_tcp_ack_again(c, a->seq, a->seq + a->len);
 	return false;

@@ -137,14 +137,14 @@ static uint32_t get_be32(const uint8_t *p)
 }
 
 /* RFC 9293 3.1 */
-static void read_tcp_header(struct sl_tcp_seg *s, const uint8_t *tcp, uint32_t hlen)
+static bool read_tcp_header(struct sl_tcp_seg *s, const uint8_t *tcp, uint32_t hlen)
 {
 	s->seq = get_be32(tcp + 4);
 	s->ack = get_be32(tcp + 8);
 	s->flags = tcp[13];
 	s->wnd = sl_get_be16(tcp + 14);
 	s->urg = sl_get_be16(tcp + 18);
-	sl_tcpopt_parse(s, tcp + 20, hlen - 20);
+	return sl_tcpopt_parse(s, tcp + 20, hlen - 20);
 }
 
 enum sl_parse_result sl_parse_tcp(struct sl_pkt *p, bool partial_ok, struct sl_tcp_seg *s)
@@ -163,7 +163,8 @@ enum sl_parse_result sl_parse_tcp(struct sl_pkt *p, bool partial_ok, struct sl_t
 	if (!ip_sum_ok(p) ||
 	    !l4_sum_ok(p, IPPROTO_TCP, (uint16_t)(end - p->l4), tcp + 16, partial_ok))
 		return SL_PARSE_CSUM;
-	read_tcp_header(s, tcp, hlen);
+	if (!read_tcp_header(s, tcp, hlen))
+		return SL_PARSE_LEN;
 	s->len = p->payload_len;
 	s->ce = (p->tos & 3) == 3; /* RFC 3168 5 */
 	return SL_PARSE_OK;

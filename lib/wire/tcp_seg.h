@@ -82,8 +82,9 @@ static inline uint32_t sl_seg_seqlen(const struct sl_tcp_seg *s)
 
 /* Reads n bytes of options into s (opts and the fields that belong to it). Never reads past n.
  * Skips unknown options, and known ones of a wrong length; a length that cannot be ends the walk
- * (options read before it stay). */
-void sl_tcpopt_parse(struct sl_tcp_seg *s, const uint8_t *p, size_t n);
+ * (options read before it stay). False: Linux drops such a segment, since it is signed by a key
+ * that the connection does not have, or a length leaves room for that. */
+bool sl_tcpopt_parse(struct sl_tcp_seg *s, const uint8_t *p, size_t n);
 /* Writes the options of s, padded to words (at most 40 bytes; SACK blocks that do not fit are left
  * out). Returns the length. */
 size_t sl_tcpopt_build(const struct sl_tcp_seg *s, uint8_t *p);

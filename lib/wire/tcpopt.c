@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* TCP options: RFC 9293 3.2 (end, no-operation, MSS), 7323 (window scale, time stamps), 2018
- * (SACK), 7413 (Fast Open). */
+ * (SACK), 7413 (Fast Open). Signed segments (RFC 2385) are the kernel's alone. */
 #include "wire/tcp_seg.h"
 
 #include <endian.h>
 
-enum { END, NOP, MSS, WSCALE, SACK_OK, SACK, TS = 8, TFO = 34, EXP = 254 };
+enum { END, NOP, MSS, WSCALE, SACK_OK, SACK, TS = 8, MD5 = 19, TFO = 34, EXP = 254 };
 
 #define MAX_OPTS 40
+#define MD5_LEN  18 /* Linux does not look for it where less is left */
 /* Nearly every segment of a connection has these and no others: NOP, NOP, time stamps. */
 #define TS_ONLY_LEN 12
 #define TS_ONLY     0x0101080a
@@ -102,27 +103,30 @@ static void parse_one(struct sl_tcp_seg *s, uint8_t kind, const uint8_t *p, size
 	}
 }
 
-void sl_tcpopt_parse(struct sl_tcp_seg *s, const uint8_t *p, size_t n)
+bool sl_tcpopt_parse(struct sl_tcp_seg *s, const uint8_t *p, size_t n)
 {
 	s->opts = s->nsack = s->wscale = s->tfo_len = 0;
 	s->mss = 0;
 	s->tsval = s->tsecr = 0;
 	if (sl_likely(n == TS_ONLY_LEN && get_be32(p) == TS_ONLY)) {
 		parse_ts(s, p + 4);
-		return;
+		return true;
 	}
 	while (n && p[0] != END) {
 		size_t len = 1;
 
 		if (p[0] != NOP) {
 			if (n < 2 || p[1] < 2 || p[1] > n)
-				return;
+				return n < MD5_LEN;
+			if (p[0] == MD5)
+				return false;
 			len = p[1];
 			parse_one(s, p[0], p + 2, len - 2);
 		}
 		p += len;
 		n -= len;
 	}
+	return true;
 }
 
 /* Number of SACK blocks that fit behind `used` bytes of other options. */

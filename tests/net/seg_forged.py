@@ -89,9 +89,28 @@ def no_ack_flag(t):
     f.put("P 1:11(10)")
     f.put("P. 1:11(10) ack 1", break_csum=True)
     f.put("F 1:1(0)")
+    f.put("P 900001:900011(10)")  # and nothing answers these
+    f.put("F -99:-99(0)")
     f.quiet(0.1)
     has_nothing(t, s)
 
 
+def signed(t):
+    """Segments that are signed by a key that nobody has set (RFC 2385), or whose options have a length that cannot be
+    where a signature has room, do nothing, not even reset."""
+    whole = tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 7)
+    f, s = t.open()
+    for raw in [b"\x13\x12" + bytes(16)] + [b"\xfe\x30" + bytes(18)] * whole:
+        for spec in "P. 1:11(10) ack 1", "R 1:1(0)", "R. 1:1(0) ack 1":
+            seg = f.seg(spec)
+            seg.opts = {"raw": raw}
+            t.net.send(t.net.frame(seg))
+    f.quiet(0.1)
+    has_nothing(t, s)
+    expect("state", s.state(), "ESTABLISHED")
+    f.put("P. 1:11(10) ack 1")
+    gives(s, 10)
+
+
 SCRIPTS = [reset_in_window, reset_at_sack, reset_after_fin, syn_in_window, challenges_are_few, ack_of_nothing,
-           ghost_ack, no_ack_flag]
+           ghost_ack, no_ack_flag, signed]
