@@ -267,7 +267,7 @@ bool sl_heirs_begin(struct sl_session *s, bool dead)
 	struct sl_conns *c = &s->conns;
 	uint64_t end = sl_now_ns() + TURN_NS;
 
-	if (!dead || !s->limits.repair || c->begun > c->nshared || c->gone.fd < 0)
+	if (!dead || !s->limits.repair || c->gone.fd < 0 || (c->begun > c->nshared && !c->making))
 		return false;
 	if (!c->begun && look(s))
 		return true;
