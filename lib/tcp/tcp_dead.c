@@ -15,6 +15,7 @@
 #include "tcp/tcp_repair.h"
 
 #define UNREAD_MAX  (64u << 20)    /* bytes of one connection */
+#define COPIED_MAX  64             /* pieces in a call */
 #define WINDOW_MAX  (65535u << 14) /* RFC 7323 2.3 */
 #define CLOCKS_MS   100            /* largest difference between two processes' clocks */
 #define SND_MSS_MIN 48             /* TCP_MIN_SND_MSS of Linux */
@@ -121,9 +122,12 @@ uint32_t sl_tcp_unread_copy(struct sl_tcp_unread *u, void *buf, uint32_t n)
 	uint64_t p;
 	uint32_t done = 0;
 
-	while (done < n && (p = piece_at(u->m, u->frame, u->begin, &note))) {
+	for (unsigned i = 0; i < COPIED_MAX && done < n; i++) {
 		uint32_t at, len;
 
+		p = piece_at(u->m, u->frame, u->begin, &note);
+		if (!p)
+			break;
 		u->seq += u->skips && u->seq == u->skip;
 		at = u->seq - u->begin;
 		if (at >= note.len) {

@@ -79,7 +79,8 @@ struct sl_tcp_unread {
 };
 /* Begins at the first unread byte. */
 struct sl_tcp_unread sl_tcp_unread_of(const struct sl_tcp_dead *d, const struct sl_tcp_frames *m);
-/* Copies the next n bytes to buf; returns how many. Fewer: they end here, or a frame is broken. */
+/* Copies up to n of the next bytes to buf, from a few pieces; returns how many. 0: they end here,
+ * or a frame is broken. */
 uint32_t sl_tcp_unread_copy(struct sl_tcp_unread *u, void *buf, uint32_t n);
 
 #endif

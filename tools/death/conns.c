@@ -22,7 +22,8 @@
 #define PIECE_BYTES 262144u /* read at a time */
 #define STRIDE_MAX  4096u
 #define CONNS_MAX   (1u << 20)
-#define RESCUE_COST 8u /* looks that take as long as one rescue */
+#define FILL_NS     1000000ull /* for bytes in a call; a piece begun goes on */
+#define RESCUE_COST 8u         /* looks that take as long as one rescue */
 
 /* True: the field ends inside an entry. */
 static bool inside(const struct sl_conns_layout *l, uint32_t at, uint32_t bytes)
@@ -268,13 +269,32 @@ static bool rescue(const struct sl_gone_conns *c, struct sl_gone *g, const struc
 	return true;
 }
 
+static void fill(struct sl_gone_conns *c, struct sl_gone *g)
+{
+	int err = sl_rescue_fill(g->rescue);
+
+	c->filling = err > 0;
+	if (err < 0)
+		g->rescue = NULL;
+}
+
 bool sl_gone_rescue(struct sl_gone_conns *c, uint32_t n, const struct sl_tcp_frames *m,
 		    sl_gone_box_fn *box, void *arg)
 {
-	for (; n && c->looked < c->n; n--)
-		if (rescue(c, &c->gone[c->looked++], m, box, arg))
+	uint64_t end = sl_now_ns() + FILL_NS;
+
+	for (; n && (c->filling || c->looked < c->n); n--) {
+		if (c->filling) {
+			fill(c, &c->gone[c->looked - 1]);
+			if (sl_now_ns() >= end)
+				break;
+			continue;
+		}
+		c->filling = rescue(c, &c->gone[c->looked++], m, box, arg);
+		if (c->filling)
 			n -= sl_min(n - 1, RESCUE_COST);
-	return c->looked < c->n;
+	}
+	return c->filling || c->looked < c->n;
 }
 
 uint32_t sl_gone_inode(const struct sl_gone_conns *c, const struct sl_gone *g)

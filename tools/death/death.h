@@ -18,11 +18,15 @@ struct sl_gone_box {
 	uint8_t family; /* address family of the listener's sockets */
 };
 struct sl_rescue;
-/* Makes the connection the kernel's, which drops its packets for now. req: a handshake whose peer
- * may not have got the SYN-ACK. Until the end no other socket may get its packets, and the
- * box must exist. NULL: impossible, or those under way have a quarter of the descriptors. */
+/* Makes the connection the kernel's, which drops its packets for now, without its bytes. req: a
+ * handshake whose peer may not have got the SYN-ACK. Until the end no other socket may get its
+ * packets, and the box must exist. NULL: impossible, or those under way have a quarter of the
+ * descriptors. */
 struct sl_rescue *sl_rescue_begin(const struct sl_tcp_dead *d, bool req,
 				  const struct sl_tcp_frames *m, const struct sl_gone_box *box);
+/* Gives it some of its bytes. 1: there are more; 0: it has all; -errno: it is impossible, and r is
+ * free. */
+int sl_rescue_fill(struct sl_rescue *r);
 /* Call it when the connection's packets reach the kernel: the connection lives and is put into the
  * box, or is reset when no process is left to read the box. Frees r. */
 void sl_rescue_end(struct sl_rescue *r);
@@ -51,6 +55,7 @@ struct sl_gone_conns {
 	struct sl_gone *gone;
 	uint32_t n, max;
 	uint32_t looked; /* so many were checked for a rescue */
+	bool filling;    /* the last of these does not have all of its bytes yet */
 	uint32_t pieces; /* of their unread bytes */
 	uint32_t told;
 };

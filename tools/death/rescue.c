@@ -38,6 +38,8 @@ struct sl_rescue {
 	int fd;
 	struct sl_tcp_repair r;
 	struct sl_repair_saved saved;
+	struct sl_tcp_frames frames; /* while it is made: where its bytes are, */
+	struct sl_tcp_unread unread; /* and the next one */
 	const struct sl_gone_box *box;
 	int box_fd; /* while on trial: a copy of the box's descriptor */
 };
@@ -88,8 +90,6 @@ static int new_socket(const struct sl_gone_box *box)
 struct sl_rescue *sl_rescue_begin(const struct sl_tcp_dead *d, bool req,
 				  const struct sl_tcp_frames *m, const struct sl_gone_box *box)
 {
-	struct sl_tcp_unread u = sl_tcp_unread_of(d, m);
-	const struct sl_repair_source src = source(&u);
 	struct sl_rescue *r = is_room() ? calloc(1, sizeof(*r)) : NULL;
 
 	if (!r)
@@ -97,8 +97,10 @@ struct sl_rescue *sl_rescue_begin(const struct sl_tcp_dead *d, bool req,
 	r->r = d->r;
 	r->req = req;
 	r->box = box;
+	r->frames = *m;
+	r->unread = sl_tcp_unread_of(d, &r->frames);
 	r->fd = new_socket(box);
-	if (r->fd >= 0 && !sl_repair_begin(r->fd, &r->r, &src, &r->saved)) {
+	if (r->fd >= 0 && !sl_repair_start(r->fd, &r->r, &r->saved)) {
 		under_way++;
 		return r;
 	}
@@ -106,6 +108,19 @@ struct sl_rescue *sl_rescue_begin(const struct sl_tcp_dead *d, bool req,
 		sl_sys_close(r->fd);
 	free(r);
 	return NULL;
+}
+
+int sl_rescue_fill(struct sl_rescue *r)
+{
+	const struct sl_repair_source src = source(&r->unread);
+	int err = sl_repair_fill(r->fd, &r->r, &src, &r->saved);
+
+	if (err >= 0)
+		return err;
+	sl_sys_close(r->fd);
+	under_way--;
+	free(r);
+	return err;
 }
 
 static void reset_conn(struct sl_rescue *r)
