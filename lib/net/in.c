@@ -85,10 +85,12 @@ static bool dispatch(const struct sl_slot *s, struct sl_in *in, uint8_t proto)
 }
 
 /* TCP ignores frames sent to a group (RFC 9293 3.9.2.3), and so does ICMP error handling. The
- * source of a TCP segment was checked when the handshake began. */
+ * source of a TCP segment was checked when the handshake began; its destination may have gone. */
 static bool is_martian_segment(struct sl_in *in, uint8_t proto)
 {
 	if (sl_unlikely(in->pkt.data[0] & 1))
+		return true;
+	if (!sl_dest_is_good(in))
 		return true;
 	return (proto != IPPROTO_TCP || in->seg.flags & SL_TCP_SYN) && !sl_source_is_good(in);
 }
@@ -102,7 +104,7 @@ static bool is_martian(struct sl_in *in, uint8_t proto)
 		return is_martian_segment(in, proto);
 	if (sl_likely(!memcmp(ends, &in->ends, sizeof(in->ends)) && !in->pkt.v6))
 		return false;
-	return !sl_source_is_good(in);
+	return !sl_dest_is_good(in) || !sl_source_is_good(in); /* (which remembers good ends) */
 }
 
 /* Handles a packet with time stamps, of a VLAN, or in several frames. Drops it if the VLAN device

@@ -11,7 +11,10 @@
  * Without rp_filter only the host's own addresses can be refused, and the mirror knows these. So
  * the kernel is asked only about them, and a flood of invented sources costs no system call. With
  * rp_filter such a flood costs one for each span of sources that the kernel routes alike (span.c).
- */
+ *
+ * The destination of a packet for a socket of ours is an address of this host as a rule. It is
+ * looked up in the mirror once after each routing event. If it is gone, the kernel is asked, which
+ * may take it for its own by a route of type local. */
 #include "net/martian.h"
 
 #include <linux/netconf.h>
@@ -90,15 +93,22 @@ static bool has_filter(struct sl_sources *s, uint32_t ifindex, uint32_t second, 
 	return f->is_on;
 }
 
+/* Stores the type of the route in *arg. */
 static int on_answer(const struct nlmsghdr *nlh, void *arg)
 {
+	const struct rtmsg *rtm = mnl_nlmsg_get_payload(nlh);
+
+	if (mnl_nlmsg_get_payload_len(nlh) >= sizeof(*rtm))
+		*(uint8_t *)arg = rtm->rtm_type;
 	return 0;
 }
 
-/* Asks the kernel. 0: it accepts the packet; an error of is_refusal(): it does not; else it could
- * not be asked. */
-static int ask_route(const struct sl_in *in, const struct sl_addr *src, const struct sl_addr *dst)
+/* Asks the kernel, which stores the type of the packet's route. 0: it accepts the packet; an error
+ * of is_refusal(): it does not; else it could not be asked. */
+static int ask_route(const struct sl_in *in, const struct sl_addr *src, const struct sl_addr *dst,
+		     uint8_t *type)
 {
+	bool v4 = sl_addr_is_v4(dst);
 	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8))) = {0};
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
 	struct rtmsg *rtm;
@@ -106,13 +116,13 @@ static int ask_route(const struct sl_in *in, const struct sl_addr *src, const st
 	nlh->nlmsg_type = RTM_GETROUTE;
 	nlh->nlmsg_flags = NLM_F_REQUEST;
 	rtm = mnl_nlmsg_put_extra_header(nlh, sizeof(*rtm));
-	rtm->rtm_family = AF_INET;
-	rtm->rtm_dst_len = rtm->rtm_src_len = 32;
+	rtm->rtm_family = v4 ? AF_INET : AF_INET6;
+	rtm->rtm_dst_len = rtm->rtm_src_len = v4 ? 32 : 128;
 	rtm->rtm_tos = in->pkt.tos & 0x1c; /* IPTOS_RT_MASK */
 	sl_rtnl_put_addr(nlh, RTA_DST, dst);
 	sl_rtnl_put_addr(nlh, RTA_SRC, src);
 	mnl_attr_put_u32(nlh, RTA_IIF, in->ifindex);
-	return sl_rtnl_ask(nlh, on_answer, NULL);
+	return sl_rtnl_ask(nlh, on_answer, type);
 }
 
 static bool is_refusal(int err)
@@ -148,10 +158,11 @@ static bool judge_source(struct sl_in *in, struct sl_source *at, const struct sl
 {
 	uint32_t gen = sl_load_acquire(&sl_route_gen); /* read before the kernel is asked */
 	bool good = true, own = sl_addr_is_local(src);
+	uint8_t type;
 	int err;
 
 	if (has_filter(in->sources, in->ifindex, second, gen) || own) {
-		err = ask_route(in, src, dst);
+		err = ask_route(in, src, dst, &type);
 		if (err && !is_refusal(err))
 			return true; /* no mirror: accept, as without a filter, and do not remember
 					it */
@@ -215,6 +226,42 @@ uint64_t sl_sources_begin(const struct sl_sources *s, uint32_t ifindex)
 	if (!s || s->ends_ifindex != ifindex || s->ends_gen != sl_load(&sl_route_gen))
 		return 0;
 	return s->ends;
+}
+
+static SL_COLD bool judge_dest(struct sl_in *in, struct sl_dest *at, const struct sl_addr *dst,
+			       uint32_t gen)
+{
+	uint32_t second = (uint32_t)(sl_now_ns() / 1000000000);
+	uint8_t type = RTN_LOCAL;
+	struct sl_addr src;
+	int err;
+
+	if (at->gen == gen && sl_addr_eq(&at->addr, dst) && second < at->second)
+		return at->good;
+	*at = (struct sl_dest){.addr = *dst, .gen = gen, .second = UINT32_MAX, .good = true};
+	if (sl_addr_is_local(dst) || sl_addr_is_multicast(dst))
+		return true;
+	sl_pkt_saddr(&in->pkt, &src);
+	err = ask_route(in, &src, dst, &type);
+	at->good = !is_refusal(err) && type == RTN_LOCAL;
+	at->second = second + SHORT_S;
+	return at->good;
+}
+
+bool sl_dest_is_good(struct sl_in *in)
+{
+	struct sl_sources *s = in->sources;
+	uint32_t gen = sl_load_acquire(&sl_route_gen);
+	struct sl_dest *at;
+	struct sl_addr dst;
+
+	if (!s)
+		return true;
+	sl_pkt_daddr(&in->pkt, &dst);
+	at = &s->dest[dst.b[15] % SL_DESTS];
+	if (sl_likely(at->gen == gen && sl_addr_eq(&at->addr, &dst) && at->second == UINT32_MAX))
+		return true;
+	return judge_dest(in, at, &dst, gen);
 }
 
 bool sl_source_is_good(struct sl_in *in)

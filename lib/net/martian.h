@@ -20,7 +20,18 @@ struct sl_source {
 	uint32_t good; /* second until which it is valid << 1, plus 1 if the source is accepted */
 };
 
+/* A destination that the lane knows: an address of this host, or one that the kernel takes for its
+ * own by a route. */
+#define SL_DESTS 4
+struct sl_dest {
+	struct sl_addr addr;
+	uint32_t gen;    /* sl_route_gen when the answer was given */
+	uint32_t second; /* until which it is valid; UINT32_MAX: as long as gen */
+	bool good;
+};
+
 struct sl_sources {
+	struct sl_dest dest[SL_DESTS]; /* by the last byte */
 	uint64_t ends; /* source and destination of the last good packet; 0: none */
 	uint32_t ends_gen;
 	uint32_t ends_ifindex;
@@ -43,5 +54,9 @@ uint64_t sl_sources_begin(const struct sl_sources *s, uint32_t ifindex);
  * asking: RFC 1122 3.2.1.3; RFC 4291 2.5.2, 2.5.3, 2.7. Without in->sources it checks only these.
  * Lane held. */
 bool sl_source_is_good(struct sl_in *in);
+
+/* True: the kernel would deliver packets to this destination here. A program keeps its sockets when
+ * their address is taken off the host; what still comes for them is dropped, as by the kernel. */
+bool sl_dest_is_good(struct sl_in *in);
 
 #endif
