@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Receiving: passes a frame to its socket's protocol handler. */
+#include <netinet/ip6.h>
+
 #include "net/bufs.h"
 #include "net/gro.h"
 #include "net/icmp.h"
@@ -84,13 +86,38 @@ static bool dispatch(const struct sl_slot *s, struct sl_in *in, uint8_t proto)
 	return false;
 }
 
+/* True: the packet is for the same good address as an earlier one of its family. */
+static inline bool is_same_dest(const struct sl_in *in)
+{
+	const uint8_t *ip = in->pkt.data + in->pkt.l3;
+	const struct sl_sources *s = in->sources;
+	uint64_t to6[2];
+	uint32_t to4;
+
+	if (sl_unlikely(!s))
+		return true;
+	if (in->pkt.v6) {
+		memcpy(to6, ip + offsetof(struct ip6_hdr, ip6_dst), sizeof(to6));
+		return to6[0] == s->to6[0] && to6[1] == s->to6[1] &&
+		       s->to6_gen == sl_load(&sl_route_gen);
+	}
+	memcpy(&to4, ip + offsetof(struct iphdr, daddr), sizeof(to4));
+	return to4 == s->to4 && s->to4_gen == sl_load(&sl_route_gen);
+}
+
+/* True: the host has the destination no more. */
+static inline bool is_for_nobody(struct sl_in *in)
+{
+	return sl_unlikely(!is_same_dest(in)) && !sl_dest_is_good(in);
+}
+
 /* TCP ignores frames sent to a group (RFC 9293 3.9.2.3), and so does ICMP error handling. The
  * source of a TCP segment was checked when the handshake began; its destination may have gone. */
 static bool is_martian_segment(struct sl_in *in, uint8_t proto)
 {
 	if (sl_unlikely(in->pkt.data[0] & 1))
 		return true;
-	if (!sl_dest_is_good(in))
+	if (is_for_nobody(in))
 		return true;
 	return (proto != IPPROTO_TCP || in->seg.flags & SL_TCP_SYN) && !sl_source_is_good(in);
 }
@@ -104,7 +131,7 @@ static bool is_martian(struct sl_in *in, uint8_t proto)
 		return is_martian_segment(in, proto);
 	if (sl_likely(!memcmp(ends, &in->ends, sizeof(in->ends)) && !in->pkt.v6))
 		return false;
-	return !sl_dest_is_good(in) || !sl_source_is_good(in); /* (which remembers good ends) */
+	return is_for_nobody(in) || !sl_source_is_good(in); /* (which remembers good ends) */
 }
 
 /* Handles a packet with time stamps, of a VLAN, or in several frames. Drops it if the VLAN device

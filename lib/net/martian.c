@@ -13,8 +13,8 @@
  * rp_filter such a flood costs one for each span of sources that the kernel routes alike (span.c).
  *
  * The destination of a packet for a socket of ours is an address of this host as a rule. It is
- * looked up in the mirror once after each routing event. If it is gone, the kernel is asked, which
- * may take it for its own by a route of type local. */
+ * looked up in the mirror once after each routing event. If it is gone, the kernel is asked, once
+ * as well, which may take it for its own by a route of type local. */
 #include "net/martian.h"
 
 #include <linux/netconf.h>
@@ -231,37 +231,42 @@ uint64_t sl_sources_begin(const struct sl_sources *s, uint32_t ifindex)
 static SL_COLD bool judge_dest(struct sl_in *in, struct sl_dest *at, const struct sl_addr *dst,
 			       uint32_t gen)
 {
-	uint32_t second = (uint32_t)(sl_now_ns() / 1000000000);
 	uint8_t type = RTN_LOCAL;
 	struct sl_addr src;
-	int err;
+	int err = 0;
 
-	if (at->gen == gen && sl_addr_eq(&at->addr, dst) && second < at->second)
-		return at->good;
-	*at = (struct sl_dest){.addr = *dst, .gen = gen, .second = UINT32_MAX, .good = true};
-	if (sl_addr_is_local(dst) || sl_addr_is_multicast(dst))
-		return true;
-	sl_pkt_saddr(&in->pkt, &src);
-	err = ask_route(in, &src, dst, &type);
-	at->good = !is_refusal(err) && type == RTN_LOCAL;
-	at->second = second + SHORT_S;
+	if (!sl_addr_is_local(dst) && !sl_addr_is_multicast(dst)) {
+		sl_pkt_saddr(&in->pkt, &src);
+		err = ask_route(in, &src, dst, &type);
+	}
+	*at = (struct sl_dest){.gen = gen, .good = !is_refusal(err) && type == RTN_LOCAL};
+	if (!err || is_refusal(err) || err == -ENOTCONN) /* no mirror: accept */
+		at->addr = *dst;
 	return at->good;
 }
 
 bool sl_dest_is_good(struct sl_in *in)
 {
+	uint32_t gen = sl_load_acquire(&sl_route_gen); /* read before the kernel is asked */
 	struct sl_sources *s = in->sources;
-	uint32_t gen = sl_load_acquire(&sl_route_gen);
 	struct sl_dest *at;
 	struct sl_addr dst;
+	bool good;
 
 	if (!s)
 		return true;
 	sl_pkt_daddr(&in->pkt, &dst);
 	at = &s->dest[dst.b[15] % SL_DESTS];
-	if (sl_likely(at->gen == gen && sl_addr_eq(&at->addr, &dst) && at->second == UINT32_MAX))
-		return true;
-	return judge_dest(in, at, &dst, gen);
+	good = at->gen == gen && sl_addr_eq(&at->addr, &dst) ? at->good
+							     : judge_dest(in, at, &dst, gen);
+	if (good && in->pkt.v6) {
+		memcpy(s->to6, dst.q, sizeof(s->to6));
+		s->to6_gen = gen;
+	} else if (good) {
+		s->to4 = dst.w[3];
+		s->to4_gen = gen;
+	}
+	return good;
 }
 
 bool sl_source_is_good(struct sl_in *in)

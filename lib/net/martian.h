@@ -25,13 +25,16 @@ struct sl_source {
 #define SL_DESTS 4
 struct sl_dest {
 	struct sl_addr addr;
-	uint32_t gen;    /* sl_route_gen when the answer was given */
-	uint32_t second; /* until which it is valid; UINT32_MAX: as long as gen */
+	uint32_t gen; /* sl_route_gen when the answer was given */
 	bool good;
 };
 
 struct sl_sources {
 	struct sl_dest dest[SL_DESTS]; /* by the last byte */
+	/* The last good ones, as packets have them. */
+	uint32_t to4, to4_gen;
+	uint64_t to6[2];
+	uint32_t to6_gen;
 	uint64_t ends; /* source and destination of the last good packet; 0: none */
 	uint32_t ends_gen;
 	uint32_t ends_ifindex;
@@ -56,7 +59,8 @@ uint64_t sl_sources_begin(const struct sl_sources *s, uint32_t ifindex);
 bool sl_source_is_good(struct sl_in *in);
 
 /* True: the kernel would deliver packets to this destination here. A program keeps its sockets when
- * their address is taken off the host; what still comes for them is dropped, as by the kernel. */
+ * their address is taken off the host; what still comes for them is dropped, as by the kernel.
+ * Lane held. */
 bool sl_dest_is_good(struct sl_in *in);
 
 #endif

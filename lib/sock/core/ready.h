@@ -15,8 +15,7 @@ struct sl_sock;
  * be ready for anything now.) */
 #define SL_READY_GONE    (1u << 24) /* closed: the watch has been taken off */
 #define SL_READY_DEMOTED (1u << 25) /* now the kernel's alone: the watch has been taken off */
-#define SL_READY_MOVED   (1u << 26) /* waiters watch the old lane; it is no more ready than before \
-				     */
+#define SL_READY_MOVED   (1u << 26) /* waiters watch the old lane; it is as ready as before */
 
 /* A watcher of a socket. on_event is called with the lane's lock held, in any thread: it must not
  * block, and the locks that it takes must not be held during calls into a lane. */
