@@ -100,7 +100,7 @@ $(LIB_OBJ) $(PRELOAD_OBJ) $(TOOL_OBJ) $(DAEMON_OBJ): ALL_CFLAGS += -Wcast-qual
 $(patsubst %,$(BUILD)/lib/%.o,wire/csum wire/build wire/parse io/xsk io/gso net/in net/out udp/udp tcp/tcp_in tcp/tcp_out \
 	stack/stack stack/cross stack/leg sock/call/reading sock/dgram/recv sock/dgram/send_path sock/stream/tcp_send \
 	sock/stream/tcp_recv): PROTECT = $(HARDEN)
-$(patsubst %.c,$(BUILD)/%.o,$(wildcard lib/io/verbs*.c lib/io/mlx5_cqe.c)) \
+$(patsubst %.c,$(BUILD)/%.o,$(wildcard lib/io/verbs*.c lib/io/nic/*.c lib/io/mlx5_cqe.c)) \
 $(patsubst %,$(BUILD)/lib/%.o,base/clock sock/call/writing sock/dgram/send sock/dgram/send_put \
 	sock/extra/filter sock/extra/kept sock/extra/zcopy sock/extra/zc_send): PROTECT = $(BRANCHES) -Wformat=2 -Wvla
 $(LIB_OBJ): ALL_CFLAGS += $(LTO:%=% -ffat-lto-objects)

@@ -27,8 +27,8 @@ base, base/share, bpf < ctl < stack
 sock: repair < proc < core < dgram, stream < listen < poll < move < call < extra
 ctl: kern < rules < device < umem < steer, lease < claim < broker < front
 """.strip().split("\n")
-# Directories that are one room with another: files of a TCP connection's machine.
-ONE = {"tcp/listen": "tcp", "tcp/loss": "tcp"}
+# Directories that are one room with another: files of a TCP connection's machine, and of a NIC's receive queue.
+ONE = {"tcp/listen": "tcp", "tcp/loss": "tcp", "io/nic": "io"}
 # Rooms that see less than all to their left, or stand outside of lib. `top` is lib/sluice.h and its like.
 SEES = {
     "preload": "base top compat",

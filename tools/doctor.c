@@ -460,6 +460,12 @@ static void check_verbs(const struct sl_device *d)
 	sl_say_good("RDMA device %s, firmware %s: raw-packet queue pairs, inline up to %u bytes%s",
 		    c.device, c.firmware, c.inline_bytes,
 		    sl_settings.tx_backend == SL_TX_XSK ? " (with SLUICE_TX_BACKEND=auto)" : "");
+	if (sl_settings.rx_backend != SL_RX_VERBS)
+		sl_say_note("  may receive by them, without XDP (SLUICE_RX_BACKEND=verbs)");
+	else if (leased)
+		sl_say_note("  sluiced lends none to receive by (SLUICE_RX_BACKEND=verbs)");
+	else
+		sl_say_good("  receives by them, without XDP");
 	show_offloads(&c);
 }
 

@@ -38,7 +38,7 @@ struct sl_xsk {
 	uint32_t near;             /* frames below this number are registered */
 	struct sl_gso *gso;        /* segmentation in front of tx (io/gso.c); NULL: none */
 	struct sl_packet *packet;  /* receives in place of the ring (io/packet.c); NULL: none */
-	struct sl_verbs_rx *verbs; /* the same (io/verbs_rx.h); NULL: none */
+	struct sl_verbs_rx *verbs; /* the same (io/nic/verbs_rx.h); NULL: none */
 	struct sl_lock verbs_lock; /* of that, against its end */
 	int rx_fd; /* what becomes readable in place of fd; 0: fd does. Any thread may read it */
 	uint64_t rx_full, rx_lost; /* packets dropped because the packet socket's ring was full, and

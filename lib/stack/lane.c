@@ -10,7 +10,7 @@
 #include "base/sys.h"
 #include "io/gso.h"
 #include "io/packet.h"
-#include "io/verbs_rx.h"
+#include "io/nic/verbs_rx.h"
 #include "net/tunnel.h"
 #include "stack/lane.h"
 #include "stack/leg.h"

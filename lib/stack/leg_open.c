@@ -13,7 +13,7 @@
 #include "io/gso.h"
 #include "ctl/umem/ring.h"
 #include "io/packet.h"
-#include "io/verbs_rx.h"
+#include "io/nic/verbs_rx.h"
 #include "net/rtnl.h"
 #include "net/tunnel.h"
 #include "stack/lane.h"

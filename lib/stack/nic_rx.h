@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Legs that receive by a queue of the NIC. */
+/* nic.c: legs that receive by a queue of the NIC. */
 #ifndef SL_NIC_RX_H
 #define SL_NIC_RX_H
 

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "io/packet.h"
-#include "io/verbs_rx.h"
+#include "io/nic/verbs_rx.h"
 #include "stack/lane.h"
 #include "stack/leg.h"
 #include "stack/nic_rx.h"

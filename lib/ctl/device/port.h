@@ -17,8 +17,7 @@
 #define SL_PORT_TAGS     (1u << 5) /* the steering program sees the VLAN tags of all packets */
 #define SL_PORT_FRAGS    (1u << 7) /* packets that one frame does not hold come in several */
 #define SL_PORT_PACKET   (1u << 8) /* packets come by packet sockets, without XDP */
-#define SL_PORT_VERBS    (1u << 9) /* by queues of the NIC, which steers itself; SL_PORT_PACKET, too \
-				    */
+#define SL_PORT_VERBS    (1u << 9) /* by queues of its NIC (verbs); SL_PORT_PACKET, too */
 /* The device has no link because it was taken into use, or left, within the last seconds: the link
  * is expected back. */
 #define SL_PORT_HAD_LINK (1u << 6)

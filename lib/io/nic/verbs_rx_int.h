@@ -4,7 +4,7 @@
 #define SL_VERBS_RX_INT_H
 
 #include "io/verbs_int.h"
-#include "io/verbs_rx.h"
+#include "io/nic/verbs_rx.h"
 
 #define SL_VERBS_RX_OFF                                                                            \
 	272u /* where a packet begins in its frame: there is room for the record                   \
@@ -70,7 +70,9 @@ struct sl_verbs_rx {
 	uint32_t ring[]; /* the posted frames */
 };
 
-extern const struct sl_rx_ops sl_verbs_rx_ops;
+/* verbs_rx.c: as in struct sl_rx_ops. */
+unsigned sl_verbs_rx_burst(struct sl_rx *rx, struct sl_rx_desc *descs, unsigned n);
+bool sl_verbs_rx_refill(struct sl_rx *rx, struct sl_frames *cache);
 
 /* The rule's target. tag: not 0, one that there was. */
 static inline struct sl_verbs_target *sl_verbs_target(const struct sl_verbs_rx *v, uint32_t tag)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opens, watches and closes receive queues of NICs. */
-#include "io/verbs_rx.h"
+#include "io/nic/verbs_rx.h"
 
 #if __has_include(<infiniband/verbs.h>)
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "base/heap.h"
 #include "base/settings.h"
 #include "base/sys.h"
-#include "io/verbs_rx_int.h"
+#include "io/nic/verbs_rx_int.h"
 
 static uint32_t serials; /* of queues, so that a rule's number is never another queue's */
 
@@ -129,6 +129,24 @@ static const char *open_queue(struct sl_verbs_rx *v, const struct sl_verbs_rx_wa
 	return why;
 }
 
+static int verbs_fd(struct sl_rx *rx)
+{
+	return sl_container_of(rx, struct sl_xsk, rx)->rx_fd;
+}
+
+static void verbs_close(struct sl_rx *rx, struct sl_frames *cache)
+{
+	sl_verbs_rx_close(sl_container_of(rx, struct sl_xsk, rx), cache);
+}
+
+static const struct sl_rx_ops verbs_rx_ops = {
+	.name = "verbs",
+	.burst = sl_verbs_rx_burst,
+	.refill = sl_verbs_rx_refill,
+	.fd = verbs_fd,
+	.close = verbs_close,
+};
+
 int sl_verbs_rx_open(struct sl_xsk *x, struct sl_verbs_rx_want *want, const char **why)
 {
 	struct sl_verbs_dev *dev = sl_verbs_dev_open(want->ifindex, want->ifname, want->name, why);
@@ -153,7 +171,7 @@ int sl_verbs_rx_open(struct sl_xsk *x, struct sl_verbs_rx_want *want, const char
 	v->full_was = read_full(v);
 	v->counts = !__atomic_exchange_n(&dev->has_counter, true, __ATOMIC_RELAXED);
 	x->verbs = v;
-	x->rx.ops = &sl_verbs_rx_ops;
+	x->rx.ops = &verbs_rx_ops;
 	sl_store_release(&x->rx_fd, v->channel->fd);
 	return 0;
 }

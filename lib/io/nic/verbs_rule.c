@@ -12,8 +12,7 @@
 
 #include "base/heap.h"
 #include "base/lock.h"
-#include "io/verbs_rx_int.h"
-#include "vxlan.h"
+#include "io/nic/verbs_rx_int.h"
 
 static bool is_multicast(const uint8_t a[16])
 {

@@ -6,8 +6,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "io/verbs_rx_int.h"
-#include "vxlan.h"
+#include "io/nic/verbs_rx_int.h"
 
 #define DSCP_OF(word) ((word) >> 20 & 0x3fu)
 

@@ -21,8 +21,7 @@
 
 #include "base/clock.h"
 #include "io/split.h"
-#include "io/verbs_rx_int.h"
-#include "meta.h"
+#include "io/nic/verbs_rx_int.h"
 #include "wire/wire.h"
 
 #define VXLAN_OUTER 16u /* bytes of the UDP and VXLAN headers */
@@ -194,7 +193,7 @@ static SL_APART void die(struct sl_verbs_rx *v, const char *why)
 		sl_store(&v->dead, why);
 }
 
-static unsigned verbs_burst(struct sl_rx *rx, struct sl_rx_desc *descs, unsigned n)
+unsigned sl_verbs_rx_burst(struct sl_rx *rx, struct sl_rx_desc *descs, unsigned n)
 {
 	struct sl_verbs_rx *v = rx_of(rx);
 	struct ibv_poll_cq_attr attr = {0};
@@ -286,7 +285,7 @@ static uint32_t post_some(struct sl_verbs_rx *v, struct sl_frames *cache)
 	return n;
 }
 
-static bool verbs_refill(struct sl_rx *rx, struct sl_frames *cache)
+bool sl_verbs_rx_refill(struct sl_rx *rx, struct sl_frames *cache)
 {
 	struct sl_verbs_rx *v = rx_of(rx);
 	uint32_t got = 1;
@@ -295,24 +294,6 @@ static bool verbs_refill(struct sl_rx *rx, struct sl_frames *cache)
 		got = post_some(v, cache);
 	return got || v->dead;
 }
-
-static int verbs_fd(struct sl_rx *rx)
-{
-	return sl_container_of(rx, struct sl_xsk, rx)->rx_fd;
-}
-
-static void verbs_close(struct sl_rx *rx, struct sl_frames *cache)
-{
-	sl_verbs_rx_close(sl_container_of(rx, struct sl_xsk, rx), cache);
-}
-
-const struct sl_rx_ops sl_verbs_rx_ops = {
-	.name = "verbs",
-	.burst = verbs_burst,
-	.refill = verbs_refill,
-	.fd = verbs_fd,
-	.close = verbs_close,
-};
 
 /* Sleeping -------------------------------------------------------------------------------------
  */
