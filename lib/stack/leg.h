@@ -74,6 +74,9 @@ static inline uint32_t sl_leg_room(const struct sl_leg *leg)
 /* Starts the posted packets. 0 (also while the link is down: frames wait on the ring), -EAGAIN
  * (ring full) or -ENODEV (the device is gone: the leg is dead). */
 int sl_leg_kick(struct sl_leg *leg);
+/* stack.c: handles a packet as if the leg had received it; the frame goes back to the lane. Lane
+ * held. */
+void sl_leg_input(struct sl_leg *leg, const struct sl_rx_desc *desc);
 /* nic.c: gives a new leg the NIC's own send queue, if one is available. */
 void sl_leg_open_verbs(struct sl_leg *leg);
 

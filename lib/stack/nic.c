@@ -10,11 +10,15 @@
  * while packets are under way in one (lane->watched, set by the first kick), and when a retry is
  * due. */
 #include <errno.h>
+#include <netinet/icmp6.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "base/sys.h"
 #include "ctl/front/broker.h"
 #include "ctl/steer/nic_rule.h"
 #include "io/nic/verbs_rx.h"
@@ -298,6 +302,196 @@ static uint32_t depth_of(void)
 	return depth;
 }
 
+/* ICMP errors: no rule brings them here, since the kernel needs all other messages of ICMP. It
+ * hands copies of the errors to raw sockets, which the keeper reads once a second. (A router's
+ * report is wanted before the second retransmission.)
+ * ------------------------------------------------------
+ */
+
+#define ICMP_MOST  1500u
+#define ICMP_OFF   272u /* where a packet begins in its frame, as elsewhere */
+#define ICMP_BATCH 64   /* errors of a second */
+/* <linux/icmp.h> has these numbers, and does not go with other headers. */
+#define ICMP4_FILTER     1
+#define ICMP4_UNREACH    3
+#define ICMP4_EXCEEDED   11
+#define ICMP4_PARAM_PROB 12
+
+static struct icmp_sockets {
+	uint32_t ifindex; /* 0: free */
+	int fd4, fd6;
+} icmps[16];
+
+static int open_raw(int family, int proto, const char *ifname)
+{
+	uint32_t most4 = ~(1u << ICMP4_UNREACH | 1u << ICMP4_EXCEEDED | 1u << ICMP4_PARAM_PROB);
+	struct icmp6_filter most6;
+	int fd = sl_fd_keep(sl_sys_socket(family, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, proto));
+	int err;
+
+	if (fd < 0)
+		return -1;
+	memset(&most6, 0xff, sizeof(most6)); /* a bit that is set: not wanted */
+	for (unsigned type = ICMP6_DST_UNREACH; type <= ICMP6_PARAM_PROB; type++)
+		ICMP6_FILTER_SETPASS(type, &most6);
+	err = family == AF_INET
+		      ? sl_sys_setsockopt(fd, SOL_RAW, ICMP4_FILTER, &most4, sizeof(most4))
+		      : sl_sys_setsockopt(fd, IPPROTO_ICMPV6, ICMP6_FILTER, &most6, sizeof(most6));
+	if (!err)
+		err = sl_sys_setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, ifname,
+					(socklen_t)strlen(ifname));
+	if (!err)
+		return fd;
+	sl_sys_close(fd);
+	return -1;
+}
+
+static struct icmp_sockets *icmp_of(uint32_t ifindex)
+{
+	for (uint32_t i = 0; i < sl_array_len(icmps); i++)
+		if (sl_load_acquire(&icmps[i].ifindex) == ifindex)
+			return &icmps[i];
+	return NULL;
+}
+
+/* The tables' lock is held. */
+static void open_icmp(const struct sl_port_info *port)
+{
+	struct icmp_sockets *i = icmp_of(port->ifindex) ? NULL : icmp_of(0);
+
+	if (!i)
+		return;
+	i->fd4 = open_raw(AF_INET, IPPROTO_ICMP, port->ifname);
+	i->fd6 = open_raw(AF_INET6, IPPROTO_ICMPV6, port->ifname);
+	sl_store_release(&i->ifindex, port->ifindex);
+}
+
+void sl_nic_rx_child(void)
+{
+	for (uint32_t i = 0; i < sl_array_len(icmps); i++) {
+		if (!icmps[i].ifindex)
+			continue;
+		if (icmps[i].fd4 >= 0)
+			sl_sys_close(icmps[i].fd4);
+		if (icmps[i].fd6 >= 0)
+			sl_sys_close(icmps[i].fd6);
+		icmps[i].ifindex = 0;
+	}
+}
+
+/* Reads which flow of ours the error is about, from the packet that it quotes. */
+static bool read_quote(const uint8_t *q, uint32_t n, bool v6, struct sl_flow_key *k)
+{
+	uint32_t l4 = v6 ? 40 : (q[0] & 15) * 4u;
+
+	if (n < l4 + 8 || l4 < 20 || q[0] >> 4 != (v6 ? 6 : 4) || q[v6 ? 6 : 9] != IPPROTO_TCP)
+		return false;
+	memset(k, 0, sizeof(*k));
+	if (v6) {
+		memcpy(k->local, q + 8, 16);
+		memcpy(k->remote, q + 24, 16);
+	} else {
+		memset(k->local + 10, 0xff, 2);
+		memset(k->remote + 10, 0xff, 2);
+		memcpy(k->local + 12, q + 12, 4);
+		memcpy(k->remote + 12, q + 16, 4);
+	}
+	k->local_port = (uint16_t)(q[l4] << 8 | q[l4 + 1]);
+	k->remote_port = (uint16_t)(q[l4 + 2] << 8 | q[l4 + 3]);
+	k->proto = IPPROTO_TCP;
+	return true;
+}
+
+/* Hands the packet, from its IP header on, to the lane of the claim. */
+static void deliver(uint32_t ifindex, const struct sl_claim *c, const uint8_t *ip, uint32_t n)
+{
+	const struct sl_port *port = sl_port_find(ifindex);
+	struct sl_leg *leg = port ? find_leg(ifindex, c->lane / port->info.nqueues) : NULL;
+	bool v6 = ip[0] >> 4 == 6;
+	uint32_t frame, l3 = 14;
+	uint8_t *at;
+
+	if (!leg || !sl_lane_lock(leg->lane))
+		return;
+	frame = sl_frame_get_last(&leg->lane->frames);
+	if (frame != SL_NO_FRAME && !sl_leg_is_closed(leg)) {
+		const struct sl_meta m = {
+			.magic = SL_META_MAGIC,
+			.proto = v6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP,
+			.l3 = (uint16_t)l3,
+			.l4 = (uint16_t)(l3 + (v6 ? 40 : (ip[0] & 15) * 4u)),
+			.slot = c->slot,
+			.gen = c->gen,
+		};
+		const struct sl_rx_desc d = {.frame = frame,
+					     .off = ICMP_OFF,
+					     .len = (uint16_t)(l3 + n),
+					     .csum_ok = true};
+
+		at = sl_frame_ptr(frame) + ICMP_OFF;
+		memset(at, 0, l3);
+		at[12] = v6 ? 0x86 : 0x08;
+		at[13] = v6 ? 0xdd : 0x00;
+		memcpy(at + l3, ip, n);
+		memcpy(at - sizeof(m), &m, sizeof(m));
+		sl_leg_input(leg, &d);
+	}
+	sl_lane_unlock(leg->lane);
+}
+
+static void take_error(uint32_t ifindex, const uint8_t *ip, uint32_t n)
+{
+	bool v6 = ip[0] >> 4 == 6;
+	uint32_t icmp = v6 ? 40 : (ip[0] & 15) * 4u;
+	struct sl_flow_key k;
+	struct sl_claim c;
+
+	if (n > icmp + 8 && read_quote(ip + icmp + 8, n - icmp - 8, v6, &k) &&
+	    sl_nic_find(ifindex, &k, &c))
+		deliver(ifindex, &c, ip, n);
+}
+
+/* (A raw socket of IPv6 gets no IP header; an error is sent to the quoted packet's source.) */
+static void put_header6(uint8_t *ip, const struct sockaddr_in6 *from, uint32_t n)
+{
+	memset(ip, 0, 40);
+	ip[0] = 0x60;
+	ip[4] = (uint8_t)(n >> 8);
+	ip[5] = (uint8_t)n;
+	ip[6] = IPPROTO_ICMPV6;
+	ip[7] = 64;
+	memcpy(ip + 8, &from->sin6_addr, 16);
+	memcpy(ip + 24, ip + 40 + 8 + 8, 16);
+}
+
+void sl_nic_rx_look(uint32_t ifindex)
+{
+	const struct icmp_sockets *i = icmp_of(ifindex);
+	uint8_t buf[ICMP_MOST];
+	struct sockaddr_in6 from;
+	socklen_t len;
+	long n;
+
+	for (int k = 0; i && i->fd4 >= 0 && k < ICMP_BATCH; k++) {
+		n = sl_sys_recvfrom(i->fd4, buf, sizeof(buf), MSG_DONTWAIT, NULL, NULL);
+		if (n < 0)
+			break;
+		if (n >= 20)
+			take_error(ifindex, buf, (uint32_t)n);
+	}
+	for (int k = 0; i && i->fd6 >= 0 && k < ICMP_BATCH; k++) {
+		len = sizeof(from);
+		n = sl_sys_recvfrom(i->fd6, buf + 40, sizeof(buf) - 40, MSG_DONTWAIT, (void *)&from,
+				    &len);
+		if (n < 0)
+			break;
+		if (n < 8 + 40)
+			continue;
+		put_header6(buf, &from, (uint32_t)n);
+		take_error(ifindex, buf, (uint32_t)n + 40);
+	}
+}
+
 int sl_leg_open_rx(struct sl_leg *leg, const char **why)
 {
 	const struct sl_port_info *port = &leg->port->info;
@@ -313,6 +507,8 @@ int sl_leg_open_rx(struct sl_leg *leg, const char **why)
 	if (!(port->flags & SL_PORT_VERBS))
 		return 0;
 	err = sl_verbs_rx_open(&leg->xsk[0], &want, why);
+	if (!err)
+		open_icmp(port);
 	if (!err)
 		sl_info("lane", "lane %u receives on %s by verbs (%s, %u buffers)", leg->lane->id,
 			port->ifname, want.name, want.depth);

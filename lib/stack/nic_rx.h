@@ -11,6 +11,10 @@ void sl_nic_rx_init(void);
 /* Opens the queue by which a new leg receives, where its device steers itself. 0 or -errno, and
  * *why. */
 int sl_leg_open_rx(struct sl_leg *leg, const char **why);
+/* The keeper calls this once a second: hands ICMP errors about our connections to their lanes,
+ * which no rule of the NIC brings. No lane held. */
+void sl_nic_rx_look(uint32_t ifindex);
+void sl_nic_rx_child(void); /* in a forked child */
 /* Why a queue of the device receives nothing any more; NULL: all do. No lane held. */
 const char *sl_nic_rx_dead(const struct sl_port *port);
 

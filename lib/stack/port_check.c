@@ -109,6 +109,8 @@ static void check_alive(struct sl_port *p)
 
 	if (!p->stats->alive)
 		return;
+	if (p->info.flags & SL_PORT_VERBS)
+		sl_nic_rx_look(p->info.ifindex);
 	end = sl_broker_port_end(p->info.ifindex, p->info.flags);
 	if (end == SL_PORT_END_STEERED && sl_nic_rx_dead(p))
 		end = SL_PORT_END_NIC;

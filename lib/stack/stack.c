@@ -91,6 +91,38 @@ static void take_batch(struct sl_in *in, struct sl_rx *rx, const struct sl_rx_de
 		sl_gro_end(gro);
 }
 
+/* Fills what the packets of a batch have in common. */
+static inline void begin(struct sl_in *in, struct sl_leg *leg)
+{
+	struct sl_lane *lane = leg->lane;
+
+	in->cache = &lane->frames;
+	in->stats = lane->stats;
+	in->lane = lane;
+	in->bufs = NULL;
+	in->gro = NULL;
+	in->run = NULL;
+	in->nmore = 0;
+	in->stamp_ns = sl_unlikely(sl_settings.latency_stats) ? sl_now_ns() : 0;
+	in->ifindex = leg->port->info.ifindex;
+	in->sources = lane->sources;
+	in->ends = sl_sources_begin(lane->sources, in->ifindex);
+	in->partial_ok = leg->port->info.flags & SL_PORT_PARTIAL_CSUM;
+}
+
+void sl_leg_input(struct sl_leg *leg, const struct sl_rx_desc *desc)
+{
+	struct sl_lane *lane = leg->lane;
+	struct sl_in in;
+
+	if (lane->tcp)
+		sl_lane_tcp_begin(lane);
+	begin(&in, leg);
+	sl_net_input(&in, desc);
+	if (lane->tcp)
+		sl_lane_tcp_turn(lane);
+}
+
 static int receive(struct sl_leg *leg, struct sl_xsk *x)
 {
 	struct sl_lane *lane = leg->lane;
@@ -111,18 +143,7 @@ static int receive(struct sl_leg *leg, struct sl_xsk *x)
 		prefetch_batch(descs, n);
 	if (lane->tcp)
 		sl_lane_tcp_begin(lane);
-	in.cache = &lane->frames;
-	in.stats = lane->stats;
-	in.lane = lane;
-	in.bufs = NULL;
-	in.gro = NULL;
-	in.run = NULL;
-	in.nmore = 0;
-	in.stamp_ns = sl_unlikely(sl_settings.latency_stats) ? sl_now_ns() : 0;
-	in.ifindex = leg->port->info.ifindex;
-	in.sources = lane->sources;
-	in.ends = sl_sources_begin(lane->sources, in.ifindex);
-	in.partial_ok = leg->port->info.flags & SL_PORT_PARTIAL_CSUM;
+	begin(&in, leg);
 	if (n == 1 && !x->rx.several)
 		sl_net_input(&in, descs);
 	else

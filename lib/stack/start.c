@@ -46,5 +46,6 @@ void sl_stack_child(void)
 	sl_pace_child();
 	sl_hwclock_child();
 	sl_lanes_child();
+	sl_nic_rx_child();
 	sl_verbs_child();
 }

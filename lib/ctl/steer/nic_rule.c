@@ -17,6 +17,7 @@
 #include "base/heap.h"
 #include "base/log.h"
 #include "ctl/device/link.h"
+#include "ctl/device/lock.h"
 #include "ctl/kern/say.h"
 #include "vxlan.h"
 
@@ -268,6 +269,43 @@ int sl_nic_follow(struct sl_device *d, const struct sl_flow_key *key, const stru
 			at = &(*at)->next;
 	}
 	return err;
+}
+
+static const struct rule *find_rule(const struct sl_device *d, const struct sl_flow_key *k)
+{
+	const struct rule *o = d->nic_rules->bucket[bucket_of(k)];
+
+	while (o && memcmp(&o->key, k, sizeof(*k)))
+		o = o->next;
+	return o;
+}
+
+bool sl_nic_find(uint32_t ifindex, const struct sl_flow_key *flow, struct sl_claim *out)
+{
+	static const uint8_t any4[12] = {[10] = 0xff, [11] = 0xff};
+	const struct rule *found = NULL;
+	struct sl_flow_key k = *flow;
+	struct sl_broker_guard g;
+	const struct sl_device *d;
+
+	sl_broker_enter(&g);
+	d = sl_device_find(ifindex);
+	if (d && d->nic_rules) {
+		found = find_rule(d, &k);
+		memset(k.remote, 0, sizeof(k.remote));
+		k.remote_port = 0;
+		if (!found)
+			found = find_rule(d, &k);
+		memset(k.local, 0, sizeof(k.local));
+		if (is_v4(flow->local))
+			memcpy(k.local, any4, sizeof(any4));
+		if (!found)
+			found = find_rule(d, &k);
+	}
+	if (found)
+		*out = found->r.claim[0];
+	sl_broker_leave(&g);
+	return found;
 }
 
 /* Addresses --------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Claims on a device that receives by verbs, as rules of its NIC. Broker lock. */
+/* Claims on a device that receives by verbs, as rules of its NIC. Broker lock, but for
+ * sl_nic_find(). */
 #ifndef SL_CTL_NIC_RULE_H
 #define SL_CTL_NIC_RULE_H
 
@@ -31,7 +32,7 @@ struct sl_nic_ops {
 };
 extern const struct sl_nic_ops *sl_nic_ops; /* NULL: nobody receives by verbs (the daemon) */
 
-/* One of the claims on an entry of `flows` or `endpoints`. */
+/* A claim of an entry in `flows` or `endpoints`. */
 struct sl_nic_target {
 	struct sl_claim claim;
 	struct sl_narrow narrow;
@@ -41,6 +42,9 @@ struct sl_nic_target {
  * fewer rules than claims. */
 int sl_nic_follow(struct sl_device *d, const struct sl_flow_key *key, const struct sl_nic_target *t,
 		  uint32_t n, const char **why);
+/* Finds a claim for packets of that flow: its own, that of its local address and port, or the
+ * wildcard's. False: none has rules. Takes the broker's lock. */
+bool sl_nic_find(uint32_t ifindex, const struct sl_flow_key *flow, struct sl_claim *out);
 /* An address of the host comes or goes: wildcard claims get a rule for each. */
 void sl_nic_local_add(const uint8_t addr[16]);
 void sl_nic_local_del(const uint8_t addr[16]);

@@ -133,7 +133,7 @@ static inline void put_meta(struct sl_verbs_rx *v, const struct sl_verbs_member 
 		memcpy(at - sizeof(m), &m, sizeof(m));
 }
 
-/* One of several claims, always the same for a flow. */
+/* Returns which of n claims gets the packet: for a flow always the same. */
 static SL_APART uint32_t pick(const struct sl_verbs_rx *v, const uint8_t *pkt,
 			      const struct headers *h, uint32_t n)
 {

@@ -21,8 +21,9 @@ struct sl_verbs_block {
 	struct sl_verbs_member member[];
 };
 
-/* Whose packets a rule brings: found by the flow tag of the completion. The memory is never given
- * back while the queue is open, so it may be looked at while another thread changes it. */
+/* The claims that a rule brings packets for, found by the flow tag of the completion. The memory is
+ * never given back while the queue is open, so it may be looked at while another thread changes it.
+ */
 struct sl_verbs_target {
 	struct ibv_flow *flow[SL_VERBS_FLOWS];
 	struct sl_verbs_member *member;

@@ -90,7 +90,8 @@ static void free_rx(struct sl_verbs_rx *v)
 	sl_free(v);
 }
 
-/* What the NIC has dropped for lack of buffers, since it came up, for all raw-packet queues. */
+/* Reads how many packets the NIC has dropped since it came up because a raw-packet queue, of any
+ * process, had no buffers. */
 static uint64_t read_full(const struct sl_verbs_rx *v)
 {
 	const char *root = secure_getenv("SYSFS_PATH");

@@ -135,7 +135,7 @@ static void steer(const uint8_t *frame, size_t len, void *arg)
 	sim_flow_steer(&a);
 }
 
-/* What one packet of the socket says beside its bytes. */
+/* The socket says this of a packet, beside its bytes. */
 struct told {
 	uint64_t real_ns;
 	uint16_t tci;

@@ -72,7 +72,7 @@ static inline void *sim_mmap(void *at, size_t len, int prot, int flags, int fd, 
 {
 	return (void *)syscall(SYS_mmap, at, len, (long)prot, (long)flags, (long)fd, off);
 }
-/* Of an open file: what all descriptors of it have in common. 0: there is none. */
+/* The number of an open file, which all its descriptors have in common. 0: there is none. */
 static inline uint64_t sim_inode(int fd)
 {
 	struct stat st;
