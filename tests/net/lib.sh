@@ -27,7 +27,8 @@
 #                                 kernel in a test that compares with the kernel, and is dropped in others
 #
 #   LEASED=1          preloaded programs run without privileges, through a daemon on their host (daemon_up)
-#   RX=packet|xdp     how preloaded programs receive (SLUICE_RX_BACKEND); on a veth packet sockets are the default
+#   RX=packet|xdp     how preloaded programs receive (SLUICE_RX_BACKEND); on a veth packet sockets are the default;
+#                     verbs, with VERBS=1: by the simulated NICs
 #
 #   ok WHAT CMD..     passes if the command does; else the test fails (it goes on)
 #   same WHAT A B     passes if the strings are equal

@@ -177,6 +177,10 @@ void sl_broker_init(const struct sl_broker_opts *o)
 	sl_embedded_init(o);
 	if (o->daemon && !sl_lease_on())
 		look_for_daemon(o);
+	if (o->rx == SL_BROKER_RX_VERBS && sl_lease_on())
+		sl_info("port",
+			"not by verbs (sluiced lends no queues of NICs): devices are as its own "
+			"environment says");
 }
 
 /* The kernel gives a device's queue back some time after its last socket was closed (a work item:
