@@ -293,10 +293,15 @@ static void pass(uint32_t ifindex, const void *ip, size_t bytes)
 	(void)sl_broker_inject(-1, ip, bytes, ifindex);
 }
 
+/* Half of the frames at most wait in receive queues, in all of them together (but for the least
+ * size of each): the others are for what was received and for what is sent. A queue gets a quarter
+ * of what is left of them. */
 static uint32_t depth_of(void)
 {
-	uint32_t depth = 64, most = sl_min((uint32_t)sl_settings.rx_wre, sl_pool.nframes / 4);
+	uint32_t half = sl_pool.nframes / 2, used = sl_verbs_rx_buffers(), depth = 64, most;
 
+	most = used < half ? (half - used) / 4 : 0;
+	most = sl_min((uint32_t)sl_settings.rx_wre, most);
 	while (2 * depth <= most)
 		depth *= 2;
 	return depth;

@@ -84,7 +84,15 @@ static bool is_alike(const struct rule *o, const struct sl_nic_rule *r)
 {
 	return !memcmp(&o->r.key, &r->key, sizeof(r->key)) &&
 	       o->r.narrow.mask.word == r->narrow.mask.word &&
-	       o->r.narrow.marks.word == r->narrow.marks.word && o->r.lane == r->lane;
+	       o->r.narrow.marks.word == r->narrow.marks.word;
+}
+
+static bool has_lane(const struct sl_device *d, const struct sl_nic_rule *r, uint32_t lane)
+{
+	for (uint32_t i = 0; i < r->n; i++)
+		if (r->claim[i].lane / d->info.nqueues == lane)
+			return true;
+	return false;
 }
 
 static void free_rule(struct rule *o)
@@ -120,12 +128,22 @@ static int set_claims(struct rule *o, const struct sl_nic_rule *r)
 	return 0;
 }
 
-/* Gives an existing rule to the claims. */
-static int move(const struct sl_device *d, struct rule *o, const struct sl_nic_rule *r)
+/* Gives an existing rule to the claims. If none of them is of the rule's lane any more it is made
+ * anew: two rules for the same packets cannot be there at once, so the kernel gets those that come
+ * in between. */
+static int move(const struct sl_device *d, struct rule *o, const struct sl_nic_rule *r,
+		const char **why)
 {
 	int err = 0;
 
 	o->keep = true;
+	if (o->id && !has_lane(d, r, o->r.lane)) {
+		sl_nic_ops->del(d->info.ifindex, o->r.lane, o->id);
+		o->id = 0;
+		o->r.lane = r->lane;
+		err = sl_nic_ops->add(d->info.ifindex, r, &o->id, why);
+		return err ? err : set_claims(o, r);
+	}
 	if (o->r.n == r->n && !memcmp(o->r.claim, r->claim, r->n * sizeof(r->claim[0])))
 		return 0;
 	if (o->id)
@@ -144,7 +162,7 @@ static int put(struct sl_device *d, const struct sl_flow_key *key, const struct 
 	while (o && (memcmp(&o->key, key, sizeof(*key)) || !is_alike(o, r)))
 		o = o->next;
 	if (o)
-		return move(d, o, r);
+		return move(d, o, r, why);
 	o = sl_calloc(1, sizeof(*o));
 	if (!o)
 		return -ENOMEM;
@@ -219,11 +237,12 @@ static int put_target(struct sl_device *d, const struct sl_flow_key *key,
 	int err = fill_device(d, claim, &r, why);
 
 	r.lane = claim[0].lane / d->info.nqueues;
-	for (uint32_t i = 1; i < r.n && !err; i++)
+	/* (A datagram may be handed to another lane; a listener's table is its lane's.) */
+	for (uint32_t i = 1; i < r.n && !err && key->proto == IPPROTO_TCP; i++)
 		if (claim[i].lane != claim[0].lane) {
 			sl_why(why,
-			       "sockets of several lanes share the port, and no rule of the NIC "
-			       "spreads packets");
+			       "listeners of several lanes share the port, and no rule of the NIC "
+			       "spreads connections");
 			err = -EOPNOTSUPP;
 		}
 	if (!err)

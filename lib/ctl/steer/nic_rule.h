@@ -11,8 +11,8 @@ struct sl_nic_rule {
 	struct sl_flow_key key; /* local: an address, not the wildcard */
 	struct sl_narrow narrow;
 	uint32_t lane;
-	uint32_t
-		n; /* claims, all of that lane: a packet is for the one that its flow's hash says */
+	uint32_t n; /* claims, all of that lane if it is TCP: a packet is for the one that its
+		       flow's hash says */
 	const struct sl_claim *claim;
 	uint8_t mac[6];      /* of the device by which they come */
 	uint16_t priority;   /* 0 to 5: the lowest that fits a packet decides */
@@ -38,7 +38,7 @@ struct sl_nic_target {
 	struct sl_narrow narrow;
 };
 /* Makes the NIC's rules for the entry what its n claims say; n 0: there are none. -EOPNOTSUPP:
- * sockets of several lanes share the packets, which no rule can say. After an error there may be
+ * listeners of several lanes share the packets, which no rule can say. After an error there may be
  * fewer rules than claims. */
 int sl_nic_follow(struct sl_device *d, const struct sl_flow_key *key, const struct sl_nic_target *t,
 		  uint32_t n, const char **why);

@@ -25,6 +25,8 @@ int sl_verbs_rx_open(struct sl_xsk *x, struct sl_verbs_rx_want *want, const char
 /* Closes it, if there is one, with all its rules; before sl_xsk_close(). Packets that wait are
  * dropped. Lane held. */
 void sl_verbs_rx_close(struct sl_xsk *x, struct sl_frames *cache);
+/* Buffers that the open queues of this process may hold, together. */
+uint32_t sl_verbs_rx_buffers(void);
 /* Before a thread sleeps on x->rx_fd: has the device write an event there when a packet comes, or
  * at once when one waits. Any thread; errno may change. */
 void sl_verbs_rx_arm(struct sl_xsk *x);

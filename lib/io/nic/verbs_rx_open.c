@@ -14,6 +14,7 @@
 #include "base/sys.h"
 #include "io/nic/verbs_rx_int.h"
 
+static uint32_t buffers; /* of all open queues */
 static uint32_t serials; /* of queues, so that a rule's number is never another queue's */
 
 static const char *make_cq(struct sl_verbs_rx *v)
@@ -170,6 +171,7 @@ int sl_verbs_rx_open(struct sl_xsk *x, struct sl_verbs_rx_want *want, const char
 		return -EOPNOTSUPP;
 	}
 	v->full_was = read_full(v);
+	__atomic_fetch_add(&buffers, v->mask + 1, __ATOMIC_RELAXED);
 	v->counts = !__atomic_exchange_n(&dev->has_counter, true, __ATOMIC_RELAXED);
 	x->verbs = v;
 	x->rx.ops = &verbs_rx_ops;
@@ -202,9 +204,15 @@ void sl_verbs_rx_close(struct sl_xsk *x, struct sl_frames *cache)
 	v->lib->destroy_qp(v->qp);
 	v->qp = NULL;
 	take_back(v, cache);
+	__atomic_fetch_sub(&buffers, v->mask + 1, __ATOMIC_RELAXED);
 	if (v->counts)
 		sl_store(&v->dev->has_counter, false);
 	free_rx(v);
+}
+
+uint32_t sl_verbs_rx_buffers(void)
+{
+	return sl_load(&buffers);
 }
 
 const char *sl_verbs_rx_dead(struct sl_xsk *x)
@@ -273,6 +281,11 @@ void sl_verbs_rx_close(struct sl_xsk *x, struct sl_frames *cache)
 
 void sl_verbs_rx_arm(struct sl_xsk *x)
 {
+}
+
+uint32_t sl_verbs_rx_buffers(void)
+{
+	return 0;
 }
 
 const char *sl_verbs_rx_dead(struct sl_xsk *x)
