@@ -132,8 +132,6 @@ static pid_t start_child(const struct demo *d, const char *ns, bool preload, int
 		dup2(sink, 2);
 		if (preload)
 			setenv("LD_PRELOAD", d->preload, 1);
-		if (preload) /* what is measured is offloaded from its first packet on */
-			setenv("SLUICE_START", "wait", 0);
 		execvp(argv[0], sl_unconst(argv));
 		_exit(127);
 	}

@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The first bind(2) and listen(2) of a blocking program return while the library's thread opens the device: their thread
-# makes no BPF map and loads no program. The kernel serves the socket meanwhile. No datagram is lost, doubled or
-# out of order when the device takes over, no connection fails, and both sockets are offloaded then; so is, in time,
-# a connection that the kernel had before. A child that is
-# forked at once, and files that are opened at once, find what they find without the library. SLUICE_START=wait opens the
-# device in the call.
+# With SLUICE_START=background the first bind(2) and listen(2) of a blocking program return while the library's thread opens
+# the device: their thread makes no BPF map and loads no program. The kernel serves the socket meanwhile. No datagram
+# is lost, doubled or out of order when the device takes over, no connection fails, and both sockets are offloaded then;
+# so is, in time, a connection that the kernel had before. A child that is forked at once, and files that are opened at
+# once, find what they find without the library. By default the call opens the device.
 . "$(dirname "$0")/lib_tcp.sh"
-unset SLUICE_START
+export SLUICE_START=background
 net_up
 need strace python3
 [ -e "$PRELOAD" ] || skip "the library is not built"
@@ -45,7 +44,7 @@ for kind in udp tcp; do
 	export SLUICE_START=wait
 	n=$(loads $kind)
 	ok "$kind: $n slow calls where it waits" test "$n" -gt 5
-	unset SLUICE_START
+	export SLUICE_START=background
 done
 # Ten programs that send one datagram and end: those that do not wait open no device, which takes most of the time.
 short() {

@@ -42,8 +42,6 @@ export LC_ALL=C PYTHONDONTWRITEBYTECODE=1
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 # Small steering tables: the kernel takes 0.1 s of CPU to make the large ones, and a test starts many programs.
 export SLUICE_MAX_FLOWS=${SLUICE_MAX_FLOWS:-16384}
-# A socket is offloaded when its bind(2) or listen(2) has returned; tests of the default unset it.
-export SLUICE_START=${SLUICE_START:-wait}
 TESTS=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)
 TOP=${TESTS%/*}
 BUILD=${BUILD:-$TOP/build}

@@ -65,6 +65,16 @@ void sl_broker_fork_begin(void)
 		sl_broker_before_fork();
 }
 
+void sl_broker_finish(void)
+{
+	struct sl_broker_guard g;
+
+	sl_broker_enter(&g);
+	if (sl_broker_before_fork)
+		sl_broker_before_fork();
+	sl_broker_leave(&g);
+}
+
 void sl_broker_fork_end(void)
 {
 	pthread_mutex_unlock(&lock);

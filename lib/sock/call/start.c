@@ -103,6 +103,7 @@ bool sl_stop_keeper(void)
 {
 	if (!sl_keeper_stop())
 		return false;
+	sl_broker_finish();
 	close_keeper();
 	return true;
 }
@@ -516,12 +517,14 @@ SL_API
 bool sl_alone_begin(bool files)
 {
 	sl_fdtab_notice();
+	sl_devices_settle(false);
 	if (starting || forking || !sl_is_up())
 		return false;
 	sl_hold();
 	pthread_mutex_lock(&start_lock);
 	forking = true; /* a signal handler must not wait for the lock */
 	if (sl_is_up() && sl_keeper_stop()) {
+		sl_broker_finish();
 		if (!files || !SL_ROOMY(has_threads))
 			return true;
 		sl_kernel_only("threads have descriptors of their own");
