@@ -55,7 +55,7 @@ struct sl_heir {
 	bool looked_for;  /* in this round */
 	int fd;
 	struct sl_gone *gone; /* while it is made */
-	int holder; /* pidfd of a process that has the shadow; -1: not known */
+	int holder;           /* pidfd of a process that has the shadow; -1: not known */
 	struct sl_tcp_repair r;
 	struct sl_repair_saved saved;
 	struct sl_gone_source from;
