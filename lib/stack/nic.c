@@ -293,14 +293,14 @@ static void pass(uint32_t ifindex, const void *ip, size_t bytes)
 	(void)sl_broker_inject(-1, ip, bytes, ifindex);
 }
 
-/* Half of the frames at most wait in receive queues, in all of them together (but for the least
- * size of each): the others are for what was received and for what is sent. A queue gets a quarter
- * of what is left of them. */
+/* A quarter of the frames at most wait in receive queues, in all of them together (but for the
+ * least size of each): each lane has free frames of its own besides. A queue gets half of what is
+ * left of that quarter. */
 static uint32_t depth_of(void)
 {
-	uint32_t half = sl_pool.nframes / 2, used = sl_verbs_rx_buffers(), depth = 64, most;
+	uint32_t all = sl_pool.nframes / 4, used = sl_verbs_rx_buffers(), depth = 64, most;
 
-	most = used < half ? (half - used) / 4 : 0;
+	most = used < all ? (all - used) / 2 : 0;
 	most = sl_min((uint32_t)sl_settings.rx_wre, most);
 	while (2 * depth <= most)
 		depth *= 2;
