@@ -448,6 +448,9 @@ CASES = {
     "another program shuts a listener down with what waits": (4, (
         ("M", "socket", 1, "fam", 1), ("M", "bind", 1, "own", 4), ("M", "listen", 1), ("peer", "connect", 4), ("M", "fork", "P1"),
         ("P1", "exec", True), ("P1", "shutdown", 1, 2), ("P1", "poll"), ("M", "poll"), ("M", "accept", 1, 2), ("peer", "connect", 4))),
+    "a child disconnects a listener with what waits": (4, (
+        ("M", "socket", 1, "fam", 1), ("M", "bind", 1, "any", 4), ("M", "listen", 1), ("peer", "connect", 4), ("M", "fork", "P1"),
+        ("peer", "connect", 4), ("P1", "poll"), ("P1", "disconnect", 1), ("peer", "sleep", 300))),
     "a poll wakes when its listener is shut down": (6, (
         ("M", "socket", 1, "fam", 1), ("M", "listen", 1), ("M", "spawn", "P1", "posix", [1], False), ("P1", "thread", "T1", False),
         ("T1", "poll_one", 1, 1, 5000), ("P1", "shutdown", 1, 0), ("P1", "poll"), ("M", "poll"))),
