@@ -140,6 +140,7 @@ def alive(first, kind):
 for first in FIRST:
     stream(first)
     datagram(first)
-    alive(first, "stream")
-    alive(first, "datagram")
+    if "BAD_ADDRESSES" not in os.environ:
+        alive(first, "stream")
+        alive(first, "datagram")
 far.forget()
