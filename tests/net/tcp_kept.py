@@ -97,7 +97,7 @@ def datagram(first):
     t.start()
     wait_for(lambda: "IN" not in polled(s, select.POLLIN))
     f.close()
-    time.sleep(0.05)
+    time.sleep(0.02)
     s.send(b"to nobody")
     t.join(10)
     s.setblocking(False)
@@ -126,7 +126,7 @@ def alive(first, kind):
         f.connect(s.getsockname()[:2])
         for _ in range(3):
             f.send(b"x" * 10)
-        time.sleep(0.05)
+        time.sleep(0.02)
         settles(s, "IN")
     ep.register(s, POLL_ALL)
     s.setblocking(False)
