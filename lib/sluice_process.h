@@ -158,6 +158,9 @@ void sl_confine(const struct sock_fprog *filter);
 /* Call before the process limits how many descriptors it may open: a forked child gets its parent's
  * connections now. */
 void sl_fetch(void);
+/* Call before the process sets its limit of descriptors: a device that is being opened needs some.
+ */
+void sl_settle(void);
 /* The process has set its limit of descriptors (RLIMIT_NOFILE). */
 void sl_files_limited(void);
 /* Call before the process limits how many threads it may have (RLIMIT_NPROC): starts the library

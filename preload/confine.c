@@ -73,6 +73,15 @@ wants_no_thread(__rlimit_resource_t which, const struct rlimit *to)
 	return which == RLIMIT_NPROC && to && to->rlim_max <= 1;
 }
 
+static void __attribute__((noipa)) before_limit(void)
+{
+	int saved = errno;
+
+	if (lib_is_there() && !sl_in_vfork)
+		lib.settle();
+	errno = saved;
+}
+
 static void __attribute__((noipa)) before_few_files(void)
 {
 	int saved = errno;
@@ -104,6 +113,8 @@ NOT_SANITIZED int setrlimit(__rlimit_resource_t which, const struct rlimit *to)
 {
 	int r;
 
+	if (which == RLIMIT_NOFILE)
+		before_limit();
 	if (wants_few(which, to))
 		before_few_files();
 	if (wants_no_thread(which, to))

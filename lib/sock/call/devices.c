@@ -14,6 +14,7 @@
 #include "base/sys.h"
 #include "ctl/front/broker.h"
 #include "net/rtnl.h"
+#include "sluice.h"
 #include "sock/core/endpoint.h"
 #include "sock/core/life.h"
 #include "sock/core/sock.h"
@@ -296,6 +297,12 @@ void sl_devices_settle(bool numbers)
 	sl_port_hurry();
 	for (unsigned i = 0; i < SETTLES && !is_settled(numbers); i++)
 		sl_sys(SYS_nanosleep, &pause, NULL);
+}
+
+SL_API
+void sl_settle(void)
+{
+	sl_devices_settle(false);
 }
 
 /* The keeper's job -------------------------------------------------------------------------------

@@ -93,12 +93,16 @@ static enum sl_reason reclaim(struct sl_sock *sk, bool waits)
 
 /* True: the kernel has datagrams from before the claim, which are older than all of ours. What it
  * gets later (fragments) is not. */
-static bool has_older(const struct sl_sock *sk)
+static bool has_older(struct sl_sock *sk)
 {
 	struct pollfd p = {.fd = sk->fd, .events = POLLIN};
 	const struct timespec zero = {0, 0};
+	long n = sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8);
 
-	return sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) != 0;
+	/* (The keeper, which may be the caller, has not looked at it lately.) */
+	if (n == 1 && p.revents & POLLIN)
+		__atomic_fetch_or(&sk->os, SL_OS_IN, __ATOMIC_RELEASE);
+	return n != 0;
 }
 
 /* slow held. */
