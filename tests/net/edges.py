@@ -12,7 +12,7 @@ own4, own6, peer4, peer6, port = *sys.argv[2:6], int(sys.argv[6])
 mapped = "::ffff:" + peer4
 libc = ctypes.CDLL(None, use_errno=True)
 IP_RECVFRAGSIZE = 25
-UDP_CORK, SO_NO_CHECK, SO_RCVMARK, SO_RCVPRIORITY, IP_MINTTL = 1, 11, 75, 82, 21
+UDP_CORK, SO_PEEK_OFF, SO_NO_CHECK, SO_RCVMARK, SO_RCVPRIORITY, IP_MINTTL = 1, 42, 11, 75, 82, 21
 SIOCGSTAMP, SIOCGSTAMPNS, WRBAND = 0x8906, 0x8907, 0x200
 BOTH = ((own4, peer4), (own6, peer6))
 
@@ -252,6 +252,15 @@ def options():
         for request, unit in ((SIOCGSTAMP, 1e6), (SIOCGSTAMPNS, 1e9)):
             sec, part = struct.unpack("qq", fcntl.ioctl(s, request, bytes(16)))
             say("stamp", abs(sec + part / unit - time.time()) < 30, part < unit, ask(s, (peer, port))["port"])
+        s.close()
+        s = udp(own)
+        for text in (b"abcde", b"fghij"):
+            s.sendto(text, (peer, port))
+        while attempt(s.recvmsg, 1, 0, socket.MSG_PEEK | socket.MSG_DONTWAIT) == "EAGAIN":
+            time.sleep(0.01)
+        time.sleep(0.1)
+        s.setsockopt(socket.SOL_SOCKET, SO_PEEK_OFF, 2)
+        say("SO_PEEK_OFF", [len(attempt(s.recv, 2000, flags | socket.MSG_DONTWAIT)) for flags in (2, 2, 0, 2, 0, 2)])
         s.close()
         s = udp(own)
         ask(s, (peer, port))

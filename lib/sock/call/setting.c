@@ -85,7 +85,9 @@ static int set_option(int fd, int level, int name, const void *val, socklen_t le
 	if (!(tcp ? sl_tcp_opt_track(sk, level, name)
 		  : sl_dgram_opt_track(sk, level, name, val, len))) {
 		sl_details("sock", "fd %d: option %d of level %d is the kernel's", fd, name, level);
-		sl_sock_kernel(sk, SL_REASON_OPTION);
+		/* (An offset counts from what the kernel's queue has.) */
+		sl_sock_kernel(sk, level == SOL_SOCKET && name == SO_PEEK_OFF ? SL_REASON_PASSED
+									      : SL_REASON_OPTION);
 		/* The way back took a filter of the library's off, or gave the number a new file.
 		 */
 		if (tcp && level == SOL_SOCKET)
