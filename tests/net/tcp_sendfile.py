@@ -72,6 +72,8 @@ def parts(s, f):
     say("a piece", os.sendfile(s.fileno(), file.fileno(), 100, 5000), f.take(5000) == pattern(7, 100, 5000))
     say("at the end", os.sendfile(s.fileno(), file.fileno(), size, 10), os.sendfile(s.fileno(), file.fileno(), size - 3, 10),
         len(f.take(3)))
+    wrong = ctypes.c_long(-1)
+    say("from nowhere", raw("sendfile", s.fileno(), file.fileno(), ctypes.byref(wrong), 10))
     os.lseek(file.fileno(), 10, os.SEEK_SET)
     say("by position", os.sendfile(s.fileno(), file.fileno(), None, 20), os.lseek(file.fileno(), 0, os.SEEK_CUR),
         f.take(20) == pattern(7, 10, 20))

@@ -278,6 +278,8 @@ ssize_t sl_sendfile(int out, int in, off_t *off, size_t len)
 
 	if (off && sl_guard_touch_out(off, sizeof(*off)))
 		return -EFAULT;
+	if (off && *off < 0) /* which the kernel refuses, whatever the socket is */
+		return sl_sys_cancel(SYS_sendfile, out, in, off, len);
 	pos = off ? *off : sl_sys(SYS_lseek, in, 0, SEEK_CUR);
 	if (from && sl_load(&from->conn))
 		return sendfile_from(from, out, in, off, len);
