@@ -10,7 +10,7 @@ net_up
 need python3
 b sysctl -qw net.ipv4.ip_local_port_range="60000 65000"
 a sysctl -qw net.ipv4.icmp_ratelimit=0 net.ipv6.icmp.ratelimit=0 net.ipv4.icmp_msgs_per_sec=100000
-bg a python3 "$TESTS/net/any_calls.py" peer "$TMP/peer" "$A4" "$A6" "$B4" "$B6"
+bg a python3 "$TESTS/net/${PEER:-any_calls.py}" peer "$TMP/peer" "$A4" "$A6" "$B4" "$B6"
 wait_until 10 test -S "$TMP/peer" || die "the peer does not start"
 run() { # first seed, seeds, ms to wait after a step: what they print. Each run has ports of its own.
 	BASE=$((BASE % 49000 + 5000 > 49000 ? 5000 : BASE + 5000))
