@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* first_socket udp|tcp|datagram ADDRESS [SECONDS]: makes one socket, binds it (and listens), or
- * sends a datagram by it, and prints the kilobytes that are resident then. It ends that much later.
- */
+/* first_socket udp|tcp|datagram ADDRESS: makes one socket, binds it (and listens), or
+ * sends a datagram by it, and prints the kilobytes that are resident then. */
 #include <arpa/inet.h>
 #include <err.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 static long resident_kb(void)
 {
@@ -28,11 +25,11 @@ static long resident_kb(void)
 int main(int argc, char **argv)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(7000)};
-	bool tcp = argc > 2 && !strcmp(argv[1], "tcp");
+	bool tcp = argc == 3 && !strcmp(argv[1], "tcp");
 	int s;
 
-	if (argc < 3 || argc > 4 || inet_pton(AF_INET, argv[2], &to.sin_addr) != 1)
-		errx(2, "usage: first_socket udp|tcp|datagram ADDRESS [SECONDS]");
+	if (argc != 3 || inet_pton(AF_INET, argv[2], &to.sin_addr) != 1)
+		errx(2, "usage: first_socket udp|tcp|datagram ADDRESS");
 	s = socket(AF_INET, tcp ? SOCK_STREAM : SOCK_DGRAM, 0);
 	if (s < 0)
 		err(1, "socket");
@@ -43,8 +40,5 @@ int main(int argc, char **argv)
 		err(1, "bind");
 	}
 	printf("%ld\n", resident_kb());
-	fflush(stdout);
-	if (argc == 4)
-		sleep((unsigned)atoi(argv[3]));
 	return 0;
 }

@@ -16,7 +16,7 @@ int sl_pair_make(struct sl_xsk_lease *l, uint32_t *ifindex, int drop_fd, uint32_
 /* Begins to make a pair for the device's first lane, in a thread. The device has drop_fd and rings.
  * (Without it, or without a thread, the lane makes its pair itself.) */
 void sl_spare_begin(struct sl_device *port);
-/* Waits until the pair can be used. */
+/* Waits for the thread. */
 void sl_spare_wait(struct sl_device *port);
 /* Gives the pair to a lane; see sl_pair_make(). False: there is none. */
 bool sl_spare_take(struct sl_device *port, struct sl_xsk_lease *l, uint32_t *ifindex);

@@ -56,23 +56,9 @@ void sl_broker_leave(struct sl_broker_guard *g)
 	let_go(g);
 }
 
-void (*sl_broker_before_fork)(void);
-
 void sl_broker_fork_begin(void)
 {
 	pthread_mutex_lock(&lock);
-	if (sl_broker_before_fork)
-		sl_broker_before_fork();
-}
-
-void sl_broker_finish(void)
-{
-	struct sl_broker_guard g;
-
-	sl_broker_enter(&g);
-	if (sl_broker_before_fork)
-		sl_broker_before_fork();
-	sl_broker_leave(&g);
 }
 
 void sl_broker_fork_end(void)

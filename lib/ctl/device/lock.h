@@ -24,11 +24,6 @@ void sl_broker_leave(struct sl_broker_guard *g);
  * long as it lives. The child calls sl_broker_child() instead of sl_broker_fork_end(), and that
  * sl_broker_fork_child(). */
 void sl_broker_fork_begin(void);
-/* Waits for threads of the broker, which a fork does, too: the calling thread is about to be the
- * only one. */
-void sl_broker_finish(void);
-/* Called then, with the broker's lock. NULL: there are no threads. */
-extern void (*sl_broker_before_fork)(void);
 void sl_broker_fork_end(void);
 void sl_broker_fork_child(void);
 

@@ -2,8 +2,10 @@
 /* Makes a lane's private veth pair and its network namespace.
  *
  * Theory of operation: a short-lived thread of the library moves into a new namespace. It opens
- * sockets there (a socket keeps the namespace in which it was made), makes the pair, and attaches
- * the program that only a task in the namespace can attach; the calling thread does the rest. A
+ * sockets there (a socket keeps the namespace in which it was made), makes the pair, and for a
+ * daemon attaches the program that only a task in the namespace can attach: packets end there
+ * behind the packet socket (the namespace, which has no addresses, would drop them a moment later,
+ * and the attachment takes 10 ms of the first socket's time). The calling thread does the rest. A
  * thread, because a process that shares memory and descriptors, but is none of the program's
  * threads, ends programs that run under valgrind. No thread of the program changes its namespace.
  * The kernel waits for a grace period of RCU (10 ms) when it attaches a program: the caller goes on
@@ -27,7 +29,6 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/compat.h"
 #include "base/roomy.h"
@@ -215,30 +216,15 @@ static void open_inside(struct sl_pair_making *m)
 		m->err = start(m->netlink, m->ends.rx_ifindex);
 }
 
-#define GO_S 1
-
-/* (The clock of the calendar may be set; then it is earlier or later.) */
-static void wait_to_go(struct sl_pair_making *m)
-{
-	struct timespec end;
-
-	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += GO_S;
-	while (sem_timedwait(&m->go, &end) && errno == EINTR)
-		;
-}
-
 static void *run_inside(void *arg)
 {
 	struct sl_pair_making *m = arg;
 	bool attaches;
 
 	open_inside(m);
-	attaches = !m->err && !is_trial(m);
+	attaches = !m->err && !is_trial(m) && sl_broker_opts()->serve;
 	sem_post(&m->made); /* from here on err and step are the other thread's */
 	if (attaches)
-		wait_to_go(m);
-	if (attaches && !sl_load(&m->over))
 		m->drop_err = attach_drop(m->ends.rx_ifindex, m->drop_fd);
 	return NULL;
 }
@@ -248,7 +234,6 @@ static void *run_inside(void *arg)
 static int go_inside(struct sl_pair_making *m)
 {
 	sem_init(&m->made, 0, 0);
-	sem_init(&m->go, 0, 0);
 	return -sl_roomy_thread(&m->thread, run_inside, m);
 }
 
@@ -293,12 +278,6 @@ int sl_pair_wait(struct sl_pair_making *m)
 		;
 	m->ends.fd = m->err ? -1 : sl_fd_keep(m->packet);
 	return m->err;
-}
-
-void sl_pair_go(struct sl_pair_making *m, bool over)
-{
-	sl_store(&m->over, over);
-	sem_post(&m->go);
 }
 
 int sl_pair_shut(struct sl_pair_making *m)

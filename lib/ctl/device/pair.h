@@ -36,8 +36,6 @@ struct sl_pair_making {
 	const char *step; /* that is done now, or that failed */
 	int err;
 	sem_t made;   /* the pair is there, or err says why not */
-	sem_t go;     /* the thread attaches the program of the end there: sl_pair_go() */
-	bool over;    /* it need not any more; atomic */
 	int drop_err; /* of the program of the end there, which the thread attaches then */
 };
 
@@ -51,10 +49,6 @@ int sl_pair_wait(struct sl_pair_making *m);
 /* Gives the end here of a pair that is lent its program, after sl_pair_wait(). 0 or -errno, as
  * above. Any thread of this network namespace may call these two. */
 int sl_pair_shut(struct sl_pair_making *m);
-/* Has the thread attach the program of the end there, which it does last, and a second later by
- * itself: the kernel holds the lock of all network configuration for 10 ms meanwhile. over: the
- * pair is closed, so it ends without. After sl_pair_wait(). */
-void sl_pair_go(struct sl_pair_making *m, bool over);
 /* Ends what sl_pair_begin() began, after sl_pair_wait(). 0, or -errno of the program there, as
  * above, or of sl_pair_wait(). Call it in the thread that began: a thread of the library's that
  * joined another one would get a heap of its own from the C library, of 64 MB of addresses. */

@@ -103,7 +103,6 @@ bool sl_stop_keeper(void)
 {
 	if (!sl_keeper_stop())
 		return false;
-	sl_broker_finish();
 	close_keeper();
 	return true;
 }
@@ -524,7 +523,6 @@ bool sl_alone_begin(bool files)
 	pthread_mutex_lock(&start_lock);
 	forking = true; /* a signal handler must not wait for the lock */
 	if (sl_is_up() && sl_keeper_stop()) {
-		sl_broker_finish();
 		if (!files || !SL_ROOMY(has_threads))
 			return true;
 		sl_kernel_only("threads have descriptors of their own");

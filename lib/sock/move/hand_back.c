@@ -243,10 +243,10 @@ static int move(struct move *m, const struct sl_repair_source *src, int *made)
 }
 
 /* Hands back a connection without a user into fd: a TCP socket in state CLOSE, unbound or bound to
- * the connection's port. way_stays: its packets go on as they did. If a daemon does it, *made is
- * the new socket, the caller's; else -1. The connection stays as it was, frozen; the caller frees
- * it. */
-static int tconn_to_kernel(struct sl_tconn *c, int fd, bool way_stays, int *made)
+ * the connection's port. goes_on: its packets and the program go on as they did. If a daemon does
+ * it, *made is the new socket, the caller's; else -1. The connection stays as it was, frozen; the
+ * caller frees it. */
+static int tconn_to_kernel(struct sl_tconn *c, int fd, bool goes_on, int *made)
 {
 	struct move m = {.c = c, .lane = sl_load(&c->lane), .fd = fd};
 	struct sl_repair_source src = {
@@ -257,7 +257,7 @@ static int tconn_to_kernel(struct sl_tconn *c, int fd, bool way_stays, int *made
 	sl_tconn_drain(c);
 	if (!freeze(&m))
 		return -ENOTCONN;
-	m.r.lively &= way_stays;
+	m.r.lively &= goes_on;
 	err = move(&m, &src, made);
 	if (!err)
 		err = m.err;
@@ -281,9 +281,10 @@ int sl_tconn_hand_back(struct sl_sock *sk, enum sl_reason reason)
 	struct sl_tconn *c = sk->conn;
 	struct sl_lane *lane;
 	int made, err;
-	bool way_stays = reason != SL_REASON_NO_DEVICE && reason != SL_REASON_STRAY;
+	bool goes_on = reason != SL_REASON_NO_DEVICE && reason != SL_REASON_STRAY &&
+		       reason != SL_REASON_RUNTIME; /* the process ends */
 
-	err = tconn_to_kernel(c, sk->fd, way_stays, &made);
+	err = tconn_to_kernel(c, sk->fd, goes_on, &made);
 
 	if (!err && made >= 0)
 		err = sl_heirs_put(sk, made);
