@@ -29,6 +29,7 @@
 #include "stack/leg.h"
 #include "stack/port.h"
 #include "stack/restart.h"
+#include "tcp/tcp_in.h"
 
 /* How long a connection may wait for its neighbour, in steps of SL_NEIGH_STEP_NS, until the kernel
  * connects, which reports a neighbour that does not answer. */
@@ -225,6 +226,23 @@ void sl_tcp_sock_show(struct sl_sock *sk, const struct sl_tcp_key *k)
 	s->reason = SL_REASON_NONE;
 }
 
+/* A connection of ours between these ports may have ended meanwhile: its last acknowledgment is on
+ * the lane's ring. */
+static void finish_last(struct sl_sock *sk, const struct sl_tcp_key *key)
+{
+	struct sl_lane *lane;
+	bool there;
+
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	there = sl_tcp_knows(lane->tcp, key);
+	sl_lane_unlock(lane);
+	if (!there)
+		return;
+	sl_lane_turn(sk->lane);
+	sl_tconn_reap();
+}
+
 /* Claims the flow and sends SYN. *reason: why the kernel shall connect, when -EREMOTE. */
 static int start(struct sl_sock *sk, struct goal *g, enum sl_reason *reason)
 {
@@ -236,6 +254,8 @@ static int start(struct sl_sock *sk, struct goal *g, enum sl_reason *reason)
 	*reason = SL_REASON_MEMORY;
 	if (!sl_sock_take_lane(sk, g->ifindex) || !sl_lane_tcp(sk->lane))
 		return -EREMOTE;
+	if (g->key.lport)
+		finish_last(sk, &g->key);
 	leg = g->port ? sl_lane_leg(sk->lane, g->port) : NULL;
 	if (leg && ((sl_unlikely(sl_errq_flags(sk) & SOF_TIMESTAMPING_TX_HARDWARE) &&
 		     sl_errq_is_os(leg)) ||
@@ -255,8 +275,7 @@ static int start(struct sl_sock *sk, struct goal *g, enum sl_reason *reason)
 	}
 	if (err == 0 && leg)
 		err = sl_tconn_claim(c, leg, &g->key, sk->fd, NULL);
-	if (err == -EADDRINUSE) { /* the last connection from there may have ended meanwhile */
-		sl_lane_turn(sk->lane);
+	if (err == -EADDRINUSE) { /* the claim of a connection that is over */
 		sl_tconn_reap();
 		err = sl_tconn_claim(c, leg, &g->key, sk->fd, NULL);
 	}
