@@ -250,7 +250,9 @@ static bool look_at_link(const struct sl_link *link, void *arg)
 	struct late_walk *w = arg;
 
 	if (!w->only || w->only == link->ifindex)
-		sl_port_open_soon(link->ifindex, SL_LATE_AFTER_NS, &w->coming);
+		sl_port_open_soon(link->ifindex,
+				  sl_settings.start == SL_START_WAIT ? 0 : SL_LATE_AFTER_NS,
+				  &w->coming);
 	return !w->coming;
 }
 

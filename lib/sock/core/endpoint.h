@@ -24,8 +24,8 @@ enum sl_reason sl_sock_claim_endpoints(struct sl_sock *sk);
  * says only whether it may: SL_REASON_NONE. */
 enum sl_reason sl_sock_claim_listener(struct sl_sock *sk);
 enum sl_reason sl_sock_judge_listener(struct sl_sock *sk);
-/* The keeper begins to open a late device after so long: it takes a core for longer than many a
- * program lives. */
+/* With SLUICE_START=background the keeper begins to open a late device after so long: it takes a
+ * core for longer than many a program lives. */
 #define SL_LATE_AFTER_NS 10000000
 /* Late devices: a call that must not wait leaves them to the keeper, and the kernel serves the
  * socket meanwhile. True: the device (0: one of all) is being opened. Any thread, no lane held. */
