@@ -11,11 +11,13 @@ handed_on.py peer WHAT HOST PORT: the clients. It says whether each side got wha
 
 WHAT: conn: a connection with bytes in both queues; fin: likewise, and the peer has sent a FIN; idle: one with empty
 queues; flow: one on which both sides send all the time; back: idle, and the new program passes it back after a while;
-waiting: a listener with connections that wait for accept; busy: a listener to which clients connect all the time."""
+waiting: a listener with connections that wait for accept; reset: likewise, and the client of the oldest has reset it;
+busy: a listener to which clients connect all the time."""
 import os
 import select
 import signal
 import socket
+import struct
 import sys
 import threading
 import time
@@ -24,6 +26,8 @@ from killed_opener import pattern, settle, take, pour, all_sizes, TAIL, inq
 
 CLIENTS = 12
 BYTES = 300000
+WAIT = ("waiting", "reset")
+LISTENERS = (*WAIT, "busy")
 
 
 def family(host):
@@ -61,8 +65,11 @@ def end(how, s, way):
 
 def answer(s, name):
     """One client: its question, and the answer."""
-    got = take(s, None)
-    s.sendall(name + got)
+    try:
+        got = take(s, None)
+        s.sendall(name + got)
+    except ConnectionResetError:
+        pass  # (its client knows)
     s.close()
 
 
@@ -78,13 +85,13 @@ def old(what, how, path, host, port):
     srv = socket.create_server((host, port), family=family(host), backlog=128)
     way = dial(path + (".store" if "+store" in what else ""))
     what = what.partition("+")[0]
-    if what == "waiting":
+    if what in WAIT:
         answer(srv.accept()[0], b"old ")
         time.sleep(0.5)
     if what == "busy":
         for _ in range(5):
             answer(srv.accept()[0], b"old ")
-    if what in ("waiting", "busy"):
+    if what in LISTENERS:
         socket.send_fds(way, [b"listener"], [srv.fileno()])
         return end(how, srv, way)
     s = srv.accept()[0]
@@ -125,9 +132,9 @@ def new(what, path, host):
     way = door(path).accept()[0]
     said, fds, _, _ = socket.recv_fds(way, 100, 1)
     s = socket.socket(fileno=fds[0])
-    if what in ("waiting", "busy"):
+    if what in LISTENERS:
         s.setblocking(True)
-        for _ in range(CLIENTS - (1 if what == "waiting" else 5)):
+        for _ in range(CLIENTS - (1 if what in WAIT else 5)):
             answer(s.accept()[0], b"new ")
         return
     s.setblocking(True)
@@ -147,10 +154,14 @@ def new(what, path, host):
     s.close()
 
 
-def client(host, port, i, out):
+def client(what, host, port, i, out):
     try:
         s = socket.create_connection((host, port), timeout=10)
         s.sendall(b"%d" % i)
+        if what == "reset" and i == 1:
+            time.sleep(0.1)
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            return s.close()
         s.shutdown(socket.SHUT_WR)
         out[i] = take(s, None) in (b"old %d" % i, b"new %d" % i)
     except OSError as e:
@@ -159,12 +170,12 @@ def client(host, port, i, out):
 
 def peer(what, host, port):
     what = what.partition("+")[0]
-    if what in ("waiting", "busy"):
+    if what in LISTENERS:
         out = [False] * CLIENTS
-        row = [threading.Thread(target=client, args=(host, port, i, out)) for i in range(CLIENTS)]
+        row = [threading.Thread(target=client, args=(what, host, port, i, out)) for i in range(CLIENTS)]
         for i, t in enumerate(row):
             t.start()
-            if what == "busy" or i == 0:
+            if what == "busy" or i == 0 or (what == "reset" and i == 1):
                 time.sleep(0.1)
         for t in row:
             t.join()

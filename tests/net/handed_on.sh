@@ -12,7 +12,7 @@ chmod 777 "$TMP"
 # (SHORT: what no other test has.)
 ALL=(waiting+store:killed: waiting:exits:old)
 [ -n "${SHORT:-}" ] || ALL+=(conn+store:exits: conn+store:killed: waiting+store:exits: back:closes: conn:killed:old fin:exits:old
-	busy:closes:old conn:closes:new flow:killed:new busy:killed:new)
+	reset:exits:old busy:closes:old conn:closes:new flow:killed:new busy:killed:new)
 [ -n "${SHORT:-}" ] || for what in conn fin idle flow waiting busy; do
 	for end in stays closes exits killed; do
 		ALL+=("$what:$end:")

@@ -33,6 +33,26 @@ static void test_handshake(void **state)
 	op_child_free(c);
 }
 
+static void test_child_is_put_back(void **state)
+{
+	struct sl_tcp *c[2];
+
+	shake(9);
+	shake(10);
+	c[0] = sl_tcp_accept(&h, &l);
+	assert_int_equal(nready, 2);
+	sl_tcp_unaccept(&l, c[0]);
+	assert_int_equal(nready, 3); /* a call that found the second one alone may sleep */
+	assert_int_equal(l.nchildren, 2);
+	assert_ptr_equal(sl_tcp_accept(&h, &l), c[0]);
+	c[1] = sl_tcp_accept(&h, &l);
+	assert_non_null(c[1]);
+	for (int i = 0; i < 2; i++) {
+		sl_tcp_fini(c[i]);
+		op_child_free(c[i]);
+	}
+}
+
 static void test_synack_is_repeated_then_given_up(void **state)
 {
 	uint32_t iss;
@@ -316,6 +336,10 @@ static void test_fast_open(void **state)
 	assert_int_equal(out.len, 6);
 	assert_int_equal(out.seq, iss + 1);
 	assert_int_equal(c->state, SL_TCP_SYN_RCVD);
+	sl_tcp_unaccept(&l, c); /* it counts among those of Fast Open again */
+	assert_int_equal(l.ntfo, 1);
+	assert_ptr_equal(sl_tcp_accept(&h, &l), c);
+	assert_int_equal(l.ntfo, 0);
 	in(seg(SL_TCP_ACK, ISN + 21, iss + 7, 0));
 	assert_int_equal(c->state, SL_TCP_ESTABLISHED);
 	assert_int_equal(sl_tcp_unacked(c), 0);
@@ -427,6 +451,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 		T(test_handshake),
+		T(test_child_is_put_back),
 		T(test_synack_is_repeated_then_given_up),
 		T(test_repeated_syn_is_answered),
 		T(test_held_syns_are_answered_later),

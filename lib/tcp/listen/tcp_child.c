@@ -124,8 +124,10 @@ void sl_tcp_accept_overflow(struct sl_tcp_host *h)
 void sl_tcp_unaccept(struct sl_tcp_listener *l, struct sl_tcp *c)
 {
 	c->listener = l;
+	l->ntfo += c->tfo_child;
 	sl_list_add(&l->children, &c->accept_node);
 	l->nchildren++;
+	c->host->ops->accept_ready(l); /* a call may have found nothing meanwhile */
 }
 
 struct sl_tcp *sl_tcp_accept(struct sl_tcp_host *h, struct sl_tcp_listener *l)
