@@ -80,31 +80,32 @@ struct sl_sock {
 	int32_t linger_ms; /* SO_LINGER; -1: off */
 	int16_t error; /* positive errno: a dissolved connection or recvmmsg(2) left it; taken once
 			*/
-	uint16_t told_mss;      /* handed back: the MSS that its peer was told; 0: ask the kernel */
-	uint8_t shut;           /* shutdown(2) while unconnected: RCV_SHUTDOWN 1, SEND_SHUTDOWN 2 */
-	bool inq;               /* TCP_INQ */
-	bool zerocopy;          /* SO_ZEROCOPY */
+	uint16_t told_mss; /* handed back: the MSS that its peer was told; 0: ask the kernel */
+	uint8_t shut;      /* shutdown(2) while unconnected: RCV_SHUTDOWN 1, SEND_SHUTDOWN 2 */
+	bool inq;          /* TCP_INQ */
+	bool zerocopy;     /* SO_ZEROCOPY */
+	/* All in one byte: lane held. */
 	bool tfo_connect : 1;   /* TCP_FASTOPEN_CONNECT */
 	bool tfo_no_cookie : 1; /* TCP_FASTOPEN_NO_COOKIE */
+	bool reuse_addr : 1;    /* SO_REUSEADDR */
+	uint8_t cc : 3;         /* TCP_CONGESTION that the kernel has not got (tcp_cc.c); 0: none */
 	bool tfo_now;           /* connects by sendto(MSG_FASTOPEN); slow held */
 	bool named : 1;         /* bound by connect(2), not by the program */
 	bool any_port : 1;      /* bound by the program, which left the port to the kernel */
 	bool port_over : 1;     /* that port has ended with a connection; slow held */
 	bool late : 1;          /* a listener without claims: a device is being opened; slow held */
 	bool pace_three : 1;    /* SO_MAX_PACING_RATE was set by a struct sl_rate_limit */
-	uint8_t sleepers; /* threads that sleep in a call on it (block.c), 255: or more; atomic */
-	uint8_t prio;     /* SO_PRIORITY, which IP_TOS sets, too (sl_sock_read_prio()) */
-	uint32_t zc_next; /* number of the next call with MSG_ZEROCOPY */
-	uint32_t zc_done; /* calls before it that are in the error queue */
-	bool server : 1;  /* accepted by a listener */
-	bool reuse_addr : 1; /* SO_REUSEADDR */
-	uint8_t cc : 3;      /* TCP_CONGESTION that the kernel has not got (tcp_cc.c); 0: none */
-	bool heir : 1;       /* a listener that several processes may serve together */
-	bool parked : 1;     /* no number of the program's (heirs.c); slow held */
-	bool has_old : 1;    /* children may have another file of it (heirs.c); slow held */
-	bool taking;         /* take-over is under way */
-	uint8_t tos6, ttl6;  /* tos, ttl of IPv6 */
-	uint32_t in_kernel;  /* calls on it that are in the kernel now; atomic */
+	uint8_t sleepers;   /* threads that sleep in a call on it (block.c), 255: or more; atomic */
+	uint8_t prio;       /* SO_PRIORITY, which IP_TOS sets, too (sl_sock_read_prio()) */
+	uint32_t zc_next;   /* number of the next call with MSG_ZEROCOPY */
+	uint32_t zc_done;   /* calls before it that are in the error queue */
+	bool server : 1;    /* accepted by a listener */
+	bool heir : 1;      /* a listener that several processes may serve together */
+	bool parked : 1;    /* no number of the program's (heirs.c); slow held */
+	bool has_old : 1;   /* children may have another file of it (heirs.c); slow held */
+	bool taking;        /* take-over is under way */
+	uint8_t tos6, ttl6; /* tos, ttl of IPv6 */
+	uint32_t in_kernel; /* calls on it that are in the kernel now; atomic */
 
 	/* names and claims; changed under `slow` */
 	struct sl_lock slow;

@@ -67,6 +67,16 @@ int sl_tcp_cc_set(struct sl_sock *sk, const void *val, socklen_t len)
 	return 0;
 }
 
+void sl_tcp_cc_forget(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+
+	if (sl_likely(!sk->cc) || !sl_sock_lock(sk, &lane))
+		return;
+	sk->cc = 0;
+	sl_lane_unlock(lane);
+}
+
 void sl_tcp_cc_leave(struct sl_sock *sk)
 {
 	if (sk->cc)
@@ -74,5 +84,5 @@ void sl_tcp_cc_leave(struct sl_sock *sk)
 			"fd %d goes on in the kernel, which has no congestion control %s: by the "
 			"system's",
 			sk->fd, sl_tcp_cc_own(sk));
-	sk->cc = 0;
+	sl_tcp_cc_forget(sk);
 }

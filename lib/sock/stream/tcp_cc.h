@@ -17,7 +17,9 @@ int sl_tcp_cc_set(struct sl_sock *sk, const void *val, socklen_t len);
 /* Gives the chosen one, if there is one, to a connection and a listener (either may be NULL). Lane
  * held. */
 void sl_tcp_cc_give(const struct sl_sock *sk, struct sl_tcp *t, struct sl_tcp_listener *l);
-/* The socket goes to the kernel: the log says which algorithm it loses. */
+/* The kernel has the one that was chosen last. No lane held. */
+void sl_tcp_cc_forget(struct sl_sock *sk);
+/* The socket has gone to the kernel: the log says which algorithm it loses. No lane held. */
 void sl_tcp_cc_leave(struct sl_sock *sk);
 
 #endif

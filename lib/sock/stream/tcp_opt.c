@@ -323,9 +323,9 @@ static void track_reuse(struct sl_sock *sk, int name)
 {
 	struct sl_lane *lane;
 
-	sl_sock_read_reuse(sk, name);
 	if (!sl_sock_lock(sk, &lane))
 		return;
+	sl_sock_read_reuse(sk, name);
 	if (sk->conn)
 		sk->conn->tcp.node.bound = sl_tcp_port_bound(sk);
 	sl_lane_unlock(lane);
@@ -447,7 +447,7 @@ bool sl_tcp_opt_track(struct sl_sock *sk, int level, int name)
 	if (i >= 0) {
 		sk->opts |= 1ull << i;
 		if (is_congestion(&opts[i]))
-			sk->cc = 0;
+			sl_tcp_cc_forget(sk);
 		if (!effect(sk, &opts[i], read_value(sk->fd, &opts[i])))
 			return false;
 		if (opts[i].sock == s_bound_if && !stays_on_device(sk))
