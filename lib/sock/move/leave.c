@@ -262,13 +262,12 @@ static bool listener_to_kernel(struct sl_sock *sk, enum sl_reason reason)
 	return sl_tlisten_to_kernel(sk);
 }
 
-bool sl_tcp_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
+static bool to_kernel(struct sl_sock *sk, enum sl_reason reason)
 {
 	int err;
 
 	if (sk->lsn && !listener_to_kernel(sk, reason))
 		return false;
-	sl_tcp_cc_leave(sk);
 	if (reason != SL_REASON_STRAY &&
 	    may_connect_soon(sk)) /* (its answers come by another way) */
 		wait_connected(sk);
@@ -290,4 +289,13 @@ bool sl_tcp_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
 	if (err == -ECONNABORTED)
 		return give_up(sk, reason);
 	return err == 0 || stay(sk, reason, err);
+}
+
+bool sl_tcp_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
+{
+	bool gone = to_kernel(sk, reason);
+
+	if (gone)
+		sl_tcp_cc_leave(sk);
+	return gone;
 }
