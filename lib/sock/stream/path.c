@@ -21,12 +21,20 @@ static void make_key(struct sl_route_key *key, const struct sl_tcp_key *k, uint3
 	sl_route_key_ports(key, IPPROTO_TCP, k->lport, k->rport);
 }
 
+/* By the mirror: without a neighbour each segment asks, and so does each SYN of a flood. */
+static bool has_link(uint32_t ifindex)
+{
+	struct sl_link link;
+
+	return !sl_link_get(ifindex, &link) || link.carrier_up;
+}
+
 /* The kernel resolves the neighbour meanwhile. It repeats a question once a second, and asks
  * nothing more when a link comes back: without a link it is not told, so that it asks at once then.
  */
 static struct sl_dst *with_neigh(struct sl_dst *d)
 {
-	if (sl_unlikely(d->leg && !d->mac_ok && d->neigh) && sl_link_has_carrier(d->route.ifindex))
+	if (sl_unlikely(d->leg && !d->mac_ok && d->neigh) && has_link(d->route.ifindex))
 		sl_neigh_use(d->neigh);
 	return d;
 }
