@@ -28,13 +28,15 @@
 #include "tcp/tcp_icmp.h"
 
 #define LOOK_NS 5000000
+#define RESTS   15 /* times as long as a look at those that missed, before the next one */
 
 bool sl_tconn_awaited;
 
 static bool opening; /* some connection has neigh_steps */
 
-static bool missed;    /* a segment has met no neighbour */
-static uint32_t heard; /* sl_neigh_resolved at the last look */
+static bool missed;      /* a segment has met no neighbour; atomic */
+static uint32_t heard;   /* sl_neigh_resolved at the last look */
+static uint64_t rest_ns; /* no look before */
 
 void sl_opening_missed(void)
 {
@@ -217,9 +219,10 @@ static void try_missed(struct sl_tconn *c, void *arg)
 	struct sl_lane *lane = sl_load(&c->lane);
 
 	(void)arg;
-	if (c->dead || !sl_load(&c->path) || !sl_lane_lock(lane))
+	if (!lane || !sl_load(&c->path) || !sl_lane_lock(lane))
 		return;
-	if (!c->dead && c->path && !c->path->leg) {
+	/* (It may be another one by now.) */
+	if (c->lane == lane && !c->dead && c->path && !c->path->leg) {
 		sl_lane_tcp_begin(lane);
 		if (is_resolved(c))
 			sl_tcp_try_now(&c->tcp);
@@ -230,21 +233,31 @@ static void try_missed(struct sl_tconn *c, void *arg)
 	sl_lane_unlock(lane);
 }
 
+static bool may_have_way(void)
+{
+	return sl_unlikely(sl_load(&missed)) && sl_load_acquire(&sl_neigh_resolved) != heard;
+}
+
+/* A look passes over all connections, perhaps 100,000, and other neighbours may come by the
+ * hundred while one does not. */
 static void look_at_missed(void)
 {
-	uint32_t now = sl_load_acquire(&sl_neigh_resolved);
+	uint64_t begin_ns = sl_now_ns(), end_ns;
 
-	if (sl_likely(!sl_load(&missed)) || now == heard)
+	if (begin_ns < rest_ns)
 		return;
-	heard = now;
+	heard = sl_load_acquire(&sl_neigh_resolved);
 	sl_store(&missed, false);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	sl_tconn_for_each(try_missed, NULL);
+	end_ns = sl_now_ns();
+	rest_ns = end_ns + RESTS * (end_ns - begin_ns);
 }
 
 void sl_opening_look(uint64_t now_ns)
 {
-	look_at_missed();
+	if (may_have_way())
+		look_at_missed();
 	if (sl_likely(!sl_load(&opening)))
 		return;
 	sl_store(&opening, false);
@@ -254,7 +267,11 @@ void sl_opening_look(uint64_t now_ns)
 
 uint64_t sl_opening_due_ns(uint64_t now_ns, bool quiet)
 {
-	return sl_load(&opening) ? now_ns + LOOK_NS : 0;
+	uint64_t missed_ns = may_have_way() ? sl_max(rest_ns, now_ns) : UINT64_MAX;
+
+	if (sl_load(&opening))
+		return sl_min(now_ns + LOOK_NS, missed_ns);
+	return missed_ns == UINT64_MAX ? 0 : missed_ns;
 }
 
 void sl_opening_child(void)
