@@ -2,7 +2,10 @@
 /* Accepting: from our queue, the kernel's and the box. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/sys.h"
@@ -270,15 +273,25 @@ static int kernel_accept(struct acc *a)
 	return r;
 }
 
-/* The kernel takes a number for the connection before it waits: at the limit it fails at once. (A
- * call that does not wait is not held up by this: an empty queue is EAGAIN there.) */
-static int find_number(int fd)
+static bool is_last_free(void)
 {
-	int r = sl_sys_fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	struct rlimit64 l;
+
+	return !sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &l) && l.rlim_cur - 1 <= INT_MAX &&
+	       sl_sys_fcntl((int)(l.rlim_cur - 1), F_GETFD, 0) == -EBADF;
+}
+
+/* The kernel takes a number for the connection before it waits: at the limit it fails at once. (A
+ * call that does not wait is not held up by this: an empty queue is EAGAIN there.) What is made for
+ * the moment may get into a child of another thread's, so it is not the listener, and it is made
+ * only if the last number says nothing. */
+static int find_number(void)
+{
+	int r = is_last_free() ? -1 : sl_sys_eventfd(0, EFD_CLOEXEC);
 
 	if (r >= 0)
 		sl_sys_close(r);
-	return sl_min(r, 0);
+	return r == -EMFILE || r == -ENFILE ? r : 0;
 }
 
 int sl_tcp_sock_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, socklen_t *len, int flags)
@@ -294,7 +307,7 @@ int sl_tcp_sock_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, sockle
 	r = attempt(&a);
 	if (r == -EAGAIN && !sk->nonblock) {
 		deadline = sl_sock_deadline(sk->rcvtimeo_ns);
-		r = find_number(fd);
+		r = find_number();
 		if (!r)
 			r = sl_sock_block(sk, fd, deadline, attempt, &a);
 	}
