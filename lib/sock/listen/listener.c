@@ -328,6 +328,8 @@ bool sl_tlisten_claim_late(struct sl_sock *sk)
 {
 	enum sl_reason reason = SL_REASON_NONE;
 
+	if (!sk->late) /* (set before the keeper was told of it) */
+		return true;
 	if (!sl_trylock(&sk->slow))
 		return false;
 	if (sk->late) {
