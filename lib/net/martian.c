@@ -235,7 +235,7 @@ static SL_COLD bool judge_dest(struct sl_in *in, struct sl_dest *at, const struc
 	struct sl_addr src;
 	int err = 0;
 
-	if (!sl_addr_is_local(dst) && !sl_addr_is_multicast(dst)) {
+	if (!sl_addr_is_local(dst)) {
 		sl_pkt_saddr(&in->pkt, &src);
 		err = ask_route(in, &src, dst, &type);
 	}
@@ -256,6 +256,8 @@ bool sl_dest_is_good(struct sl_in *in)
 	if (!s)
 		return true;
 	sl_pkt_daddr(&in->pkt, &dst);
+	if (sl_addr_is_multicast(&dst)) /* of a membership; many take turns */
+		return true;
 	at = &s->dest[dst.b[15] % SL_DESTS];
 	good = at->gen == gen && sl_addr_eq(&at->addr, &dst) ? at->good
 							     : judge_dest(in, at, &dst, gen);
