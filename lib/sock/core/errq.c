@@ -346,6 +346,7 @@ static ssize_t from_os(struct sl_sock *sk, int fd, struct msghdr *msg, int flags
 		sl_sock_look_error(sk, fd);
 	if (!sl_sock_lock(sk, &lane))
 		return n;
+	q->took_icmp = false;
 	if (n == -EAGAIN)
 		q->os_waits = false;
 	else if (n >= 0 && msg->msg_control && !q->os_own && q->flags & SOF_TIMESTAMPING_OPT_ID)
