@@ -149,7 +149,7 @@ static uint64_t to_system(uint32_t ifindex, uint64_t phc_ns)
 	return ns;
 }
 
-/* True: the receiver has converted the stamp, which was the NIC's counter (io/verbs_rx.c). */
+/* True: the receiver has converted the stamp, which was the NIC's counter (io/nic/verbs_rx.c). */
 static bool is_converted(uint32_t ifindex)
 {
 	const struct sl_port *port = sl_port_find(ifindex);

@@ -418,8 +418,8 @@ static void deliver(uint32_t ifindex, const struct sl_claim *c, const uint8_t *i
 
 	if (!leg || !sl_lane_lock(leg->lane))
 		return;
-	frame = sl_frame_get_last(&leg->lane->frames);
-	if (frame != SL_NO_FRAME && !sl_leg_is_closed(leg)) {
+	frame = sl_leg_is_closed(leg) ? SL_NO_FRAME : sl_frame_get_last(&leg->lane->frames);
+	if (frame != SL_NO_FRAME) {
 		const struct sl_meta m = {
 			.magic = SL_META_MAGIC,
 			.proto = v6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP,
