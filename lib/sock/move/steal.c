@@ -15,6 +15,7 @@
 #include "base/settings.h"
 #include "base/stats.h"
 #include "base/stats_dir.h"
+#include "base/stats_read.h"
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/proc/up.h"
@@ -88,10 +89,11 @@ static bool put(int fd, uint64_t at, const void *from, size_t n)
 static bool mark(const struct steal *s, const struct sl_stats *head)
 {
 	const uint32_t both[2] = {SL_MOVE_HAND_BACK, s->inode};
+	const uint64_t end = SL_STATS_MAX_BYTES; /* (the file may be another user's) */
 	uint64_t at = offsetof(struct sl_stats, sock);
 	struct sl_sock_stats k;
 
-	for (uint32_t i = 0; i < head->max_socks; i++, at += sizeof(k)) {
+	for (uint32_t i = 0; i < head->max_socks && at < end; i++, at += sizeof(k)) {
 		if (!get(s->fd, at, &k, offsetof(struct sl_sock_stats, reason)))
 			return false;
 		if (k.used == 1 && k.inode == s->inode && k.state == SL_STATE_OFFLOADED)
