@@ -20,9 +20,11 @@ int sl_tcp_host_init(struct sl_tcp_host *h, const struct sl_tcp_ops *ops, struct
 {
 	memset(h, 0, sizeof(*h));
 	h->bucket = sl_calloc(BUCKETS, sizeof(*h->bucket));
+	h->on_port = sl_calloc(UINT16_MAX + 1, sizeof(*h->on_port));
 	h->spare_trouble = sl_calloc(1, sizeof(*h->spare_trouble));
-	if (!h->bucket || !h->spare_trouble) {
+	if (!h->bucket || !h->on_port || !h->spare_trouble) {
 		sl_free(h->spare_trouble);
+		sl_free(h->on_port);
 		sl_free(h->bucket);
 		return -ENOMEM;
 	}

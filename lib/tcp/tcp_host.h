@@ -48,8 +48,8 @@ struct sl_tcp_host {
 	struct sl_tcp_node **old_bucket; /* old table, half the size, while its entries move to the
 					    new one; NULL: none */
 	uint32_t moved;                  /* buckets of the old table already moved */
-	uint32_t on_port[256];           /* nodes in the table, by the low byte of the local port */
-	struct sl_list out;  /* connections that owe an ACK or may send: sl_tcp_flush() */
+	uint32_t *on_port;  /* nodes in the table, by local port; pages without any are not there */
+	struct sl_list out; /* connections that owe an ACK or may send: sl_tcp_flush() */
 	struct sl_list room; /* connections whose send() was refused: sl_tcp_on_room() */
 	struct sl_list held; /* connections that hold a short piece back: sl_tcp_flush() */
 	bool hold;           /* the next sl_tcp_flush() may hold short pieces back */

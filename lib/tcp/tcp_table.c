@@ -90,7 +90,7 @@ int sl_tcp_table_add(struct sl_tcp_host *h, struct sl_tcp_node *n)
 	*b = n;
 	n->hashed = true;
 	h->nnodes++;
-	h->on_port[n->key.lport & 255]++;
+	h->on_port[n->key.lport]++;
 	return 0;
 }
 
@@ -106,7 +106,7 @@ void sl_tcp_table_del(struct sl_tcp_host *h, struct sl_tcp_node *n)
 	n->next = NULL;
 	n->hashed = false;
 	h->nnodes--;
-	h->on_port[n->key.lport & 255]--;
+	h->on_port[n->key.lport]--;
 }
 
 static void walk(struct sl_tcp_node **b, uint32_t n, void (*fn)(struct sl_tcp_node *, void *),
@@ -163,7 +163,7 @@ bool sl_tcp_table_binds(struct sl_tcp_host *h, const struct sl_addr *addr, uint1
 {
 	struct bind b = {addr, port, bound, false};
 
-	if (h->on_port[port & 255])
+	if (h->on_port[port])
 		sl_tcp_table_each(h, meets, &b);
 	return b.conflict;
 }
@@ -172,6 +172,8 @@ void sl_tcp_table_fini(struct sl_tcp_host *h)
 {
 	sl_free(h->old_bucket);
 	sl_free(h->bucket);
+	sl_free(h->on_port);
 	h->old_bucket = h->bucket = NULL;
+	h->on_port = NULL;
 	h->nbuckets = h->nnodes = 0;
 }
