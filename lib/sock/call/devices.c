@@ -159,17 +159,16 @@ struct trial {
 	bool lost; /* what is out is probably lost; else only where a time-out has said so */
 };
 
-static void try_sock(struct sl_sock *sk, void *arg)
+static void try_conn(struct sl_tconn *c, void *arg)
 {
 	const struct trial *t = arg;
-	struct sl_tconn *c;
-	struct sl_lane *lane;
+	struct sl_lane *lane = sl_load_acquire(&c->lane);
 
-	if (!sl_load(&sk->conn) || !sl_sock_lock(sk, &lane))
+	if (!lane || !sl_load(&c->path) || !sl_lane_lock(lane))
 		return;
-	c = sk->conn;
-	if (c && c->path && c->path->leg && leaves_by(c->path->leg->port, t->port) &&
-	    (t->lost || c->tcp.retries)) {
+	/* (It may be another one by now.) */
+	if (c->lane == lane && !c->dead && c->path && c->path->leg &&
+	    leaves_by(c->path->leg->port, t->port) && (t->lost || c->tcp.retries)) {
 		sl_lane_tcp_begin(lane);
 		sl_tcp_try_now(&c->tcp);
 		sl_lane_tcp_done(lane);
@@ -178,12 +177,12 @@ static void try_sock(struct sl_sock *sk, void *arg)
 }
 
 /* Connections need not wait for their time-outs: the path that lost their segments has another
- * part, or is back. */
+ * part, or is back. Neither need those that the program has closed. */
 static void try_connections(const struct sl_port *p, bool lost)
 {
 	struct trial t = {p, lost};
 
-	sl_sock_for_each(try_sock, &t);
+	sl_tconn_for_each(try_conn, &t);
 }
 
 static bool has_parts(const struct sl_port *p)
