@@ -527,7 +527,7 @@ int sl_embedded_claim(const struct sl_claim_req *req, const char **why)
 int sl_embedded_claim_update(const struct sl_claim_req *req)
 {
 	struct sl_broker_guard g;
-	const char *nic;
+	const char *nic = NULL;
 	int err;
 
 	sl_broker_enter(&g);
