@@ -103,7 +103,7 @@ int sl_attach_add_groups(struct sl_attach *a, const struct sl_port_info *info, c
 	const struct sl_attach was = *a;
 	int err;
 
-	if (a->groups)
+	if (a->groups || a->kind == SL_ATTACH_MAPS)
 		return 0;
 	a->groups = true;
 	sl_libs_quiet();
