@@ -174,13 +174,14 @@ static int add(struct sl_verbs_rx *v, const struct sl_verbs_rule *r, uint64_t *i
 	t->proto = r->key.proto;
 	t->tunnel = r->key.vlan & SL_VXLAN_TAG_BIT;
 	err = fill(v, t, r->claim, r->n);
-	sl_store_release(&t->port, r->key.local_port);
-	if (group)
-		link_group(v, tag);
-	if (!err)
+	if (!err) { /* (a packet may find it now: it has its claims) */
+		sl_store_release(&t->port, r->key.local_port);
+		if (group)
+			link_group(v, tag);
 		err = make_flows(v, r, group ? 0 : tag, t);
-	if (err && group)
-		unlink_group(v, tag);
+		if (err && group)
+			unlink_group(v, tag);
+	}
 	if (err)
 		free_place(v, tag);
 	*id = err ? 0 : (uint64_t)v->serial << 32 | tag;
