@@ -3,7 +3,9 @@
  * have a million descriptors, of one socket perhaps. So a read(2) ends after some of them, by
  * EAGAIN if it has found nothing, and a socket is told of once. A process also has what lies in
  * the queue of a UNIX socket of its, in messages that it has not received (SCM_RIGHTS), as far as
- * the queue is looked through: QUEUED messages, with bpf_loop(), which Linux has since 5.17. */
+ * the queue is looked through: QUEUED messages, with bpf_loop(), which Linux has since 5.17. The
+ * files in messages count as descriptors do, and a look searches a long queue once, lest a process
+ * with many descriptors of one such socket hold up the looks for all others. */
 #include <linux/bpf.h>
 
 #include <bpf/bpf_core_read.h>
@@ -19,6 +21,7 @@
 #define UNIX     1
 #define QUEUED   64
 #define FILES    253 /* SCM_MAX_FD */
+#define LONG     16  /* files and messages: so many make a queue a long one */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct sock_common {
@@ -68,11 +71,21 @@ struct {
 	__type(value, __u32);
 } wanted SEC(".maps");
 
-__u32 looked_at; /* descriptors; one thread reads at a time */
+/* The UNIX sockets with a long queue, by inode: the iterator that has searched it last. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u32);
+	__type(value, __u64);
+} searched SEC(".maps");
+
+/* Descriptors, messages and files in these, in a read; one thread reads at a time. */
+__u32 looked_at;
 
 /* A look at one descriptor. */
 struct look {
 	struct seq_file *seq;
+	__u64 iterator;
 	__u32 pid;
 	struct sk_buff *next;     /* of the queue */
 	const void *end;          /* the queue's head */
@@ -118,6 +131,7 @@ static long look_at_passed(__u32 i, void *ctx)
 
 	if (i >= FILES || (short)i >= BPF_CORE_READ(list, count))
 		return 1;
+	looked_at++;
 	bpf_probe_read_kernel(&file, sizeof(file), &list->fp[i]);
 	if (file)
 		look_at(l, file);
@@ -132,6 +146,7 @@ static long look_at_message(__u32 i, void *ctx)
 
 	if (!message || (const void *)message == l->end)
 		return 1;
+	looked_at++;
 	p = (struct unix_skb_parms *)&message->cb;
 	l->list = BPF_CORE_READ(p, fp);
 	l->next = BPF_CORE_READ(message, next);
@@ -142,14 +157,22 @@ static long look_at_message(__u32 i, void *ctx)
 
 static void look_at_queue(struct look *l, struct file *file)
 {
+	__u32 inode = (__u32)BPF_CORE_READ(file, f_inode, i_ino), before = looked_at;
 	struct sock *sk = sock_of(file);
+	const __u64 *last;
 
 	if (!sk || BPF_CORE_READ(sk, __sk_common.skc_family) != UNIX)
 		return;
 	l->end = &sk->sk_receive_queue;
 	l->next = BPF_CORE_READ(sk, sk_receive_queue.next);
-	if (l->next && (const void *)l->next != l->end)
-		bpf_loop(QUEUED, look_at_message, l, 0);
+	if (!l->next || (const void *)l->next == l->end)
+		return;
+	last = bpf_map_lookup_elem(&searched, &inode);
+	if (last && *last == l->iterator)
+		return;
+	bpf_loop(QUEUED, look_at_message, l, 0);
+	if (looked_at - before >= LONG)
+		bpf_map_update_elem(&searched, &inode, &l->iterator, BPF_ANY);
 }
 
 SEC("iter/task_file")
@@ -159,11 +182,15 @@ int sought(struct bpf_iter__task_file *ctx)
 	struct file *file = ctx->file;
 	struct look l = {};
 
-	if (!(++looked_at % SL_SOUGHT_PIECE))
+	if (looked_at >= SL_SOUGHT_PIECE) {
+		looked_at = 0;
 		return 1; /* this descriptor again, in the next read */
+	}
+	looked_at++;
 	if (!task || !file || !is_socket(file))
 		return 0;
 	l.seq = ctx->meta->seq;
+	l.iterator = ctx->meta->session_id;
 	l.pid = (__u32)task->tgid;
 	look_at(&l, file);
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))

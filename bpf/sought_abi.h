@@ -7,7 +7,9 @@
 
 #define SL_SOUGHT_MAX   256
 #define SL_SOUGHT_INODE 0x7fffffff /* the bits of an inode that count */
-#define SL_SOUGHT_PIECE 4096       /* descriptors that a read of the iterator looks at, at most */
+/* Descriptors that a read of the iterator looks at, at most; after those of one long queue it ends,
+ * too. */
+#define SL_SOUGHT_PIECE 4096
 
 struct sl_sought_seen {
 	__u32 inode;

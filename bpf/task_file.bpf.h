@@ -10,6 +10,7 @@ struct file;
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct bpf_iter_meta {
 	struct seq_file *seq;
+	__u64 session_id; /* of the iterator */
 };
 struct bpf_iter__task_file {
 	struct bpf_iter_meta *meta;

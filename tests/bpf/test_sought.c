@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ctl/kern/libbpf.h"
@@ -74,27 +75,35 @@ static void many_of_one(void **state)
 	}
 }
 
-/* A socket that a message has which nobody has received. */
-static void under_way(void **state)
+#define FILES 253 /* in a message, at most */
+
+static void pass(int to, const int *fds, unsigned n)
 {
-	int fd = new_socket(), pair[2], more = new_socket();
-	struct sl_sought s[] = {of(fd), of(more)};
-	_Alignas(struct cmsghdr) char buf[CMSG_SPACE(2 * sizeof(int))] = {0};
+	_Alignas(struct cmsghdr) char buf[CMSG_SPACE(FILES * sizeof(int))] = {0};
 	char byte = 0;
 	struct iovec iov = {&byte, 1};
 	struct msghdr m = {.msg_iov = &iov,
 			   .msg_iovlen = 1,
 			   .msg_control = buf,
-			   .msg_controllen = sizeof(buf)};
+			   .msg_controllen = CMSG_SPACE(n * sizeof(int))};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 
-	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), 0);
-	assert_int_equal(send(pair[0], &byte, 1, 0), 1); /* (a message without) */
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(2 * sizeof(int));
-	memcpy(CMSG_DATA(c), (int[]){fd, more}, 2 * sizeof(int));
-	assert_int_equal(sendmsg(pair[0], &m, 0), 1);
+	c->cmsg_len = CMSG_LEN(n * sizeof(int));
+	memcpy(CMSG_DATA(c), fds, n * sizeof(int));
+	assert_int_equal(sendmsg(to, &m, MSG_DONTWAIT), 1);
+}
+
+/* A socket that a message has which nobody has received. */
+static void under_way(void **state)
+{
+	int fd = new_socket(), pair[2], more = new_socket();
+	struct sl_sought s[] = {of(fd), of(more)};
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), 0);
+	assert_int_equal(send(pair[0], "", 1, 0), 1); /* (a message without) */
+	pass(pair[0], (int[]){fd, more}, 2);
 	close(fd);
 	close(more);
 	look(s, 2);
@@ -108,6 +117,50 @@ static void under_way(void **state)
 	look(s, 2);
 	assert_int_equal(s[0].family, 0);
 	assert_int_equal(s[1].family, 0);
+}
+
+/* In ns of the processor. */
+static uint64_t cost_of_look(void)
+{
+	struct sl_sought s = {.inode = 1};
+	struct timespec begin, end;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+	look(&s, 1);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+	return (uint64_t)(end.tv_sec - begin.tv_sec) * 1000000000u + (uint64_t)end.tv_nsec -
+	       (uint64_t)begin.tv_nsec;
+}
+
+/* A long queue is searched once, however many descriptors its socket has. */
+static void long_queue(void **state)
+{
+	enum { MESSAGES = 64, DUPS = 500 };
+	int pair[2], fds[FILES] = {0}, copy[DUPS], fd = new_socket();
+	struct sl_sought s = of(fd);
+	uint64_t one;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	for (unsigned i = 0; i < MESSAGES; i++) {
+		if (i == MESSAGES - 1)
+			fds[FILES - 1] = fd;
+		pass(pair[0], fds, FILES);
+	}
+	close(fd);
+	one = cost_of_look();
+	for (unsigned i = 0; i < DUPS; i++)
+		assert_true((copy[i] = dup(pair[1])) >= 0);
+	assert_true(cost_of_look() < 50 * one);
+	for (unsigned round = 0; round < 2; round++) {
+		look(&s, 1);
+		assert_int_equal(s.family, AF_INET);
+	}
+	for (unsigned i = 0; i < DUPS; i++)
+		close(copy[i]);
+	close(pair[0]);
+	close(pair[1]);
+	look(&s, 1);
+	assert_int_equal(s.family, 0);
 }
 
 static void stops(void **state)
@@ -130,6 +183,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_of_one),
 		cmocka_unit_test(under_way),
+		cmocka_unit_test(long_queue),
 		cmocka_unit_test(stops),
 	};
 	struct rlimit l = {MANY + 1000, MANY + 1000};
