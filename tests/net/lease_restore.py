@@ -99,6 +99,27 @@ def new_bound():
     return s, s.getsockname()[1]
 
 
+def is_cheap(s):
+    """32 MB for a listener's queue take the daemon no longer than a few bytes do, which the kernel takes."""
+    listener = socket.create_server((own, 0))
+    port = listener.getsockname()[1]
+
+    def takes(rport, n):
+        fd = memfd(b"", 0)
+        os.ftruncate(fd, n)
+        fcntl.fcntl(fd, F_ADD_SEALS, SEALS)
+        check("a flow of the own listener is claimed", s.claim(listener, port, rport) == 0)
+        begin = time.monotonic()
+        err = s.ask(RESTORE, image(port, rport, rcvq=n, how=QUEUE), [listener.fileno(), fd])[0]
+        check("it was tried", err in (0, -errno.EAGAIN), err)
+        return time.monotonic() - begin
+
+    few = max(takes(rport, 5) for rport in (11, 12, 13))
+    much = takes(14, 32 << 20)
+    listener.close()
+    return much < 5 * few
+
+
 def refusals(s):
     shadow, port = new_bound()
     fd = shadow.fileno()
@@ -126,6 +147,7 @@ def refusals(s):
         check(what, err == -errno.EPERM, err)
     check("a socket that does not listen", s.ask(RESTORE, image(port, 7, rcvq=5, how=QUEUE), [fd, memfd(b"hello")])[0] < 0)
     check("nor does the victim's listener get it", s.ask(RESTORE, image(VICTIM, 7, rcvq=5, how=QUEUE), [fd, memfd(b"hello")])[0] < 0)
+    check("a queue that is too long for the kernel's is not sent", is_cheap(s))
     check("a pipe for the shadow", s.ask(RESTORE, good, [pipe[0], memfd(b"hello")])[0] < 0)
     udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     check("a UDP socket for the shadow", s.ask(RESTORE, good, [udp.fileno(), memfd(b"hello")])[0] < 0)

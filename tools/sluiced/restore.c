@@ -369,7 +369,7 @@ static int queue(struct sl_session *s, const struct sl_lease_restore *q, const i
 		.sndq = read_sndq, .rcvq = read_rcvq, .arg = &f, .hurry = true};
 	int err = check_request(s, q, fd, &r, why);
 
-	err = err ?: sl_repair_queue(fd[0], &r, &src, false);
+	err = err ?: sl_repair_queue(fd[0], &r, &src);
 	return err == -EALREADY && s->again ? 0 : err; /* the daemon before us did it */
 }
 

@@ -316,7 +316,7 @@ int sl_tconn_queue(struct sl_tconn *c, int listener)
 	if (!freeze(&m))
 		return -ENOTCONN;
 	err = sl_broker_is_leased() ? sl_restore_queue(listener, &m.r, &src)
-				    : sl_repair_queue(listener, &m.r, &src, false);
+				    : sl_repair_queue(listener, &m.r, &src);
 	if (err) {
 		thaw(&m);
 		return err;

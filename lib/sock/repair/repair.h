@@ -134,13 +134,13 @@ struct sl_forged {
 /* Sends it to fd's host. 0 or -errno. */
 int sl_repair_forge(int fd, const struct sl_tcp_repair *r, const struct sl_forged *f);
 
-/* repair_queue.c: puts a connection that waits for accept(2), or (handshake) one whose SYN we have
- * answered, into the queue of the kernel's listener, of whatever processes that is. r: nothing was
- * sent. 0; else the kernel has nothing of it: -EPERM: no privilege; -EOPNOTSUPP, -EADDRNOTAVAIL:
- * not by this listener; -EALREADY: the kernel has a connection of that name; -EAGAIN: the kernel
- * did not take it (no room) or would announce another window than we have. */
-int sl_repair_queue(int listener, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
-		    bool handshake);
+/* repair_queue.c: puts a connection that waits for accept(2) into the queue of the kernel's
+ * listener, of whatever processes that is. r: nothing was sent. 0; else the kernel has nothing of
+ * it: -EPERM: no privilege; -EOPNOTSUPP, -EADDRNOTAVAIL: not by this listener; -EALREADY: the
+ * kernel has a connection of that name; -EAGAIN: the kernel did not take it (no room) or would
+ * announce another window than we have. */
+int sl_repair_queue(int listener, const struct sl_tcp_repair *r,
+		    const struct sl_repair_source *src);
 /* repair.c: makes the closed socket fd, and leaves, a TIME_WAIT of the connection r, which is
  * established and has no option: both FINs follow its numbers. */
 int sl_repair_time_wait(int fd, const struct sl_tcp_repair *r);

@@ -39,6 +39,17 @@ struct queue {
 	uint32_t iss, irs;
 };
 
+/* Bytes that the kernel's queue of a connection holds at most, with their overhead. */
+static uint32_t room(int listener)
+{
+	socklen_t len = sizeof(int);
+	int n = 0;
+
+	return sl_sys_getsockopt(listener, SOL_SOCKET, SO_RCVBUF, &n, &len)
+		       ? 0
+		       : (uint32_t)sl_max(n, 0);
+}
+
 /* The socket that the kernel gives the connection's packets to. */
 static int find(const struct queue *q, struct sl_diag_sock *s)
 {
@@ -181,14 +192,13 @@ static int send_unread(const struct queue *q, const struct sl_repair_source *src
 	return err;
 }
 
-static int give(const struct queue *q, const struct sl_repair_source *src, bool handshake)
+static int give(const struct queue *q, const struct sl_repair_source *src)
 {
 	struct sl_diag_sock s;
 	int err = send_syn(q) ?: await(q, is_begun, 0, &s);
 
-	if (err || handshake)
-		return err;
-	err = send_acked(q, q->irs + 1, NULL, 0, 0) ?: await(q, is_connected, 0, &s);
+	if (!err)
+		err = send_acked(q, q->irs + 1, NULL, 0, 0) ?: await(q, is_connected, 0, &s);
 	if (!err && q->r->wscale_ok && s.rcv_wscale != q->r->rcv_wscale)
 		err = -EAGAIN;
 	if (!err)
@@ -207,8 +217,7 @@ static void take_back(const struct queue *q)
 	(void)send_acked(q, is_connected(&s) ? seq + s.rqueue : seq, NULL, 0, SL_TCP_RST);
 }
 
-int sl_repair_queue(int listener, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
-		    bool handshake)
+int sl_repair_queue(int listener, const struct sl_tcp_repair *r, const struct sl_repair_source *src)
 {
 	struct queue q = {
 		.listener = listener,
@@ -221,6 +230,8 @@ int sl_repair_queue(int listener, const struct sl_tcp_repair *r, const struct sl
 
 	if (!err && (r->sndq || r->fin_sent || r->fin_queued))
 		err = -EINVAL;
+	if (!err && r->rcvq > room(listener))
+		err = -EAGAIN;
 	if (!err)
 		err = sl_sys_getsockopt(listener, SOL_SOCKET, SO_COOKIE, &q.cookie, &len);
 	if (err)
@@ -230,7 +241,7 @@ int sl_repair_queue(int listener, const struct sl_tcp_repair *r, const struct sl
 		return q.netlink;
 	err = check_listener(&q) ?: make_time_wait(&q);
 	if (!err) {
-		err = give(&q, src, handshake);
+		err = give(&q, src);
 		if (err)
 			take_back(&q);
 	}
