@@ -121,6 +121,7 @@ def is_cheap(s):
 
 
 def refusals(s):
+    claimed = s.claim(inherited, inherited.getsockname()[1], 7)
     shadow, port = new_bound()
     fd = shadow.fileno()
     check("a flow that was never claimed", s.ask(RESTORE, image(port, 7), [fd, fd])[0] == -errno.EPERM)
@@ -147,6 +148,8 @@ def refusals(s):
         check(what, err == -errno.EPERM, err)
     check("a socket that does not listen", s.ask(RESTORE, image(port, 7, rcvq=5, how=QUEUE), [fd, memfd(b"hello")])[0] < 0)
     check("nor does the victim's listener get it", s.ask(RESTORE, image(VICTIM, 7, rcvq=5, how=QUEUE), [fd, memfd(b"hello")])[0] < 0)
+    err = s.ask(RESTORE, image(inherited.getsockname()[1], 7, how=QUEUE), [inherited.fileno()] * 2)[0] if claimed == 0 else None
+    check("a listener that root has made gets none of it", err == -errno.EPERM, (claimed, err))
     check("a queue that is too long for the kernel's is not sent", is_cheap(s))
     check("a pipe for the shadow", s.ask(RESTORE, good, [pipe[0], memfd(b"hello")])[0] < 0)
     udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -284,6 +287,7 @@ def run(fn):
     return pid
 
 
+inherited = socket.create_server((own, 0))
 told, go = os.pipe(), os.pipe()
 pids = [run(first), run(second)]
 status = os.waitpid(pids[1], 0)[1]

@@ -358,8 +358,17 @@ int sl_restore_adopt(struct sl_session *s, struct sl_vault_msg *m)
 	return 0;
 }
 
+/* True: the client's user has made the listener. */
+static bool is_users(const struct sl_session *s, int listener)
+{
+	struct stat st;
+
+	return !s->cred.uid || (!sl_sys(SYS_fstat, listener, &st) && st.st_uid == s->cred.uid);
+}
+
 /* The listener gets it that the kernel would choose for the connection's SYN, and it must be the
- * one that the client shows: no other user's listener gets a connection without a handshake. */
+ * one that the client shows, and its user's: a worker of a root's server could tell the server of
+ * peers that there are not. */
 static int queue(struct sl_session *s, const struct sl_lease_restore *q, const int fd[2],
 		 const char **why)
 {
@@ -369,6 +378,10 @@ static int queue(struct sl_session *s, const struct sl_lease_restore *q, const i
 		.sndq = read_sndq, .rcvq = read_rcvq, .arg = &f, .hurry = true};
 	int err = check_request(s, q, fd, &r, why);
 
+	if (!err && !is_users(s, fd[0])) {
+		sl_why(why, "another user has made the listener");
+		err = -EPERM;
+	}
 	err = err ?: sl_repair_queue(fd[0], &r, &src);
 	return err == -EALREADY && s->again ? 0 : err; /* the daemon before us did it */
 }
