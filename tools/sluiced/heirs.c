@@ -108,6 +108,8 @@ static unsigned count(uint32_t uid)
 
 	for (const struct sl_heir *h = heirs; h; h = h->next)
 		n += h->uid == uid;
+	for (const struct sl_session *s = sluiced.sessions; s; s = s->next)
+		n += s->conns.making && s->cred.uid == uid;
 	return n;
 }
 
