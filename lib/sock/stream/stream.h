@@ -46,6 +46,9 @@ static inline uint8_t sl_tcp_port_bound(const struct sl_sock *sk)
 			 (sk->reuseport ? SL_TCP_BOUND_REUSE_PORT : 0) |
 			 (sk->v6only ? SL_TCP_BOUND_V6ONLY : 0));
 }
+/* tcp_port.c: a connection of ours between these ports may have ended meanwhile: its last
+ * acknowledgment is on the ring of the socket's lane, which is turned then. No lane held. */
+void sl_tcp_port_finish(struct sl_sock *sk, const struct sl_tcp_key *key);
 /* tcp_port.c: gives key a local port, if it has none, and binds the shadow to it. *ts_off is what
  * sl_tcp_stamps_offset() says. 0 or -errno. */
 int sl_tcp_port_reserve(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif, uint32_t *ts_off);

@@ -29,7 +29,6 @@
 #include "stack/leg.h"
 #include "stack/port.h"
 #include "stack/restart.h"
-#include "tcp/tcp_in.h"
 
 /* How long a connection may wait for its neighbour, in steps of SL_NEIGH_STEP_NS, until the kernel
  * connects, which reports a neighbour that does not answer. */
@@ -226,23 +225,6 @@ void sl_tcp_sock_show(struct sl_sock *sk, const struct sl_tcp_key *k)
 	s->reason = SL_REASON_NONE;
 }
 
-/* A connection of ours between these ports may have ended meanwhile: its last acknowledgment is on
- * the lane's ring. */
-static void finish_last(struct sl_sock *sk, const struct sl_tcp_key *key)
-{
-	struct sl_lane *lane;
-	bool there;
-
-	if (!sl_sock_lock(sk, &lane))
-		return;
-	there = sl_tcp_knows(lane->tcp, key);
-	sl_lane_unlock(lane);
-	if (!there)
-		return;
-	sl_lane_turn(sk->lane);
-	sl_tconn_reap();
-}
-
 /* Claims the flow and sends SYN. *reason: why the kernel shall connect, when -EREMOTE. */
 static int start(struct sl_sock *sk, struct goal *g, enum sl_reason *reason)
 {
@@ -255,7 +237,7 @@ static int start(struct sl_sock *sk, struct goal *g, enum sl_reason *reason)
 	if (!sl_sock_take_lane(sk, g->ifindex) || !sl_lane_tcp(sk->lane))
 		return -EREMOTE;
 	if (g->key.lport)
-		finish_last(sk, &g->key);
+		sl_tcp_port_finish(sk, &g->key);
 	leg = g->port ? sl_lane_leg(sk->lane, g->port) : NULL;
 	if (leg && ((sl_unlikely(sl_errq_flags(sk) & SOF_TIMESTAMPING_TX_HARDWARE) &&
 		     sl_errq_is_os(leg)) ||

@@ -16,6 +16,7 @@
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 #include "tcp/tcp_hash.h"
+#include "tcp/tcp_in.h"
 #include "tcp/tcp_table.h"
 
 #define TRIES 64
@@ -136,6 +137,21 @@ bool sl_tcp_port_is_held(struct sl_sock *sk, const struct sockaddr *addr, sockle
 	b.bound = sl_tcp_port_bound(sk);
 	sl_lane_for_each(look_in_lane, &b);
 	return b.held;
+}
+
+void sl_tcp_port_finish(struct sl_sock *sk, const struct sl_tcp_key *key)
+{
+	struct sl_lane *lane;
+	bool there;
+
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	there = sl_tcp_knows(lane->tcp, key);
+	sl_lane_unlock(lane);
+	if (!there)
+		return;
+	sl_lane_turn(sk->lane);
+	sl_tconn_reap();
 }
 
 int sl_tcp_port_reserve(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif, uint32_t *ts_off)
