@@ -140,14 +140,16 @@ static int move(const struct sl_device *d, struct rule *o, const struct sl_nic_r
 	if (o->id && !has_lane(d, r, o->r.lane)) {
 		sl_nic_ops->del(d->info.ifindex, o->r.lane, o->id);
 		o->id = 0;
+	}
+	if (!o->id) { /* or the NIC has refused it before, or it is noted alone */
 		o->r.lane = r->lane;
-		err = sl_nic_ops->add(d->info.ifindex, r, &o->id, why);
+		if (!is_any(r->key.local))
+			err = sl_nic_ops->add(d->info.ifindex, r, &o->id, why);
 		return err ? err : set_claims(o, r);
 	}
 	if (o->r.n == r->n && !memcmp(o->r.claim, r->claim, r->n * sizeof(r->claim[0])))
 		return 0;
-	if (o->id)
-		err = sl_nic_ops->move(d->info.ifindex, o->r.lane, o->id, r->claim, r->n);
+	err = sl_nic_ops->move(d->info.ifindex, o->r.lane, o->id, r->claim, r->n);
 	return err ? err : set_claims(o, r);
 }
 
