@@ -119,6 +119,32 @@ void sl_frames_close_scrap(struct sl_frames *c)
 	sl_frame_put(c, frame);
 }
 
+/* Takes from the reserve, and leaves half of it, as a fill ring does: acknowledgments that free
+ * frames must get in when queues have taken all others. */
+static SL_APART uint32_t frame_of_reserve(struct sl_frames *c)
+{
+	uint32_t f;
+
+	if (c->n <= c->floor / 2u)
+		return SL_NO_FRAME;
+	f = c->idx[--c->n];
+	sl_frame_own(f, 1);
+	return f;
+}
+
+uint32_t sl_frame_get_spent(struct sl_frames *c)
+{
+	uint32_t f;
+
+	if (!sl_frames_spent(c)) {
+		f = sl_frame_get(c);
+		return sl_likely(f != SL_NO_FRAME) ? f : frame_of_reserve(c);
+	}
+	f = sl_frame_take_spent(c);
+	sl_frame_own(f, 1);
+	return f;
+}
+
 void sl_frames_flush(struct sl_frames *c, uint32_t keep)
 {
 	uint32_t n, spent = sl_frames_spent(c);

@@ -135,6 +135,8 @@ static inline uint32_t sl_frame_get(struct sl_frames *c)
 	return f;
 }
 
+/* sl_frame_get() to receive into, where no fill ring wants the spent frames: these come first. */
+uint32_t sl_frame_get_spent(struct sl_frames *c);
 /* sl_frame_get() for a packet that is sent at once and comes back: also takes from the reserve. */
 static inline uint32_t sl_frame_get_last(struct sl_frames *c)
 {

@@ -57,36 +57,6 @@ static struct sl_packet *packet_of(struct sl_rx *rx)
 	return sl_container_of(rx, struct sl_xsk, rx)->packet;
 }
 
-/* Frames ---------------------------------------------------------------------------------------
- */
-
-/* Takes from the reserve, and leaves half of it, as a fill ring does: acknowledgments that free
- * frames must get in when queues have taken all others. */
-static SL_APART uint32_t frame_of_reserve(struct sl_frames *c)
-{
-	uint32_t f;
-
-	if (c->n <= c->floor / 2u)
-		return SL_NO_FRAME;
-	f = c->idx[--c->n];
-	sl_frame_own(f, 1);
-	return f;
-}
-
-/* Takes a free frame, spent ones first, since no fill ring needs them here. */
-static uint32_t frame_get(struct sl_frames *c)
-{
-	uint32_t f;
-
-	if (!sl_frames_spent(c)) {
-		f = sl_frame_get(c);
-		return sl_likely(f != SL_NO_FRAME) ? f : frame_of_reserve(c);
-	}
-	f = sl_frame_take_spent(c);
-	sl_frame_own(f, 1);
-	return f;
-}
-
 /* Writes the record in front of the packet, in the form of bpf/meta.h. */
 static void put_meta(uint32_t frame, const struct place *pl, uint16_t l3)
 {
@@ -125,7 +95,7 @@ static bool plan_piece(struct sl_packet *p, const struct sl_split *s, uint32_t l
 
 		if (p->npending - first == SL_RX_BUFS || p->npending == PENDING)
 			return false;
-		frame = frame_get(p->frames);
+		frame = sl_frame_get_spent(p->frames);
 		if (frame == SL_NO_FRAME) {
 			p->starved = true;
 			return false;
@@ -281,7 +251,7 @@ static inline bool take_small(struct sl_xsk *x, const struct place *pl, struct s
 	l3 = sl_split_l3(pl->data, len, &type);
 	if (!is_record(pl) || !l3)
 		return true; /* not ours, by mistake: the device gets claimed packets */
-	frame = frame_get(x->packet->frames);
+	frame = sl_frame_get_spent(x->packet->frames);
 	if (sl_unlikely(frame == SL_NO_FRAME)) {
 		x->packet->starved = true;
 		return false;

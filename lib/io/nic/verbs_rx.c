@@ -228,32 +228,6 @@ unsigned sl_verbs_rx_burst(struct sl_rx *rx, struct sl_rx_desc *descs, unsigned 
 	return k;
 }
 
-/* Takes from the reserve, and leaves half of it, as a fill ring does: acknowledgments that free
- * frames must get in when queues have taken all others. */
-static SL_APART uint32_t frame_of_reserve(struct sl_frames *c)
-{
-	uint32_t f;
-
-	if (c->n <= c->floor / 2u)
-		return SL_NO_FRAME;
-	f = c->idx[--c->n];
-	sl_frame_own(f, 1);
-	return f;
-}
-
-static inline uint32_t frame_get(struct sl_frames *c)
-{
-	uint32_t f;
-
-	if (!sl_frames_spent(c)) {
-		f = sl_frame_get(c);
-		return sl_likely(f != SL_NO_FRAME) ? f : frame_of_reserve(c);
-	}
-	f = sl_frame_take_spent(c);
-	sl_frame_own(f, 1);
-	return f;
-}
-
 /* Posts up to a batch of buffers. Returns how many. */
 static uint32_t post_some(struct sl_verbs_rx *v, struct sl_frames *cache)
 {
@@ -261,7 +235,7 @@ static uint32_t post_some(struct sl_verbs_rx *v, struct sl_frames *cache)
 	uint32_t n = 0, frame;
 
 	for (; n < SL_VERBS_RX_BATCH; n++) {
-		frame = frame_get(cache);
+		frame = sl_frame_get_spent(cache);
 		if (frame == SL_NO_FRAME)
 			break;
 		v->sge[n].addr = (uintptr_t)sl_frame_ptr(frame) + SL_VERBS_RX_OFF;
