@@ -82,6 +82,12 @@ static int bind_to(int fd, const struct sockaddr *addr, socklen_t len)
 	return err;
 }
 
+/* (The kernel refuses an address that is longer than any, and does not read it.) */
+static bool can_read(const struct sockaddr *addr, socklen_t len)
+{
+	return len <= sizeof(struct sockaddr_storage) && !sl_guard_touch(addr, len);
+}
+
 static int bind_any(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
@@ -90,14 +96,14 @@ static int bind_any(int fd, const struct sockaddr *addr, socklen_t len)
 	uint16_t port;
 	int err;
 
-	if (sl_sock_is_tcp(sk) && sl_tcp_sock_is_named(sk) && !sl_guard_touch(addr, len))
+	if (sl_sock_is_tcp(sk) && sl_tcp_sock_is_named(sk) && can_read(addr, len))
 		return bind_named(sk, addr, len);
 	if (sk && sl_unlikely(sk->named || sk->port_over)) {
 		sl_lock(&sk->slow);
 		sl_swap_unname(sk);
 		sl_unlock(&sk->slow);
 	}
-	if (sl_sock_is_tcp(sk) && !sl_guard_touch(addr, len) && sl_tcp_port_is_held(sk, addr, len))
+	if (sl_sock_is_tcp(sk) && can_read(addr, len) && sl_tcp_port_is_held(sk, addr, len))
 		return -EADDRINUSE;
 	err = sk ? bind_to(fd, addr, len) : sl_sys_bind(fd, addr, len);
 
