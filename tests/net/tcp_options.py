@@ -51,6 +51,17 @@ def every_option(s, settable):
         say("  ", level, name, first, *tried)
 
 
+def settled(s, number):
+    """The ioctl's value when it stays: an acknowledgment may be under way for some milliseconds."""
+    was = attempt(ioctl_int, s, number)
+    while True:
+        time.sleep(0.005)
+        now = attempt(ioctl_int, s, number)
+        if now == was:
+            return now
+        was = now
+
+
 def special(s):
     s.setsockopt(SOL, socket.SO_LINGER, struct.pack("ii", 1, 7))
     say("   LINGER", struct.unpack("ii", s.getsockopt(SOL, socket.SO_LINGER, 8)))
@@ -86,7 +97,7 @@ def special(s):
     say("   owner", fcntl.fcntl(s, fcntl.F_GETOWN) == os.getpid())
     for name, number in (("FIONREAD", FIONREAD), ("SIOCOUTQ", SIOCOUTQ), ("SIOCOUTQNSD", SIOCOUTQNSD),
                          ("SIOCATMARK", SIOCATMARK)):
-        say("  ", name, attempt(ioctl_int, s, number))
+        say("  ", name, settled(s, number))
 
 
 INFO = [  # struct tcp_info of linux/tcp.h
