@@ -33,7 +33,7 @@ struct sl_verbs_dev {
 	bool has_counter;                      /* a receive queue tells of its drops */
 };
 
-/* What converts the device's counter to times, for one user. */
+/* Converts the device's counter to times, for one user. */
 struct sl_verbs_clock {
 	struct sl_verbs_dev *dev;
 	struct sl_timemap map; /* from the counter to CLOCK_REALTIME */

@@ -131,7 +131,7 @@ static void passive_in_one_turn_late(struct t *t)
 	out(t, "F. 1:1(0) ack 102");
 }
 
-/* What must be acknowledged at once is: data after a hole, and more than a full segment. */
+/* Data after a hole, and more than a full segment, are acknowledged at once. */
 static void passive_in_one_turn_must(struct t *t)
 {
 	t_open(t);

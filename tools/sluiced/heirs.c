@@ -363,7 +363,7 @@ static void choose_some(void)
 	nsought = choose();
 }
 
-/* What the look has found; NULL: it was not sought. */
+/* The result of the look for h; NULL: the look did not seek it. */
 static const struct sl_sought *found(const struct sl_heir *h)
 {
 	for (unsigned i = 0; h->live && i < nsought; i++)

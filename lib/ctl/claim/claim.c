@@ -378,7 +378,7 @@ static int follow(const struct entry *e, const struct sl_flow_key *key, bool gon
 
 static int claim_leave(const struct entry *e, const struct sl_claim *claim);
 
-/* What the NIC refuses stays with the kernel. */
+/* The kernel keeps the packets of a claim that the NIC refuses. */
 static int follow_claim(const struct entry *e, const struct sl_claim_req *req, const char **why)
 {
 	const char *none;

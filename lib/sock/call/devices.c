@@ -25,12 +25,11 @@
 #include "sock/proc/fdtab.h"
 #include "sock/proc/keeper.h"
 #include "sock/proc/up.h"
+#include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
-#include "stack/lane_tcp.h"
 #include "stack/leg.h"
 #include "stack/port.h"
 #include "stack/retire.h"
-#include "tcp/tcp_icmp.h"
 
 #define LOST_NS 250000000 /* between looks at devices that are to be opened anew */
 
@@ -159,21 +158,17 @@ struct trial {
 	bool lost; /* what is out is probably lost; else only where a time-out has said so */
 };
 
-static void try_conn(struct sl_tconn *c, void *arg)
+static bool is_tried(const struct sl_tconn *c, const void *arg)
 {
 	const struct trial *t = arg;
-	struct sl_lane *lane = sl_load_acquire(&c->lane);
 
-	if (!lane || !sl_load(&c->path) || !sl_lane_lock(lane))
-		return;
-	/* (It may be another one by now.) */
-	if (c->lane == lane && !c->dead && c->path && c->path->leg &&
-	    leaves_by(c->path->leg->port, t->port) && (t->lost || c->tcp.retries)) {
-		sl_lane_tcp_begin(lane);
-		sl_tcp_try_now(&c->tcp);
-		sl_lane_tcp_done(lane);
-	}
-	sl_lane_unlock(lane);
+	return c->path->leg && leaves_by(c->path->leg->port, t->port) &&
+	       (t->lost || c->tcp.retries);
+}
+
+static void try_conn(struct sl_tconn *c, void *arg)
+{
+	sl_tconn_try(c, is_tried, arg);
 }
 
 /* Connections need not wait for their time-outs: the path that lost their segments has another

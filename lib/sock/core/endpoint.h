@@ -30,7 +30,7 @@ enum sl_reason sl_sock_judge_listener(struct sl_sock *sk);
 /* Late devices: a call that must not wait leaves them to the keeper, and the kernel serves the
  * socket meanwhile. True: the device (0: one of all) is being opened. Any thread, no lane held. */
 bool sl_device_is_late(uint32_t ifindex);
-/* The same of the devices that can bring packets for the socket. */
+/* sl_device_is_late() of the devices that can bring packets for the socket. */
 bool sl_sock_is_late(const struct sl_sock *sk);
 /* True: a call of the program for this socket, which is not decided, waits for its devices. */
 bool sl_sock_waits(const struct sl_sock *sk);

@@ -214,23 +214,37 @@ static void look_at_opening(struct sl_tconn *c, void *arg)
 		sl_opening_add();
 }
 
-static void try_missed(struct sl_tconn *c, void *arg)
+void sl_tconn_try(struct sl_tconn *c, bool (*is_tried)(const struct sl_tconn *c, const void *arg),
+		  const void *arg)
 {
-	struct sl_lane *lane = sl_load(&c->lane);
+	struct sl_lane *lane = sl_load_acquire(&c->lane);
 
-	(void)arg;
 	if (!lane || !sl_load(&c->path) || !sl_lane_lock(lane))
 		return;
-	/* (It may be another one by now.) */
-	if (c->lane == lane && !c->dead && c->path && !c->path->leg) {
+	/* The object may have become another connection by now. */
+	if (c->lane == lane && !c->dead && c->path) {
 		sl_lane_tcp_begin(lane);
-		if (is_resolved(c))
+		if (is_tried(c, arg))
 			sl_tcp_try_now(&c->tcp);
-		else
-			sl_opening_missed();
 		sl_lane_tcp_done(lane);
 	}
 	sl_lane_unlock(lane);
+}
+
+static bool has_way_now(const struct sl_tconn *c, const void *arg)
+{
+	(void)arg;
+	if (c->path->leg)
+		return false;
+	if (is_resolved(c))
+		return true;
+	sl_opening_missed();
+	return false;
+}
+
+static void try_missed(struct sl_tconn *c, void *arg)
+{
+	sl_tconn_try(c, has_way_now, arg);
 }
 
 static bool may_have_way(void)

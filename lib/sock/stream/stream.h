@@ -30,6 +30,10 @@ extern bool sl_tconn_awaited;
 /* opening.c: a connection with neigh_steps is there, or will be in a moment. */
 void sl_opening_add(void);
 void sl_opening_missed(void); /* a segment has met no neighbour, and is lost */
+/* opening.c: the keeper has c try what is out (sl_tcp_try_now()) if c has a path and is_tried()
+ * says so, which is called with the lane held. No lane held. */
+void sl_tconn_try(struct sl_tconn *c, bool (*is_tried)(const struct sl_tconn *c, const void *arg),
+		  const void *arg);
 /* Jobs of the keeper. */
 void sl_opening_look(uint64_t now_ns);
 uint64_t sl_opening_due_ns(uint64_t now_ns, bool quiet);
