@@ -417,7 +417,7 @@ static void write_notes(void)
 	}
 }
 
-/* A connection of which this process has the closed socket; all have the same bytes, sent and not
+/* Writes a connection whose closed socket this process has; all have the same bytes, sent and not
  * acknowledged. */
 static void write_heir(struct entry *e, unsigned i, struct in_addr local, uint32_t bytes)
 {

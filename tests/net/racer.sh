@@ -5,7 +5,7 @@
 # middle of everything meanwhile, and daemons are replaced, by a signal and by force. Every daemon lives and answers,
 # and another group's traffic does not notice. Nor does it when members die with as many waiting connections as the file
 # of connections can hold: these have all the group's frames each, or are more than there are descriptors; nor when they
-# leave connections of which others have the sockets, with the same frames in all queues: another user is answered. ROUNDS
+# leave connections whose sockets others have, with the same frames in all queues: another user is answered. ROUNDS
 # daemons (SHORT: 1, and shared memory alone), SEED repeats the changes.
 . "$(dirname "$0")/lib_lease.sh"
 need python3

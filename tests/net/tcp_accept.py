@@ -7,12 +7,10 @@ six = is6(own)
 
 
 def far_connects(addr=own, port=7000, blocking=True):
+    if not blocking:
+        return far.begin_connect(addr, port)
     f = far.tcp(six=is6(addr))
-    f.setblocking(blocking)
-    try:
-        f.connect((addr, port))
-    except BlockingIOError:
-        pass
+    f.connect((addr, port))
     return f
 
 

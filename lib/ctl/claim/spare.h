@@ -8,7 +8,7 @@
 #include "ctl/umem/memory.h"
 
 /* Makes a private pair and the ring of its packet socket: packet_fd, packet_places and packet_ring
- * of l, and *ifindex, to which steered packets go. drop_fd: see sl_pair_open(). entries: places of
+ * of l, and *ifindex, to which steered packets go. drop_fd: see sl_pair_begin(). entries: places of
  * the ring, at most. 0, or -errno and in *step the step that failed; l has a socket then if
  * packet_places is not 0. */
 int sl_pair_make(struct sl_xsk_lease *l, uint32_t *ifindex, int drop_fd, uint32_t entries,
