@@ -14,6 +14,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "base/addr.h"
 #include "base/heap.h"
 #include "base/log.h"
 #include "ctl/device/link.h"
@@ -52,25 +53,25 @@ static uint32_t bucket_of(const struct sl_flow_key *k)
 	return h % BUCKETS;
 }
 
-static bool is_v4(const uint8_t a[16])
+static bool is_v4(const uint8_t addr[16])
 {
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	const struct sl_addr a = sl_addr_of(addr);
 
-	return !memcmp(a, mapped, sizeof(mapped));
+	return sl_addr_is_v4(&a);
 }
 
-static bool is_any(const uint8_t a[16])
+static bool is_any(const uint8_t addr[16])
 {
-	static const uint8_t any4[16] = {[10] = 0xff, [11] = 0xff}, any6[16];
+	const struct sl_addr a = sl_addr_of(addr);
 
-	return !memcmp(a, any4, 16) || !memcmp(a, any6, 16);
+	return sl_addr_is_any(&a);
 }
 
-static bool is_loopback(const uint8_t a[16])
+static bool is_loopback(const uint8_t addr[16])
 {
-	static const uint8_t one[16] = {[15] = 1};
+	const struct sl_addr a = sl_addr_of(addr);
 
-	return is_v4(a) ? a[12] == 127 : !memcmp(a, one, 16);
+	return sl_addr_is_loopback(&a);
 }
 
 static uint16_t priority_of(const struct sl_flow_key *k, const struct sl_narrow *n)

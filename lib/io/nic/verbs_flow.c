@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "base/addr.h"
 #include "io/nic/verbs_rx_int.h"
 
 #define DSCP_OF(word) ((word) >> 20 & 0x3fu)
@@ -20,14 +21,16 @@ static void put(struct sl_verbs_flow *f, const void *spec, size_t size)
 
 static bool is_v4(const uint8_t addr[16])
 {
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	const struct sl_addr a = sl_addr_of(addr);
 
-	return !memcmp(addr, mapped, sizeof(mapped));
+	return sl_addr_is_v4(&a);
 }
 
 static bool is_group(const uint8_t addr[16])
 {
-	return is_v4(addr) ? addr[12] >> 4 == 14 : addr[0] == 0xff;
+	const struct sl_addr a = sl_addr_of(addr);
+
+	return sl_addr_is_multicast(&a);
 }
 
 /* The Ethernet address that packets for a group have (RFC 1112 6.4, RFC 2464 7). */
