@@ -21,7 +21,8 @@ SUM=$(sha256sum <"$TMP/stream")
 # An echo server on host a gives everything back; the kernel of host b is the client.
 for addr in "$A4" "$A6"; do
 	case $addr in *:*) v=6 at="[$addr]" ;; *) v=4 at=$addr ;; esac
-	bg sa socat "TCP$v-LISTEN:7001,bind=$at,reuseaddr" PIPE
+	# More than 4,096 bytes (PIPE_BUF) at once may block on a pipe that poll(2) calls writable.
+	bg sa socat -b 4096 "TCP$v-LISTEN:7001,bind=$at,reuseaddr" PIPE
 	SERVER=$BG
 	wait_tcp a 7001
 	SEGMENTS=$(tcp_segs a)
