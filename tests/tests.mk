@@ -66,8 +66,11 @@ $(BUILD)/tests/sim/instructions $(BUILD)/tests/sim/requests: %: %.o $(SIM_TX_OBJ
 endif
 LDLIBS_xdpfloor := -lxdp -lbpf
 # Stand-ins for VLAN devices, for kernels that have none (tests/vlan/device.c), and a library that takes them for VLAN
-# devices.
+# devices, and the kernel for one without tcx (tests/vlan/no_tcx.c).
+, := ,
 VLAN_DIR := $(BUILD)/tests/vlan
+VLAN_TOLD := $(VLAN_DIR)/told.o $(VLAN_DIR)/no_tcx.o
+VLAN_WRAP := $(addprefix -Wl$(,)--wrap=sl_,link_on_msg qdisc_on_msg tcx_is_there)
 VLAN_STAND_IN := $(VLAN_DIR)/device $(VLAN_DIR)/tags.bpf.o $(VLAN_DIR)/libsluice.so $(VLAN_DIR)/libsluice-preload.so $(VLAN_DIR)/sluice $(VLAN_DIR)/sluiced
 LDLIBS_device := -lbpf
 LDLIBS_steering_nic := -lbpf
@@ -78,16 +81,15 @@ LDLIBS_steercost := -lbpf
 $(VLAN_DIR)/tags.bpf.o: tests/vlan/tags.bpf.c tests/vlan/tags.h
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@ && $(LLVM_STRIP) -g $@
-$(VLAN_DIR)/libsluice.so: $(LIB_OBJ) $(VLAN_DIR)/told.o lib/sluice.map
-	$(CC) -shared -o $@ $(LIB_OBJ) $(VLAN_DIR)/told.o $(ALL_LDFLAGS) -Wl,--version-script=lib/sluice.map \
-		-Wl,-soname,libsluice.so.1 -Wl,-z,nodelete -Wl,--wrap=sl_link_on_msg -Wl,--wrap=sl_qdisc_on_msg $(LIBS)
+$(VLAN_DIR)/libsluice.so: $(LIB_OBJ) $(VLAN_TOLD) lib/sluice.map
+	$(CC) -shared -o $@ $(LIB_OBJ) $(VLAN_TOLD) $(ALL_LDFLAGS) -Wl,--version-script=lib/sluice.map \
+		-Wl,-soname,libsluice.so.1 -Wl,-z,nodelete $(VLAN_WRAP) $(LIBS)
 	$(Q)ln -sf libsluice.so $(@D)/libsluice.so.1
-$(VLAN_DIR)/sluiced: $(DAEMON_OBJ) $(VLAN_DIR)/told.o $(BUILD)/libsluice.a
-	$(CC) -o $@ $^ $(ALL_LDFLAGS) -Wl,--wrap=sl_link_on_msg -Wl,--wrap=sl_qdisc_on_msg $(LIBS) $(DAEMON_LIBS)
+$(VLAN_DIR)/sluiced: $(DAEMON_OBJ) $(VLAN_TOLD) $(BUILD)/libsluice.a
+	$(CC) -o $@ $^ $(ALL_LDFLAGS) $(VLAN_WRAP) $(LIBS) $(DAEMON_LIBS)
 $(VLAN_DIR)/libsluice-preload.so $(VLAN_DIR)/sluice: $(VLAN_DIR)/%: | $(BUILD)/%
 	$(Q)ln -sf ../../$* $@
 # The tool with a NIC that knows DCB, where the kernel has none (tests/qos/kernel.c).
-, := ,
 QOS_TOOL := $(BUILD)/tests/qos/sluice
 $(QOS_TOOL): $(TOOL_OBJ) $(DEATH_OBJ) $(BUILD)/tests/qos/kernel.o $(BUILD)/libsluice.a
 	$(call say,LD )

@@ -270,8 +270,8 @@ static void check_xdp_mode(const struct sl_device *d)
 	else if (d->xdp.xdp & SL_XDP_FEATURE_BASIC)
 		sl_say_good("native XDP");
 	else
-		sl_say_note("no native XDP in driver %s: packet sockets are used (Linux 6.6, "
-			    "CAP_SYS_ADMIN), or generic mode, which is slower",
+		sl_say_note("no native XDP in driver %s: packet sockets are used "
+			    "(CAP_SYS_ADMIN), or generic mode, which is slower",
 			    d->driver);
 	if (!strcmp(d->driver, "veth") && d->xdp_prog && !d->xdp_generic)
 		sl_say_note(
@@ -632,9 +632,8 @@ static void check_machine(void)
 	check_daemon();
 	check_af_xdp();
 	if (sl_settings.rx_backend == SL_RX_PACKET)
-		sl_say_good(
-			"packet sockets are asked for in place of XDP (SLUICE_RX_BACKEND; Linux 6.6, "
-			"CAP_SYS_ADMIN)");
+		sl_say_good("packet sockets are asked for in place of XDP (SLUICE_RX_BACKEND; "
+			    "CAP_SYS_ADMIN)");
 	check_capabilities();
 	check_bpffs();
 	check_memlock();

@@ -505,6 +505,10 @@ vlan_stand_in() { # as vlan_up; not over a guest's NICs (tests/vm), whose kernel
 		ip -n "$NS$1" link set "$peer" addrgenmode none up && "$1" "$dir/device" "$dir/tags.bpf.o" "$2" "$peer" "$3" || return
 	STAND_IN=1 PRELOAD=$dir/libsluice-preload.so SLUICED=$dir/sluiced
 }
+no_tcx() { # from here on programs and the daemon take the kernel for one without tcx
+	export NO_TCX=1
+	PRELOAD=$BUILD/tests/vlan/libsluice-preload.so SLUICED=$BUILD/tests/vlan/sluiced
+}
 vlan_qos() { # host, VLAN device, FROM:TO...: its egress-qos-map, with 0 for TO in entries that go
 	local h=$1 dev=$2 dir=$BUILD/tests/vlan lower=${2%.*}
 	shift 2

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Receiving by packet sockets, as a veth does (SLUICE_RX_BACKEND=auto): both protocols and families are offloaded, large segments
 # arrive whole, the device has no XDP program and its peer keeps its GSO, and a killed program leaves nothing.
+# By tcx, and with CLS=1 by a tc filter, as before Linux 6.6.
 . "$(dirname "$0")/lib.sh"
-kernel_is 6.6 || skip "tcx needs Linux 6.6"
+[ -z "${CLS:-}" ] || no_tcx
 export SLUICE_RX_BACKEND=auto # (whatever the run's other tests use)
 
 need python3
@@ -14,6 +15,7 @@ has_xdp() { b ip link show "$DEV_B" | grep -q xdp; }
 # (tcx programs are not listed by older tools: links say which they are.)
 programs() {
 	local holder
+	b tc filter show dev "$DEV_B" ingress | sed -n 's/.* direct-action .* id \([0-9]*\) .*/\1/p'
 	for holder in "$server" ${DAEMON_b:+$(pgrep -P "$DAEMON_b")}; do cat "/proc/$holder/fdinfo"/* 2>/dev/null; done |
 		sed -n 's/^prog_id:[^0-9]*//p' | sort -u
 }
@@ -107,11 +109,13 @@ for MODE in one both; do
 	done
 	ok "the private device has no address" eval '[ -z "$(b ip -o addr show | grep sluice)" ]'
 	ids=$(programs)
+	[ -z "${CLS:-}" ] || ok "by a tc filter" eval '[ -n "$(b tc filter show dev "$DEV_B" ingress)" ]'
 	ok "its steering program is there" not none_of $ids
 	kill -9 "$server"
 	wait "$server" 2>/dev/null
 	ok "the killed program leaves no device" wait_until 10 none
 	ok "and no program" wait_until 10 none_of $ids
+	ok "and no queueing discipline" eval '! b tc qdisc show dev "$DEV_B" | grep -q clsact'
 done
 
 # A bystander's bulk TCP through the device that we use: its segments stay large.

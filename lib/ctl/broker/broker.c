@@ -57,7 +57,7 @@ static int port_attach(struct sl_device *p, const char **why)
 	(void)sl_memcheck(SL_MEMCHECK_QUIET, (uintptr_t)-1, 0);
 	if (err)
 		sl_reaper_stop(p, false);
-	if (p->attach.kind != SL_ATTACH_TCX && p->attach.kind != SL_ATTACH_MAPS)
+	if (!sl_attach_is_by_packet(p->attach.kind) && p->attach.kind != SL_ATTACH_MAPS)
 		p->info.flags &= ~SL_PORT_PACKET;
 	return err;
 }
@@ -147,7 +147,7 @@ static int start_attached(struct sl_device *p, uint32_t umem, const char **why)
 	return err;
 }
 
-/* Does it while a thread makes the private pair of the first lane. (Without tcx the device receives
+/* Does it while a thread makes the private pair of the first lane. (The device may receive
  * by XDP after all.) */
 static int start_packet(struct sl_device *p, uint32_t umem, const char **why)
 {

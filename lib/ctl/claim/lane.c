@@ -52,7 +52,7 @@ static void lease_close(struct sl_part *part, struct sl_xsk_lease *l)
 
 static bool is_by_packet(const struct sl_device *port)
 {
-	return port->attach.kind == SL_ATTACH_TCX;
+	return sl_attach_is_by_packet(port->attach.kind);
 }
 
 /* The lane receives by the packet socket of a private device, whatever the queue. xsk: the lane's

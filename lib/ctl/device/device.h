@@ -25,7 +25,15 @@ enum sl_attach_kind {
 			     claimed */
 	SL_ATTACH_TCX,    /* bpf_link of the program for packet sockets, beside others; the kernel
 			     removes it (steer/attach_skb.c) */
+	SL_ATTACH_CLS,    /* the same as a tc filter, for kernels without tcx; the reaper removes
+			     it */
 };
+
+/* True: the device receives by packet sockets. */
+static inline bool sl_attach_is_by_packet(enum sl_attach_kind kind)
+{
+	return kind == SL_ATTACH_TCX || kind == SL_ATTACH_CLS;
+}
 
 /* In the order of pinning: the first pin decides which process owns the directory. */
 enum sl_map {
@@ -52,18 +60,18 @@ enum sl_map {
 struct sl_attach {
 	enum sl_attach_kind kind;
 	struct bpf_object *obj;
-	struct xdp_program *prog; /* libxdp only */
-	int mode;                 /* enum xdp_attach_mode */
-	bool beside;              /* attached by a dispatcher */
-	uint32_t prog_id;         /* our program's */
-	bool frags;               /* the program takes packets in several buffers */
-	bool vxlan;               /* the program takes packets out of VXLAN */
-	bool groups;              /* it knows of sockets that share an endpoint */
-	uint64_t *hash_key;       /* of the program, SL_HASH_KEYS: another form gets the same */
-	uint32_t hints;           /* SL_HINT_*: metadata the program may ask of the driver */
-	uint32_t main_id;         /* program that the device runs: the dispatcher, or ours */
-	int link_fd;
-	int drop_fd;               /* SL_ATTACH_TCX: the program for private devices; else -1 */
+	struct xdp_program *prog;  /* libxdp only */
+	int mode;                  /* enum xdp_attach_mode */
+	bool beside;               /* attached by a dispatcher */
+	uint32_t prog_id;          /* our program's */
+	bool frags;                /* the program takes packets in several buffers */
+	bool vxlan;                /* the program takes packets out of VXLAN */
+	bool groups;               /* it knows of sockets that share an endpoint */
+	uint64_t *hash_key;        /* of the program, SL_HASH_KEYS: another form gets the same */
+	uint32_t hints;            /* SL_HINT_*: metadata the program may ask of the driver */
+	uint32_t main_id;          /* program that the device runs: the dispatcher, or ours */
+	int link_fd;               /* SL_ATTACH_CLS: a netlink socket for its filter; or -1 */
+	int drop_fd;               /* the program for private devices (packet sockets), or -1 */
 	int guard_fd;              /* the guard's link, -1: none */
 	int guard_nf[SL_GUARD_NF]; /* links of the guards for packets that leave the namespace, or
 				      the nf_tables one's */

@@ -19,7 +19,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/bpf.h>
 #include <linux/capability.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
@@ -30,18 +29,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/compat.h"
 #include "base/roomy.h"
 #include "base/sys.h"
 #include "ctl/device/opts.h"
 #include "ctl/kern/netlink.h"
+#include "ctl/kern/tc.h"
 
 #define THERE "rx"
-
-struct bpf_attach {
-	uint32_t ifindex, prog_fd, type, flags, replace_fd, relative_fd;
-	uint64_t revision;
-};
 
 static void close_some(int fd)
 {
@@ -153,12 +147,10 @@ static int start(int fd, uint32_t ifindex)
 	return tell(fd, put_link(buf, RTM_NEWLINK, NLM_F_ACK, ifindex, IFF_UP | IFF_NOARP));
 }
 
-static int attach_drop(uint32_t ifindex, int drop_fd)
+/* (By either way it goes with the device.) nl: a socket of the device's namespace. */
+static int attach_drop(const struct sl_pair_making *m, int nl, uint32_t ifindex)
 {
-	struct bpf_attach a = {
-		.ifindex = ifindex, .prog_fd = (uint32_t)drop_fd, .type = TCX_INGRESS};
-
-	return sl_sysi(SYS_bpf, BPF_PROG_ATTACH, &a, sizeof(a));
+	return m->tcx ? sl_tcx_attach(ifindex, m->drop_fd) : sl_tc_attach(nl, ifindex, m->drop_fd);
 }
 
 /* The thread in the namespace ------------------------------------------------------------------ */
@@ -225,7 +217,7 @@ static void *run_inside(void *arg)
 	attaches = !m->err && !is_trial(m) && sl_broker_opts()->serve;
 	sem_post(&m->made); /* from here on err and step are the other thread's */
 	if (attaches)
-		m->drop_err = attach_drop(m->ends.rx_ifindex, m->drop_fd);
+		m->drop_err = attach_drop(m, m->netlink, m->ends.rx_ifindex);
 	return NULL;
 }
 
@@ -245,11 +237,8 @@ int sl_pair_begin(struct sl_pair_making *m, int drop_fd)
 				     .netlink = -1,
 				     .packet = -1,
 				     .drop_fd = drop_fd,
+				     .tcx = sl_tcx_is_there(),
 				     .step = "netlink socket"};
-	/* Before Linux 6.6 the kernel does not know the type of the attachment, and nothing is
-	 * made. Later ones look for the program, which is none. */
-	if (attach_drop(0, -1) == -EINVAL)
-		return -EOPNOTSUPP;
 	err = m->here = sl_netlink_open(NETLINK_ROUTE);
 	if (err < 0)
 		return err;
@@ -265,7 +254,7 @@ static int close_end(struct sl_pair_making *m)
 	int err;
 
 	m->step = "program of the private device";
-	err = attach_drop(m->ends.ifindex, m->drop_fd);
+	err = attach_drop(m, m->here, m->ends.ifindex);
 	if (err)
 		return err;
 	m->step = "state of the private devices";

@@ -32,6 +32,7 @@ struct sl_pair_making {
 	unsigned flags;      /* of unshare(2) */
 	int netlink, packet; /* descriptors, or -1 */
 	int drop_fd;
+	bool tcx; /* programs are attached by tcx, else by tc filters */
 	struct sl_pair_ends ends;
 	const char *step; /* that is done now, or that failed */
 	int err;

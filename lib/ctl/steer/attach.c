@@ -32,63 +32,8 @@
 #include "ctl/steer/guard.h"
 #include "ctl/steer/load.h"
 #include "ctl/steer/maps.h"
+#include "ctl/steer/whose.h"
 #include "ctl/umem/xsk.h"
-
-/* Owner of a program ----------------------------------------------------------------------------
- */
-
-static int map_named(const uint32_t *ids, uint32_t n, const char *name)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		struct bpf_map_info info = {0};
-		uint32_t len = sizeof(info);
-		int fd = bpf_map_get_fd_by_id(ids[i]);
-
-		if (fd < 0)
-			continue;
-		if (!bpf_obj_get_info_by_fd(fd, &info, &len) && !strcmp(info.name, name))
-			return fd;
-		sl_sys_close(fd);
-	}
-	return -ENOENT;
-}
-
-bool sl_steer_config(int prog_fd, struct sl_port_config *cfg)
-{
-	uint32_t ids[32], zero = 0, len;
-	struct bpf_map_info map = {0};
-	struct bpf_prog_info info = {0};
-	bool ours;
-	int fd;
-
-	info.map_ids = (uintptr_t)ids;
-	info.nr_map_ids = sl_array_len(ids);
-	len = sizeof(info);
-	if (bpf_obj_get_info_by_fd(prog_fd, &info, &len) ||
-	    (strcmp(info.name, SL_STEER_PROG) && strcmp(info.name, SL_STEER_SKB_PROG)))
-		return false;
-	fd = map_named(ids, sl_min(info.nr_map_ids, sl_array_len(ids)),
-		       sl_map_names[SL_MAP_CONFIG]);
-	if (fd < 0)
-		return false;
-	len = sizeof(map);
-	ours = !bpf_obj_get_info_by_fd(fd, &map, &len) && map.value_size == sizeof(*cfg) &&
-	       !bpf_map_lookup_elem(fd, &zero, cfg);
-	sl_sys_close(fd);
-	return ours;
-}
-
-/* True: we may remove the program. A program that the device itself runs belongs to the device's
- * owner, whatever its config says: its process died before it wrote the config (ifindex 0), or the
- * device had another number, or was in another network namespace, where the sockets are dead. */
-static bool may_remove(int prog_fd, uint32_t ifindex, bool attached)
-{
-	struct sl_port_config cfg;
-
-	if (!sl_steer_config(prog_fd, &cfg))
-		return false;
-	return attached || (cfg.ifindex == ifindex && cfg.netns == sl_netns_ino());
-}
 
 /* Cleaning --------------------------------------------------------------------------------------
  */
@@ -115,7 +60,7 @@ static struct xdp_program *find_ours(uint32_t ifindex, uint32_t id)
 	for (; p; p = xdp_multiprog__next_prog(p, mp)) {
 		uint32_t pid = xdp_program__id(p);
 
-		if (id ? pid == id : may_remove(xdp_program__fd(p), ifindex, true)) {
+		if (id ? pid == id : sl_steer_may_remove(xdp_program__fd(p), ifindex, true)) {
 			found = xdp_program__from_id(pid);
 			if (libxdp_get_error(found))
 				found = NULL;
@@ -178,7 +123,7 @@ static bool is_orphan(const char *dir, uint32_t ifindex)
 		fd = bpf_obj_get(path);
 		if (fd < 0)
 			break;
-		ours = may_remove(fd, ifindex, false);
+		ours = sl_steer_may_remove(fd, ifindex, false);
 		sl_sys_close(fd);
 	}
 	return ours;
@@ -282,6 +227,7 @@ void sl_attach_clean(uint32_t ifindex)
 	struct xdp_program *p;
 
 	sl_libs_quiet();
+	sl_attach_skb_clean(ifindex);
 	for (int i = 0; i < 10 && (p = find_ours(ifindex, 0)); i++) {
 		int err = detach_prog(p, ifindex);
 		uint32_t id;
@@ -348,6 +294,8 @@ static void detach(struct sl_attach *a, uint32_t ifindex)
 {
 	if (a->kind == SL_ATTACH_LIBXDP)
 		sl_attach_take_off(ifindex, a->prog_id);
+	if (a->kind == SL_ATTACH_CLS)
+		sl_attach_skb_take_off(a, ifindex);
 	if (a->link_fd >= 0)
 		sl_sys_close(a->link_fd);
 	a->link_fd = -1;
@@ -532,7 +480,7 @@ int sl_attach_held(uint32_t ifindex, const char *ifname, const char **why)
 	if (fd < 0)
 		return 0;
 	held = !bpf_obj_get_info_by_fd(fd, &info, &len) && strcmp(info.name, "xdp_dispatcher") &&
-	       !may_remove(fd, ifindex, true);
+	       !sl_steer_may_remove(fd, ifindex, true);
 	sl_sys_close(fd);
 	return held ? why_failed(-EBUSY, ifname, why) : 0;
 }
@@ -566,21 +514,22 @@ static int attach_xdp(struct sl_attach *a, const struct sl_port_info *info, bool
 	return err;
 }
 
-static int attach_packet(struct sl_attach *a, const struct sl_port_info *info)
+static int attach_packet(struct sl_attach *a, const struct sl_port_info *info, bool reaper)
 {
-	int err = sl_attach_skb(a, info->ifindex);
-	const char *why = NULL;
+	const char *why = NULL, *larger = NULL;
+	int err = sl_attach_skb(a, info->ifindex, reaper, &why);
 
 	if (err && err != -EOPNOTSUPP && a->vxlan) {
-		sl_why(&why, "%s: the larger steering program: %s", info->ifname, sl_strerror(err));
+		sl_why(&larger, "%s: the larger steering program: %s", info->ifname,
+		       sl_strerror(err));
 		a->vxlan = false;
-		err = sl_attach_skb(a, info->ifindex);
+		err = sl_attach_skb(a, info->ifindex, reaper, &why);
 		if (!err)
-			sl_steer_refuse_vxlan(a, why);
+			sl_steer_refuse_vxlan(a, larger);
 	}
 	if (err)
 		sl_info("port", "%s: no packet sockets (%s): by XDP", info->ifname,
-			err == -EOPNOTSUPP ? "tcx needs Linux 6.6" : sl_strerror(err));
+			err == -EOPNOTSUPP && why ? why : sl_strerror(err));
 	else /* long packets come in several frames */
 		a->frags = info->mtu > sl_frame_mtu(2048);
 	return err ? -EOPNOTSUPP : 0;
@@ -611,7 +560,7 @@ int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool re
 	if (info->flags & SL_PORT_VERBS)
 		err = sl_steer_load_maps(a);
 	else if (packet)
-		err = attach_packet(a, info);
+		err = attach_packet(a, info, reaper);
 	if (err && !(info->flags & SL_PORT_VERBS))
 		err = attach_best(a, info, reaper);
 	sl_libs_restore();
@@ -657,8 +606,8 @@ bool sl_attach_alive(struct sl_attach *a, uint32_t ifindex, uint32_t xdp_id)
 {
 	bool alive = xdp_id && xdp_id == a->main_id;
 
-	if (a->kind == SL_ATTACH_TCX)
-		return sl_attach_skb_is_on(a);
+	if (sl_attach_is_by_packet(a->kind))
+		return sl_attach_skb_is_on(a, ifindex);
 	if (a->kind == SL_ATTACH_MAPS)
 		return true;
 	if (xdp_id && !alive && a->kind == SL_ATTACH_LIBXDP) {

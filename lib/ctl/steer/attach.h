@@ -40,7 +40,5 @@ bool sl_bpffs_is_there(void);
  * on; an empty one of another user is replaced. A descriptor; -EPERM: another user has it; -errno.
  */
 int sl_bpffs_dir(const char *path);
-/* True when the pinned or attached program is a steering program of that device. */
-bool sl_steer_config(int prog_fd, struct sl_port_config *cfg);
 
 #endif

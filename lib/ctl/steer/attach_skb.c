@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Attaches the steering program of devices that receive by packet sockets. */
+/* Attaches the steering program of devices that receive by packet sockets: by tcx, or as a tc
+ * filter. The filter stays when the process is killed, until its reaper removes it, and harms
+ * nobody meanwhile: the map of lanes is empty then, and packets pass. */
 #include "ctl/steer/attach_skb.h"
 
 #include <errno.h>
@@ -8,12 +10,18 @@
 #include <string.h>
 
 #include "base/compat.h"
+#include "base/fds.h"
+#include "base/log.h"
 #include "base/memcheck.h"
 #include "base/roomy.h"
 #include "base/sys.h"
 #include "ctl/device/libs.h"
 #include "ctl/kern/libbpf.h"
+#include "ctl/kern/netlink.h"
+#include "ctl/kern/say.h"
+#include "ctl/kern/tc.h"
 #include "ctl/steer/load.h"
+#include "ctl/steer/whose.h"
 #include "steer_skb.skel.h"
 #include "steer_skb_plain.skel.h"
 
@@ -86,7 +94,6 @@ struct opening {
 	int link_fd; /* or -errno */
 };
 
-/* (Before 6.6 that type of attachment is not known.) */
 static void *make_link(void *arg)
 {
 	struct opening *o = arg;
@@ -97,7 +104,7 @@ static void *make_link(void *arg)
 						(enum bpf_attach_type)TCX_INGRESS, NULL));
 		sl_sys_close(pass);
 	}
-	o->link_fd = fd == -EINVAL ? -EOPNOTSUPP : fd;
+	o->link_fd = fd;
 	return NULL;
 }
 
@@ -123,13 +130,12 @@ static int fill_link(struct sl_attach *a)
 
 /* The kernel waits for a grace period when it makes a link, and not when it changes the program of
  * one. */
-int sl_attach_skb(struct sl_attach *a, uint32_t ifindex)
+static int attach_tcx(struct sl_attach *a, uint32_t ifindex)
 {
 	struct opening o = {.ifindex = ifindex};
 	bool beside = !sl_roomy_thread(&o.thread, make_link, &o);
 	int err = 0;
 
-	a->hints = 0;
 	a->obj = load(a);
 	if (!a->obj)
 		err = -errno;
@@ -142,10 +148,99 @@ int sl_attach_skb(struct sl_attach *a, uint32_t ifindex)
 	a->link_fd = sl_max(o.link_fd, -1);
 	if (!err)
 		err = a->link_fd < 0 ? o.link_fd : fill_link(a);
-	if (!err) {
-		a->kind = SL_ATTACH_TCX;
-		return 0;
+	a->kind = SL_ATTACH_TCX;
+	return err;
+}
+
+/* By a tc filter ------------------------------------------------------------------------------- */
+
+/* The verdict of somebody's filter may end the look of the kernel at further ones: a connection of
+ * ours would lose its packets to the kernel. */
+static int may_filter(int nl, uint32_t ifindex, const char **why)
+{
+	struct sl_tc_filter seen;
+	int err = sl_tc_look(nl, ifindex, &seen);
+
+	if (!err && seen.others) {
+		sl_why(why, "others have tc filters on it, and tcx needs Linux 6.6");
+		err = -EOPNOTSUPP;
 	}
+	return err;
+}
+
+static int attach_filter(struct sl_attach *a, uint32_t ifindex, bool reaper, const char **why)
+{
+	int err = sl_fd_keep(sl_netlink_open(NETLINK_ROUTE));
+
+	if (err < 0)
+		return err;
+	a->link_fd = err;
+	a->kind = SL_ATTACH_CLS;
+	if (!reaper) {
+		sl_why(why, "tcx needs Linux 6.6, and a tc filter a reaper");
+		return -EOPNOTSUPP;
+	}
+	err = may_filter(a->link_fd, ifindex, why);
+	if (err)
+		return err;
+	a->obj = load(a);
+	err = a->obj ? loaded(a) : -errno;
+	return err < 0 ? err : sl_tc_attach(a->link_fd, ifindex, err);
+}
+
+static int fill_filter(struct sl_attach *a, uint32_t ifindex)
+{
+	struct sl_tc_filter seen;
+	uint32_t before = a->prog_id;
+	int fd = loaded(a), err = fd < 0 ? fd : sl_tc_look(a->link_fd, ifindex, &seen);
+
+	if (!err && seen.prog_id != before)
+		err = -ENOENT;
+	return err < 0 ? err : sl_tc_replace(a->link_fd, ifindex, &seen, fd);
+}
+
+void sl_attach_skb_take_off(const struct sl_attach *a, uint32_t ifindex)
+{
+	struct sl_tc_filter seen;
+
+	if (!sl_tc_look(a->link_fd, ifindex, &seen) && seen.prog_id == a->prog_id)
+		(void)sl_tc_remove(a->link_fd, ifindex, &seen);
+}
+
+static bool is_ours(const struct sl_tc_filter *f, uint32_t ifindex)
+{
+	int fd = f->prog_id ? bpf_prog_get_fd_by_id(f->prog_id) : -ENOENT;
+	bool ours = fd >= 0 && sl_steer_may_remove(fd, ifindex, true);
+
+	if (fd >= 0)
+		sl_sys_close(fd);
+	return ours;
+}
+
+void sl_attach_skb_clean(uint32_t ifindex)
+{
+	struct sl_tc_filter seen;
+	int nl = sl_netlink_open(NETLINK_ROUTE);
+
+	if (nl < 0)
+		return;
+	if (!sl_tc_look(nl, ifindex, &seen) && is_ours(&seen, ifindex) &&
+	    !sl_tc_remove(nl, ifindex, &seen))
+		sl_debug("port", "device %u: left-over tc filter removed", ifindex);
+	sl_sys_close(nl);
+}
+
+/* Either way ----------------------------------------------------------------------------------- */
+
+int sl_attach_skb(struct sl_attach *a, uint32_t ifindex, bool reaper, const char **why)
+{
+	int err;
+
+	a->hints = 0;
+	err = sl_tcx_is_there() ? attach_tcx(a, ifindex) : attach_filter(a, ifindex, reaper, why);
+	if (!err)
+		return 0;
+	a->kind = SL_ATTACH_NONE;
 	if (a->link_fd >= 0)
 		sl_sys_close(a->link_fd);
 	a->link_fd = -1;
@@ -155,17 +250,22 @@ int sl_attach_skb(struct sl_attach *a, uint32_t ifindex)
 	return err;
 }
 
-int sl_attach_skb_renew(struct sl_attach *a)
+int sl_attach_skb_renew(struct sl_attach *a, uint32_t ifindex)
 {
 	a->obj = load(a);
-	return a->obj ? fill_link(a) : -errno;
+	if (!a->obj)
+		return -errno;
+	return a->kind == SL_ATTACH_CLS ? fill_filter(a, ifindex) : fill_link(a);
 }
 
-bool sl_attach_skb_is_on(const struct sl_attach *a)
+bool sl_attach_skb_is_on(const struct sl_attach *a, uint32_t ifindex)
 {
 	struct bpf_link_info info = {0};
 	uint32_t len = sizeof(info);
+	struct sl_tc_filter seen;
 
+	if (a->kind == SL_ATTACH_CLS)
+		return !sl_tc_look(a->link_fd, ifindex, &seen) && seen.prog_id == a->prog_id;
 	/* (The number of the device stands where that of an XDP link does.) */
 	return !bpf_obj_get_info_by_fd(a->link_fd, &info, &len) && info.xdp.ifindex;
 }

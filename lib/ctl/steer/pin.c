@@ -25,6 +25,7 @@
 #include "ctl/kern/say.h"
 #include "ctl/steer/attach.h"
 #include "ctl/steer/maps.h"
+#include "ctl/steer/whose.h"
 
 #define LOCK_TRIES 500 /* of 10 ms: a holder may be stopped, for as long as it likes */
 

@@ -62,7 +62,8 @@ static int renew_xdp(struct sl_attach *a, uint32_t ifindex)
 /* Puts the form in the place of the attached one that a says now. On error a is as it was. */
 static int renew(struct sl_attach *a, const struct sl_attach *was, const struct sl_port_info *info)
 {
-	int err = a->kind == SL_ATTACH_TCX ? sl_attach_skb_renew(a) : renew_xdp(a, info->ifindex);
+	int err = sl_attach_is_by_packet(a->kind) ? sl_attach_skb_renew(a, info->ifindex)
+						  : renew_xdp(a, info->ifindex);
 
 	sl_attach_unload(a);
 	sl_libs_close_leaks(err ? a->prog_id : was->prog_id);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Bonds of two NICs on each host, active-backup and LACP: what is on the bond is offloaded, in copy mode, by packet
-# sockets or generic XDP, and says so; and a connection goes on, offloaded, when the cable that carries it is pulled.
+# sockets, and says so; and a connection goes on, offloaded, when the cable that carries it is pulled.
 VM_NICS=${VM_NICS:-virtio:speed=10000,duplex=full virtio:speed=10000,duplex=full} VM_SECONDS=${VM_SECONDS:-2000} VM_COUNT=${VM_COUNT:-4}
 . "$(dirname "$0")/../lib.sh"
 . "$VM_DIR/lib_traffic.sh"
@@ -57,11 +57,7 @@ for KIND in active-backup 802.3ad; do
 	ok "the bonds carry" wait_until 30 answered
 	traffic "on the bond" 0
 	says "bond0: sends by AF_XDP copy mode"
-	if kernel_is 6.6; then
-		says "packet sockets behind a tc program"
-	else
-		says "generic (natively the kernel would drop what the device's slaves deliver: slow)"
-	fi
+	says "packet sockets behind a tc program"
 	rm -f "$TMP"/stream*
 	stream "$TMP/stream"
 	STREAM=$BG
