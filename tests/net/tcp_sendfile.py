@@ -135,4 +135,29 @@ os.write(w, b"stays")
 f.close_reset()
 settles(s, "ERR")
 say("reset", attempt(os.splice, r, s.fileno(), 100), attempt(os.splice, r, s.fileno(), 3), os.read(r, 10))
+for what in ("splice in", "splice out", "sendfile out", "sendfile in", "a full pipe", "an empty one", "shut"):
+    s, f = pair(own, peer, far, 7000)  # connect(AF_UNSPEC) leaves an error to the socket, which comes before all else
+    disconnect(s)
+    a, b = os.pipe2(os.O_NONBLOCK)
+    if what == "shut":
+        attempt(s.shutdown, socket.SHUT_RDWR)
+    if what in ("splice in", "shut"):
+        say(what, attempt(os.splice, s.fileno(), b, 10), attempt(os.splice, s.fileno(), b, 10))
+    elif what == "splice out":
+        os.write(b, b"stays")
+        say(what, attempt(os.splice, a, s.fileno(), 3), os.read(a, 10))
+    elif what == "sendfile out":
+        say(what, attempt(os.sendfile, s.fileno(), file.fileno(), size, 10), attempt(os.sendfile, s.fileno(), file.fileno(), 0, 10))
+    elif what == "sendfile in":
+        say(what, attempt(os.sendfile, b, s.fileno(), None, 10))
+    elif what == "a full pipe":
+        os.write(b, bytes(65536))
+        say(what, attempt(os.splice, s.fileno(), b, 10, None, None, 2))
+    else:
+        say(what, attempt(os.splice, a, s.fileno(), 10, None, None, 2))
+    say("then", s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
+    for x in (a, b):
+        os.close(x)
+    s.close()
+    f.close()
 say("done")

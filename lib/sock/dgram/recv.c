@@ -297,7 +297,7 @@ static bool os_due(struct sl_sock *sk)
 }
 
 /* When both have data they take turns, so neither starves; a look at the next datagram finds the
- * one that the next call takes. */
+ * one that the next call takes. The first turn is that of the older one (sl_sock_os_came()). */
 static bool is_kernels_turn(struct sl_udp_sock *us, const struct sl_rx_req *r)
 {
 	bool turn = !us->os_turn;

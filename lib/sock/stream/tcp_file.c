@@ -47,7 +47,7 @@ static bool goes_on(int in, int64_t pos)
 {
 	struct stat st;
 
-	return sl_sys(SYS_fstat, in, &st) == 0 && S_ISREG(st.st_mode) && pos < st.st_size;
+	return sl_sys(SYS_fstat, in, &st) == 0 && S_ISREG(st.st_mode) && pos >= 0 && pos < st.st_size;
 }
 
 /* Sends the file from pos on. Returns the number of bytes sent, or -errno. */
@@ -248,6 +248,28 @@ static bool is_pipe(int fd)
 	return sl_sys(SYS_fstat, fd, &st) == 0 && S_ISFIFO(st.st_mode);
 }
 
+static bool is_writable(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	struct timespec zero = {0, 0};
+
+	return sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0;
+}
+
+/* Takes the error that a TCP socket without a connection keeps (tcp_disconnect()) and that its
+ * shadow does not know, as -errno. The kernel asks the socket only when the file or pipe `in` has
+ * bytes to send, or the pipe `out` has room for what is read. */
+static ssize_t kept_error(int in, int64_t pos, int out)
+{
+	struct sl_sock *from = sl_tcp_sock(in), *to = sl_tcp_sock(out), *sk = from ? from : to;
+
+	if (!sk || sl_load(&sk->conn) || !sl_load(&sk->error) || (from && !is_pipe(out)))
+		return 0;
+	if (from ? !is_writable(out) : !goes_on(in, pos) && !(is_pipe(in) && is_readable(in)))
+		return 0;
+	return -sl_sock_kept_error(sk);
+}
+
 /* sendfile(2) from a connection: to a pipe only, and without a position; else the kernel says what
  * is wrong. */
 static ssize_t sendfile_from(struct sl_sock *sk, int out, int in, off_t *off, size_t len)
@@ -283,6 +305,9 @@ ssize_t sl_sendfile(int out, int in, off_t *off, size_t len)
 	pos = off ? *off : sl_sys(SYS_lseek, in, 0, SEEK_CUR);
 	if (from && sl_load(&from->conn))
 		return sendfile_from(from, out, in, off, len);
+	n = len && (!from || !off) ? kept_error(in, pos, out) : 0;
+	if (n)
+		return n;
 	sk = stream(out);
 	if (!sk || pos < 0 || !(buf = sl_malloc(CHUNK))) {
 		if (sk)
@@ -327,8 +352,10 @@ ssize_t sl_splice(int in, off_t *in_off, int out, off_t *out_off, size_t len, un
 	struct sl_sock *to = odd || from ? NULL : to_splice(out, out_off, in, in_off);
 	int saved = errno;
 	uint8_t *buf = NULL;
-	ssize_t n;
+	ssize_t n = odd || in_off || out_off ? 0 : kept_error(in, -1, out);
 
+	if (n)
+		return n;
 	if (from || to)
 		buf = sl_malloc(CHUNK);
 	errno = saved;
