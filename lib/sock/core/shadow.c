@@ -42,13 +42,16 @@ static void outdate_path(struct sl_sock *sk)
 
 static void tell(struct sl_sock *sk, uint8_t bits)
 {
+	uint8_t had = __atomic_fetch_or(&sk->os, bits, __ATOMIC_RELEASE);
 	struct sl_lane *lane;
 
-	__atomic_fetch_or(&sk->os, bits, __ATOMIC_RELEASE);
 	if (!sl_sock_lock(sk, &lane))
 		return;
 	if (bits & SL_OS_ERR)
 		outdate_path(sk);
+	/* Datagrams of ours that wait already are older than the kernel's first one. */
+	if (sl_sock_is_udp(sk) && bits & SL_OS_IN & ~had)
+		sl_udp_sk(sk)->os_turn = sl_udp_queued(&sl_udp_sk(sk)->udp) != 0;
 	if (!sl_list_empty(&sk->watches))
 		sl_sock_notify(sk, (bits & SL_OS_IN ? EPOLLIN | EPOLLRDNORM : 0) |
 					   (bits & SL_OS_ERR ? EPOLLERR : 0));

@@ -505,7 +505,10 @@ int sl_tcp_sock_fastopen(struct sl_sock *sk, const struct msghdr *msg)
 	if (sk->state != SL_STATE_KERNEL && !sk->conn)
 		err = connect_new(sk, addr, len, &reason);
 	else if (sk->state != SL_STATE_KERNEL)
-		err = sk->phase == SL_CONNECTED ? -EISCONN : is_deferred(sk) ? 0 : -EALREADY;
+		err = sk->phase == SL_CONNECTED       ? -EISCONN
+		      : sk->phase == SL_DISCONNECTING ? -EINVAL
+		      : is_deferred(sk)               ? 0
+						      : -EALREADY;
 	sk->tfo_now = false;
 	sl_unlock(&sk->slow);
 	if (err == -EALREADY && is_open(sk) == 0) /* no connect(2) has had the outcome */
@@ -556,6 +559,12 @@ static int connect_kernel(struct sl_sock *sk, int fd, const struct sockaddr *add
 	return err;
 }
 
+static bool is_nowhere(const struct sockaddr *addr, socklen_t len)
+{
+	return len >= sizeof(addr->sa_family) && !sl_guard_touch(addr, sizeof(addr->sa_family)) &&
+	       addr->sa_family == AF_UNSPEC;
+}
+
 int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr, socklen_t len)
 {
 	enum sl_reason reason = SL_REASON_NONE;
@@ -563,8 +572,10 @@ int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr,
 
 	sl_tconn_reap_many();
 	if (sl_load(&sk->state) == SL_STATE_KERNEL) {
-		/* (A connection that has ended in the kernel is still the socket's.) */
-		if (sl_unlikely(sk->named) && sk->phase == SL_UNCONNECTED) {
+		/* (A connection that has ended in the kernel is still the socket's, and AF_UNSPEC
+		 * leaves a disconnected one its name.) */
+		if (sl_unlikely(sk->named) && sk->phase == SL_UNCONNECTED &&
+		    !is_nowhere(addr, len)) {
 			sl_lock(&sk->slow);
 			sl_swap_unname(sk);
 			sl_unlock(&sk->slow);

@@ -47,7 +47,8 @@ static bool goes_on(int in, int64_t pos)
 {
 	struct stat st;
 
-	return sl_sys(SYS_fstat, in, &st) == 0 && S_ISREG(st.st_mode) && pos >= 0 && pos < st.st_size;
+	return sl_sys(SYS_fstat, in, &st) == 0 && S_ISREG(st.st_mode) && pos >= 0 &&
+	       pos < st.st_size;
 }
 
 /* Sends the file from pos on. Returns the number of bytes sent, or -errno. */
