@@ -153,6 +153,10 @@ static int change(struct sl_epoll *ep, int epfd, int op, int fd, struct epoll_ev
 	struct sl_epoll *inner = sl_fd_epoll(fd);
 	struct sl_epitem *it = find(ep, fd, sk ? (void *)sk : (void *)inner);
 
+	if (!it && sk && sl_unlikely(sk->silent) && op == EPOLL_CTL_DEL)
+		return 0; /* (it has been the kernel's meanwhile: change_silent()) */
+	if (!it && sk && sl_unlikely(sk->silent) && op == EPOLL_CTL_MOD)
+		op = EPOLL_CTL_ADD;
 	if (op == EPOLL_CTL_DEL)
 		return it ? del(ep, epfd, it) : -ENOENT;
 	if (op == EPOLL_CTL_MOD)
@@ -176,6 +180,16 @@ static int change_kernel(struct sl_epoll *ep, int epfd, int op, int fd, struct e
 	return r;
 }
 
+/* A member that was handed back while ONESHOT had silenced it is not in the kernel's set yet. */
+static int change_silent(struct sl_epoll *ep, int epfd, int op, int fd, struct epoll_event *ev)
+{
+	if (op != EPOLL_CTL_MOD)
+		return op == EPOLL_CTL_DEL ? 0 : -ENOENT;
+	if (ev->events & EPOLLEXCLUSIVE)
+		return -EINVAL;
+	return change_kernel(ep, epfd, EPOLL_CTL_ADD, fd, ev);
+}
+
 /* Changes a socket that was handed back in the kernel's set, and also its item, since our queue may
  * still hold data for it. */
 static int change_leftover(struct sl_epoll *ep, int epfd, int op, int fd, struct epoll_event *ev)
@@ -187,6 +201,8 @@ static int change_leftover(struct sl_epoll *ep, int epfd, int op, int fd, struct
 	if (op != EPOLL_CTL_DEL && sl_unlikely(sl_fd_sock(fd)->passed))
 		sl_keeper_tell_parent(sl_fd_sock(fd));
 	r = change_kernel(ep, epfd, op, fd, ev);
+	if (r == -ENOENT && sl_unlikely(sl_fd_sock(fd)->silent))
+		r = change_silent(ep, epfd, op, fd, ev);
 	if (r < 0)
 		return r;
 	if (it && op == EPOLL_CTL_DEL)

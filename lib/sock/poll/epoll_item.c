@@ -232,12 +232,18 @@ uint32_t sl_epoll_ready(struct sl_epoll *ep)
 
 /* Callbacks ------------------------------------------------------------------------------------ */
 
-/* Gives the member to the kernel's set, which goes on with it. */
+/* Gives the member to the kernel's set, which goes on with it. In a set of the kernel's only an
+ * event of its own silences a member, and EPOLLERR and EPOLLHUP are always asked for: a member that
+ * ONESHOT has silenced enters the set by the program's EPOLL_CTL_MOD (epoll_ctl.c). */
 static void give_to_kernel(struct sl_epitem *it)
 {
 	struct epoll_event ev = {.events = it->events, .data.u64 = it->data};
 	int epfd = sl_epoll_any_fd(it->ep);
 
+	if (it->sk && !(it->events & ~SL_EP_PRIVATE)) {
+		it->sk->silent = true;
+		return;
+	}
 	if (epfd < 0)
 		return;
 	/* The number may be closed while a dup of the socket lives. */
