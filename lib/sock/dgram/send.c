@@ -195,12 +195,33 @@ static ssize_t send_by_kernel(struct sl_sock *sk, int fd, const struct sl_tx_req
 	return n;
 }
 
-/* A fresh socket gets its port now, as the kernel would do it. */
-static void first_send(struct sl_sock *sk, int flags)
+/* True: no device of ours takes this datagram to its destination: it stays on this host, or has no
+ * route. */
+static bool is_kernels_alone(const struct sl_sock *sk, const struct sl_tx_req *r)
 {
+	struct sl_route_key key = {.oif = sk->bound_if, .mark = sk->mark};
+	struct sl_route route;
+	uint32_t scope;
+	uint16_t port;
+
+	if (!r->name || sl_addr_from_sockaddr(r->name, r->namelen, &key.dst, &port, &scope) < 0 ||
+	    sl_addr_is_multicast(&key.dst))
+		return false;
+	if (scope)
+		key.oif = scope;
+	return sl_route_get(&key, &route) < 0 ||
+	       (route.kind != SL_ROUTE_DEVICE && route.kind != SL_ROUTE_MULTICAST);
+}
+
+/* A fresh socket gets its port now, as the kernel would do it. */
+static void first_send(struct sl_sock *sk, const struct sl_tx_req *r)
+{
+	int flags = r->flags;
+
 	sl_sock_part(sk);
 	if (sk->state == SL_STATE_NEW && sk->local_port == 0) {
-		if ((sk->nonblock || flags & MSG_DONTWAIT || !sl_sock_waits(sk)) &&
+		if ((sk->nonblock || flags & MSG_DONTWAIT || !sl_sock_waits(sk) ||
+		     is_kernels_alone(sk, r)) &&
 		    sl_dgram_put_off(sk))
 			return;
 		sl_sock_autobind(sk);
@@ -302,7 +323,7 @@ static ssize_t try_once(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
 
 	*lane_out = NULL;
 	if (sl_unlikely(sk->state != SL_STATE_OFFLOADED) && name_is_there(r))
-		first_send(sk, r->flags);
+		first_send(sk, r);
 	if (sl_unlikely(wants_kernel(sk, r) || !memory_is_there(r))) {
 		if (is_dummy(r))
 			return warm(sk, r);

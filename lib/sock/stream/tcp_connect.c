@@ -487,37 +487,6 @@ int sl_tcp_sock_wait_open(struct sl_sock *sk, int fd)
 	return wait_open(sk, fd, -EINPROGRESS);
 }
 
-int sl_tcp_sock_fastopen(struct sl_sock *sk, const struct msghdr *msg)
-{
-	const struct sockaddr *addr = msg ? msg->msg_name : NULL;
-	enum sl_reason reason = SL_REASON_NONE;
-	socklen_t len = addr ? msg->msg_namelen : 0;
-	int err = -EREMOTE;
-
-	sl_tconn_reap_many();
-	if (sl_load(&sk->state) == SL_STATE_KERNEL)
-		return -EREMOTE;
-	if (!sl_tcp_fastopen_is_on() ||
-	    (len >= sizeof(addr->sa_family) && addr->sa_family == AF_UNSPEC))
-		return -EOPNOTSUPP;
-	sl_lock(&sk->slow);
-	sk->tfo_now = true;
-	if (sk->state != SL_STATE_KERNEL && !sk->conn)
-		err = connect_new(sk, addr, len, &reason);
-	else if (sk->state != SL_STATE_KERNEL)
-		err = sk->phase == SL_CONNECTED       ? -EISCONN
-		      : sk->phase == SL_DISCONNECTING ? -EINVAL
-		      : is_deferred(sk)               ? 0
-						      : -EALREADY;
-	sk->tfo_now = false;
-	sl_unlock(&sk->slow);
-	if (err == -EALREADY && is_open(sk) == 0) /* no connect(2) has had the outcome */
-		err = outcome(sk, err);
-	if (err == -EREMOTE && reason != SL_REASON_NONE)
-		sl_sock_kernel(sk, reason);
-	return err;
-}
-
 /* The result of connect(2) on a socket that was handed back before a call had the outcome: the
  * kernel takes a connection that was restored for one that the program knows of. */
 static int first_outcome(struct sl_sock *sk, int fd, int err)
@@ -556,6 +525,41 @@ static int connect_kernel(struct sl_sock *sk, int fd, const struct sockaddr *add
 		sl_store(&sk->error, 0);
 		break;
 	}
+	return err;
+}
+
+int sl_tcp_sock_fastopen(struct sl_sock *sk, const struct msghdr *msg)
+{
+	const struct sockaddr *addr = msg ? msg->msg_name : NULL;
+	enum sl_reason reason = SL_REASON_NONE;
+	socklen_t len = addr ? msg->msg_namelen : 0;
+	int err = -EREMOTE;
+	bool kernels;
+
+	sl_tconn_reap_many();
+	kernels = sl_load(&sk->state) == SL_STATE_KERNEL;
+	if (kernels && sk->phase != SL_CONNECTING)
+		return -EREMOTE;
+	if (!sl_tcp_fastopen_is_on() ||
+	    (len >= sizeof(addr->sa_family) && addr->sa_family == AF_UNSPEC))
+		return -EOPNOTSUPP;
+	if (kernels) /* no call has had the outcome */
+		return addr ? connect_kernel(sk, sk->fd, addr, len) : -EREMOTE;
+	sl_lock(&sk->slow);
+	sk->tfo_now = true;
+	if (sk->state != SL_STATE_KERNEL && !sk->conn)
+		err = connect_new(sk, addr, len, &reason);
+	else if (sk->state != SL_STATE_KERNEL)
+		err = sk->phase == SL_CONNECTED       ? -EISCONN
+		      : sk->phase == SL_DISCONNECTING ? -EINVAL
+		      : is_deferred(sk)               ? 0
+						      : -EALREADY;
+	sk->tfo_now = false;
+	sl_unlock(&sk->slow);
+	if (err == -EALREADY && is_open(sk) == 0) /* no connect(2) has had the outcome */
+		err = outcome(sk, err);
+	if (err == -EREMOTE && reason != SL_REASON_NONE)
+		sl_sock_kernel(sk, reason);
 	return err;
 }
 

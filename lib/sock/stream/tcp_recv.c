@@ -223,8 +223,11 @@ static ssize_t recv_urgent(struct rx *x, struct msghdr *msg)
 
 	if (r == -EAGAIN && x->moving && sl_sock_wait_moved(x->sk))
 		r = urgent_attempt(x);
-	if (msg && r == 0)
-		msg->msg_flags = MSG_OOB | (x->len ? 0 : MSG_TRUNC);
+	if (msg && r == 0) {
+		msg->msg_namelen = 0;
+		msg->msg_controllen = 0;
+		msg->msg_flags = (x->flags & MSG_CMSG_CLOEXEC) | MSG_OOB | (x->len ? 0 : MSG_TRUNC);
+	}
 	return r == 0 ? (ssize_t)x->done : r == -EDEADLK ? -EAGAIN : r;
 }
 

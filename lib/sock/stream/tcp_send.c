@@ -263,6 +263,8 @@ static ssize_t begin(struct tx *x, int fd, const struct msghdr *msg)
 
 	if (r == -EALREADY && !x->sk->nonblock && !(x->flags & MSG_DONTWAIT))
 		r = 0;
+	if (sl_unlikely(r == 0 && !is_offloaded(x->sk))) /* the kernel would connect anew */
+		x->flags &= ~MSG_FASTOPEN;
 	if (r == 0)
 		r = attempt(x);
 	return sl_unlikely(r == -EINPROGRESS) ? open_and_go_on(x, fd) : r;

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""tcp_left.py OWN PEER FAR: calls that ask for the outcome of connect(2), on sockets that became the kernel's meanwhile
+(SO_DONTROUTE) and on those that did not; the name of a disconnected one; the control data of an urgent byte."""
+from tcplib import *
+
+own, peer, far = start()
+six = is6(peer)
+MSG_FASTOPEN = 0x20000000
+
+
+def begin(port):
+    s = tcp(six=six)
+    s.setblocking(False)
+    raw_connect(s, peer, port)
+    return s
+
+
+def leave(s, leaves):
+    if leaves:
+        s.setsockopt(SOL, socket.SO_DONTROUTE, 1)
+        time.sleep(0.05)
+
+
+for leaves in (False, True):
+    fl = far.tcp(peer, 7000, 5)
+    s = begin(7000)
+    f, _ = fl.accept()
+    settles(s, "OUT")
+    leave(s, leaves)
+    say(leaves, "connected", attempt(s.sendto, b"fast", MSG_FASTOPEN, (peer, 7000)), f.take(4),
+        attempt(s.sendto, b"fast", MSG_FASTOPEN, (peer, 7000)))
+    s.close()
+    f.close()
+    s = begin(7000)
+    f, _ = fl.accept()
+    settles(s, "OUT")
+    leave(s, leaves)
+    f.close_reset()
+    settles(s, "ERR")
+    say(leaves, "reset", attempt(s.recv, 1), attempt(s.sendto, b"fast", MSG_FASTOPEN, (peer, 7000)), so_error(s))
+    s.close()
+    fl.close()
+    s = begin(7001)
+    settles(s, "ERR")
+    say(leaves, "refused and shut", attempt(s.shutdown, socket.SHUT_WR), attempt(s.sendto, b"fast", MSG_FASTOPEN, (peer, 7001)),
+        raw_connect(s, peer, 7001), so_error(s))
+    s.close()
+    s, f = pair(own, peer, far, 7002)
+    leave(s, leaves)
+    port = s.getsockname()[1]
+    say(leaves, "disconnected", [(disconnect(s), s.getsockname()[1] == port) for _ in range(3)], so_error(s), raw_connect(s, peer, 7003),
+        s.getsockname()[1] == port)
+    s.close()
+    f.close()
+s, f = pair(own, peer, far, 7004)
+f.send(b"!", socket.MSG_OOB)
+settles(s, "PRI")
+say("urgent", s.recvmsg(0, 40, socket.MSG_OOB | socket.MSG_PEEK), s.recvmsg(1, 40, socket.MSG_OOB | socket.MSG_CMSG_CLOEXEC))
+s.close()
+say("done")
