@@ -114,6 +114,47 @@ const struct sl_setting *sl_setting_find(const char *name)
 	return find(name, strlen(name), &old);
 }
 
+/* How many letters must be put in, left out or changed to make the name another one; a long name
+ * counts as far as a name of ours could go. */
+static unsigned distance(const char *name, size_t len, const char *field)
+{
+	unsigned char row[SL_SETTING_NAME_MAX];
+	size_t n = strlen(field);
+
+	for (size_t i = 0; i <= n; i++)
+		row[i] = (unsigned char)i;
+	for (size_t k = 1; k <= len; k++) {
+		unsigned left_above = row[0];
+
+		row[0] = (unsigned char)k;
+		for (size_t i = 1; i <= n; i++) {
+			unsigned above = row[i];
+			unsigned changed = left_above + ((name[k - 1] | 32) != (field[i - 1] | 32));
+			unsigned shifted = (unsigned)sl_min(row[i - 1], row[i]) + 1;
+
+			row[i] = (unsigned char)sl_min(changed, shifted);
+			left_above = above;
+		}
+	}
+	return row[n];
+}
+
+const struct sl_setting *sl_setting_near(const char *name, size_t len)
+{
+	const struct sl_setting *near = NULL;
+	unsigned most = (unsigned)sl_min((len + 1) / 3, (size_t)3);
+
+	for (unsigned i = 0; len < SL_SETTING_NAME_MAX && i < SL_SETTING_COUNT; i++) {
+		unsigned d = distance(name, len, sl_setting_table[i].field);
+
+		if (d > most || (near && d == most))
+			continue;
+		near = &sl_setting_table[i];
+		most = d;
+	}
+	return near;
+}
+
 /* A number, decimal or 0x; no locale, no errno. Returns the first character after it, or NULL. */
 static const char *parse_number(const char *t, int64_t *out)
 {
@@ -354,6 +395,56 @@ static int apply(enum sl_setting_id id, const struct source *src)
 	return 0;
 }
 
+/* True: the variable (len is of its name) bears our prefix and names no setting; the text says so.
+ * A variable with libvma's prefix may be another program's, so its name must be near one of ours.
+ */
+static bool is_unknown(const char *var, size_t len, char *text, size_t text_len)
+{
+	size_t prefix = !strncmp(var, "SLUICE_", 7) ? 7 : 4;
+	const struct sl_setting *near;
+	char name[SL_SETTING_NAME_MAX];
+	bool old;
+
+	if ((prefix == 4 && strncmp(var, "VMA_", 4)) || len <= prefix || !var[len] ||
+	    find(var + prefix, len - prefix, &old))
+		return false;
+	near = sl_setting_near(var + prefix, len - prefix);
+	if (!near && prefix == 4)
+		return false;
+	snprintf(text, text_len, "%.*s is no setting; %s %s", (int)sl_min(len, (size_t)64), var,
+		 near ? "the nearest is" : "these are listed by",
+		 near ? sl_setting_name(near, name) : "sluice run --help-settings");
+	return true;
+}
+
+bool sl_setting_fault(const char *var, char *text, size_t text_len)
+{
+	size_t len = strcspn(var, "=");
+	size_t prefix = !strncmp(var, "SLUICE_", 7) ? 7 : 4;
+	const struct sl_setting *s;
+	struct sl_settings scratch;
+	char why[300];
+	bool old;
+
+	if (is_unknown(var, len, text, text_len))
+		return true;
+	if ((prefix == 4 && strncmp(var, "VMA_", 4)) || len <= prefix || !var[len])
+		return false;
+	s = find(var + prefix, len - prefix, &old);
+	if (!s || !sl_setting_parse(s, var + len + 1, &scratch, why, sizeof(why)))
+		return false;
+	snprintf(text, text_len, "%.*s='%.64s': expected %s", (int)len, var, var + len + 1, why);
+	return true;
+}
+
+static void say_unknown(const char *var)
+{
+	char text[200];
+
+	if (is_unknown(var, strcspn(var, "="), text, sizeof(text)))
+		sl_warn("settings", "%s", text);
+}
+
 /* Says once that a setting which was given has no effect. */
 static void say_no_effect(enum sl_setting_id id, const struct source *src)
 {
@@ -439,6 +530,8 @@ int sl_settings_load(char **env)
 		    sl_settings.log_file);
 	for (unsigned i = 0; i < SL_SETTING_COUNT; i++)
 		say_no_effect(i, &src[i]);
+	for (char **e = env ? env : environ; e && *e; e++)
+		say_unknown(*e);
 	return wrong;
 }
 

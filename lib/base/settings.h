@@ -76,7 +76,8 @@ struct sl_setting {
 extern const struct sl_setting sl_setting_table[SL_SETTING_COUNT];
 
 /* Reads the settings: from env (like environ, NULL: environ). SLUICE_<NAME> wins over
- * VMA_<NAME>, that over an old name. A wrong value gives one WARNING and the default stays.
+ * VMA_<NAME>, that over an old name. A wrong value gives one WARNING and the default stays; so does
+ * a name that is none.
  * Starts the log as configured. Call once, before the first other thread. Returns the number of
  * wrong values. */
 int sl_settings_load(char **env);
@@ -98,5 +99,11 @@ int sl_setting_parse(const struct sl_setting *s, const char *text, struct sl_set
 
 /* The setting of that name (without prefix, any case, old names too), or NULL. */
 const struct sl_setting *sl_setting_find(const char *name);
+/* The setting with the name that is nearest to one that is none (len letters, without prefix, any
+ * case); NULL: none is near. */
+const struct sl_setting *sl_setting_near(const char *name, size_t len);
+/* True: the variable ("SLUICE_RX_POL=5") names no setting, or its value is wrong; the text says
+ * what was expected. */
+bool sl_setting_fault(const char *var, char *text, size_t text_len);
 
 #endif

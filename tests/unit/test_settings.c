@@ -94,6 +94,41 @@ static void test_wrong_values_keep_the_default(void **state)
 	}
 }
 
+static void test_names_that_are_none(void **state)
+{
+	static const struct {
+		char *var;
+		const char *said; /* NULL: nothing */
+	} all[] = {
+		{"SLUICE_RX_POL=5", "SLUICE_RX_POL is no setting; the nearest is SLUICE_RX_POLL\n"},
+		{"SLUICE_RXPOLL=5", "the nearest is SLUICE_RX_POLL\n"},
+		{"SLUICE_TRACE_LEVEL=5", "the nearest is SLUICE_TRACELEVEL\n"},
+		{"VMA_SELECT_POOL=5",
+		 "VMA_SELECT_POOL is no setting; the nearest is SLUICE_SELECT_POLL\n"},
+		{"SLUICE_NOTHING_LIKE_IT=5",
+		 "no setting; these are listed by sluice run --help-settings\n"},
+		{"SLUICE_=5", NULL},
+		{"VMA_HOME_OF_ANOTHER=/", NULL}, /* may be another program's */
+		{"VMA_RX_POLL_OS_RATIO=5", NULL},
+		{"SLUICE", NULL},
+		{"SLUICE_RX_POL", NULL},
+	};
+	char text[400];
+
+	for (unsigned i = 0; i < sl_array_len(all); i++) {
+		assert_int_equal(LOAD(all[i].var), 0);
+		assert_int_equal(strstr(out, "is no setting") != NULL, all[i].said != NULL);
+		assert_int_equal(sl_setting_fault(all[i].var, text, sizeof(text)),
+				 all[i].said != NULL);
+		if (all[i].said)
+			assert_non_null(strstr(out, all[i].said));
+	}
+	assert_true(sl_setting_fault("VMA_RX_POLL=fast", text, sizeof(text)));
+	assert_non_null(strstr(text, "VMA_RX_POLL='fast': expected a whole number"));
+	assert_false(sl_setting_fault("VMA_RX_POLL=1", text, sizeof(text)));
+	assert_false(sl_setting_fault("RX_POLL=fast", text, sizeof(text)));
+}
+
 static void test_values(void **state)
 {
 	assert_int_equal(LOAD("SLUICE_RX_POLL=0x10", "SLUICE_FORK=no", "SLUICE_RX_BYTES_MIN=1m",
@@ -340,6 +375,7 @@ int main(void)
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_alias_and_precedence),
 		cmocka_unit_test(test_wrong_values_keep_the_default),
+		cmocka_unit_test(test_names_that_are_none),
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_ring_sets_both_directions),
 		cmocka_unit_test(test_preset_yields_to_what_is_given),
