@@ -124,6 +124,26 @@ uint32_t sl_dev_frame_size(uint32_t small_mtu)
 	return size;
 }
 
+bool sl_dev_next_missing(const char **list, char name[16])
+{
+	struct ifreq ifr = {0};
+	int fd = sl_sys_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool missing = false;
+
+	while (fd >= 0 && **list && !missing) {
+		size_t n = strcspn(*list, ", ");
+		bool plain = n && n < IFNAMSIZ && strcspn(*list, "!*?[\\") >= n;
+
+		snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%.*s", plain ? (int)n : 0, *list);
+		missing = plain && dev_ioctl(fd, SIOCGIFINDEX, &ifr) == -ENODEV;
+		*list += n + ((*list)[n] != 0);
+	}
+	if (fd >= 0)
+		sl_sys_close(fd);
+	memcpy(name, ifr.ifr_name, IFNAMSIZ);
+	return missing;
+}
+
 bool sl_dev_has_changed(int fd, const struct sl_port_info *info)
 {
 	struct ifreq ifr = {.ifr_ifindex = (int)info->ifindex};

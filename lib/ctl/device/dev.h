@@ -10,6 +10,9 @@ bool sl_dev_counts_kilobytes(const char *driver);
 /* Bytes of a frame that suffices for the devices that exist now; small_mtu: the longest packet that
  * a frame of 2,048 bytes holds. Any thread. */
 uint32_t sl_dev_frame_size(uint32_t small_mtu);
+/* Steps through the names in a list like SLUICE_DEVICES (not the patterns) that no device of this
+ * network namespace has. *list moves on. False: there is no further one. */
+bool sl_dev_next_missing(const char **list, char name[16]);
 /* Fills ifname, driver, mac, mtu, nqueues, flags, max_lanes of info. */
 int sl_dev_query(uint32_t ifindex, struct sl_port_info *info, const char **why);
 /* True: the device has another number of queues now than info says. fd: any socket. */

@@ -14,6 +14,7 @@
 #include "base/settings.h"
 #include "base/sys.h"
 #include "base/trust.h"
+#include "ctl/device/dev.h"
 #include "ctl/device/lock.h"
 #include "ctl/kern/cgroup.h"
 #include "ctl/kern/filter.h"
@@ -313,6 +314,18 @@ static void show_reason(int err)
 		sl_store(&sl_stats->kernels, SL_REASON_THREADS);
 }
 
+static void warn_of_missing_devices(void)
+{
+	const char *list = sl_settings.devices;
+	char name[16];
+
+	while (sl_dev_next_missing(&list, name))
+		sl_warn("port",
+			"SLUICE_DEVICES names %s: there is no such device; remedy: a name that ip "
+			"link shows in the network namespace of this program",
+			name);
+}
+
 static void start_first(void)
 {
 	int ret, deadly;
@@ -344,6 +357,8 @@ static void start_first(void)
 		sl_store_release(&sl_up_state, -EPERM);
 		return;
 	}
+	if (sl_setting_is_set(SL_SETTING_devices))
+		warn_of_missing_devices();
 	sl_stats_open();
 	ret = bring_up(false);
 	if (ret < 0) {
