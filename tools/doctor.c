@@ -25,8 +25,6 @@
 #include "ctl/steer/pin.h"
 #include "ctl/umem/memory.h"
 #include "doctor.h"
-#include "io/verbs.h"
-#include "pace.h"
 #include "steer.h"
 #include "tools.h"
 
@@ -344,13 +342,30 @@ static void check_attached(const struct sl_device *d)
 	}
 }
 
+static bool is_daemon(unsigned pid)
+{
+	char path[32], name[16] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+	f = fopen(path, "re");
+	if (f && fscanf(f, "%15s", name) != 1)
+		name[0] = 0;
+	if (f)
+		fclose(f);
+	return !strcmp(name, "sluiced");
+}
+
 static void check_owner(const struct sl_device *d)
 {
 	unsigned pid = owner_of(d);
+	const char *way = d->xdp_prog ? "" : ", by packet sockets";
 
-	if (pid)
+	if (pid && is_daemon(pid))
+		sl_say_note("sluiced, process %u, lends it%s", pid, way);
+	else if (pid)
 		sl_say_note("offloaded by process %u%s; other processes stay with the kernel on it",
-			    pid, d->xdp_prog ? "" : ", by packet sockets");
+			    pid, way);
 }
 
 static void check_queues(const struct sl_device *d)
@@ -403,70 +418,6 @@ static void check_checksum(const struct sl_device *d)
 			"packets between %s devices carry no full checksum; it is accepted on them "
 			"(a peer that should send one: ethtool -K <peer> tx off)",
 			d->driver);
-}
-
-/* Shows the NIC's offloads; the library does the work itself where the NIC cannot. */
-static void show_offloads(const struct sl_verbs_caps *c)
-{
-	if (c->checksums)
-		sl_say_good("  checksums of what is sent");
-	else
-		sl_say_note("  no checksums of what is sent");
-	if (c->tso_bytes)
-		sl_say_good("  segmentation of up to %u bytes (TSO)", c->tso_bytes);
-	else
-		sl_say_note("  no segmentation (TSO)");
-	if (c->pace_max_kbps)
-		sl_say_good("  pacing from %u to %u kbit/s", c->pace_min_kbps, c->pace_max_kbps);
-	else
-		sl_say_note("  no pacing");
-	if (c->memory_bytes)
-		sl_say_good("  %llu bytes of device memory", (unsigned long long)c->memory_bytes);
-	else
-		sl_say_note("  no device memory");
-	if (c->clock_khz)
-		sl_say_good("  time stamps of what was sent, by a clock of %llu kHz",
-			    (unsigned long long)c->clock_khz);
-	else
-		sl_say_note("  no time stamps of what was sent");
-}
-
-/* Shows whether the library can transmit by the NIC's own queues. */
-static void check_verbs(const struct sl_device *d)
-{
-	struct sl_verbs_caps c;
-	int err = sl_verbs_caps(d->ifindex, d->name, (uint32_t)sl_settings.tx_max_inline, &c);
-
-	if (err == -ENODEV)
-		return;
-	if (err == -ELIBACC) {
-		sl_say_finding("apt-get install ibverbs-providers libibverbs1",
-			       "RDMA device %s, and no libibverbs: AF_XDP transmit is used",
-			       c.device);
-		return;
-	}
-	if (err || c.raw_error == EPERM) {
-		sl_say_finding("run as root, or with CAP_NET_RAW",
-			       "RDMA device %s cannot be used (%s): AF_XDP transmit is used",
-			       c.device, strerror(err ? -err : c.raw_error));
-		return;
-	}
-	if (c.raw_error) {
-		sl_say_note(
-			"RDMA device %s has no raw-packet queue pairs (%s): AF_XDP transmit is used",
-			c.device, strerror(c.raw_error));
-		return;
-	}
-	sl_say_good("RDMA device %s, firmware %s: raw-packet queue pairs, inline up to %u bytes%s",
-		    c.device, c.firmware, c.inline_bytes,
-		    sl_settings.tx_backend == SL_TX_XSK ? " (with SLUICE_TX_BACKEND=auto)" : "");
-	if (sl_settings.rx_backend != SL_RX_VERBS)
-		sl_say_note("  may receive by them, without XDP (SLUICE_RX_BACKEND=verbs)");
-	else if (leased)
-		sl_say_note("  sluiced lends none to receive by (SLUICE_RX_BACKEND=verbs)");
-	else
-		sl_say_good("  receives by them, without XDP");
-	show_offloads(&c);
 }
 
 static const struct sl_device *device_named(const char *name)
@@ -531,13 +482,6 @@ static void check_mtu(const struct sl_device *d)
 		sl_say_note("packets of more than %u bytes go through the kernel", most);
 }
 
-static void check_pace(const struct sl_device *d)
-{
-	if (!strcmp(d->driver, "mlx5_core"))
-		sl_say_note("%s",
-			    sl_pace_nic_has_flows(d->name) ? SL_PACE_FLOWS : SL_PACE_NO_FLOWS);
-}
-
 static void check_device(const struct sl_device *d)
 {
 	const char *remedy, *obstacle = sl_device_obstacle(d, &remedy);
@@ -566,13 +510,13 @@ static void check_device(const struct sl_device *d)
 	check_queues(d);
 	check_hints(d);
 	check_checksum(d);
-	check_verbs(d);
-	check_pace(d);
+	sl_doctor_nic(d, leased);
 }
 
 /* The options of the command line. */
 struct wish {
 	bool json;
+	const char *program;  /* NULL: none is looked at */
 	const char *peer;     /* the path to it is tested by RDMA */
 	bool serve;           /* such tests of others are served */
 	const char *serve_at; /* NULL: at each address */
@@ -581,7 +525,7 @@ struct wish {
 
 static void usage(FILE *to)
 {
-	fputs("usage: sluice doctor [--json] [device ...]\n"
+	fputs("usage: sluice doctor [--json] [--program FILE] [device ...]\n"
 	      "       sluice doctor [--json] --rdma PEER[:PORT] [--count N] [--bytes N] [--ack-timeout N]\n"
 	      "       sluice doctor --rdma-server [ADDR[:PORT]] [--once]\n"
 	      "Says what this machine can do, what will fall back, and the remedy; or tests a path by RDMA. Exit "
@@ -607,6 +551,8 @@ static int take_option(char *const *arg, struct wish *w)
 
 	if (!strcmp(arg[0], "--json"))
 		return w->json = true, 1;
+	if (!strcmp(arg[0], "--program") && value)
+		return w->program = value, 2;
 	if (!strcmp(arg[0], "--once"))
 		return w->test.once = true, 1;
 	if (!strcmp(arg[0], "--rdma-server")) {
@@ -641,6 +587,9 @@ static void check_machine(void)
 	check_huge_pages();
 	check_autogroup();
 	check_preload();
+	sl_doctor_settings();
+	sl_doctor_rules();
+	sl_doctor_preloads();
 }
 
 static void check_devices(int argc, char **argv)
@@ -648,6 +597,11 @@ static void check_devices(int argc, char **argv)
 	int shown = 0;
 
 	ndevs = sl_devices(devs, sl_array_len(devs));
+	sl_doctor_names();
+	for (int a = 1; a < argc; a++)
+		if (!device_named(argv[a]))
+			sl_say_finding("a name that ip link shows in this network namespace",
+				       "there is no device %s here", argv[a]);
 	for (int i = 0; i < ndevs; i++) {
 		bool asked = argc < 2 && !(devs[i].flags & IFF_LOOPBACK);
 
@@ -658,10 +612,8 @@ static void check_devices(int argc, char **argv)
 			shown++;
 		}
 	}
-	if (!shown)
-		sl_say_finding("ip link", "%s",
-			       argc > 1 ? "there is no such device here"
-					: "there is no device but the loopback");
+	if (!shown && argc < 2)
+		sl_say_finding("ip link", "there is no device but the loopback");
 }
 
 int sl_tool_doctor(int argc, char **argv)
@@ -679,7 +631,7 @@ int sl_tool_doctor(int argc, char **argv)
 		argc -= n;
 		argv += n;
 	}
-	sl_settings_load(NULL);
+	sl_doctor_load();
 	if (sl_libbpf_load(&why) < 0) {
 		fprintf(stderr, "sluice doctor: %s\n", why);
 		return 1;
@@ -693,6 +645,8 @@ int sl_tool_doctor(int argc, char **argv)
 		sl_doctor_rdma_serve(w.serve_at, &w.test);
 	} else {
 		check_machine();
+		if (w.program)
+			sl_doctor_program(w.program);
 		check_devices(argc, argv);
 	}
 	return sl_say_end();

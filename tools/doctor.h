@@ -18,6 +18,21 @@ void sl_say_note(const char *fmt, ...) SL_PRINTF(1, 2);
 /* Ends the report with the number of findings. Returns the exit status: 1 if there is any. */
 int sl_say_end(void);
 
+/* Loads the settings from the environment, without a word on wrong ones. */
+void sl_doctor_load(void);
+/* What is wrong with the settings of the environment, with the file of rules, with LD_PRELOAD, and
+ * with the names in SLUICE_DEVICES. */
+void sl_doctor_settings(void);
+void sl_doctor_rules(void);
+void sl_doctor_preloads(void);
+void sl_doctor_names(void);
+/* Whether the library can be preloaded into a program (a path, or a name in PATH). */
+void sl_doctor_program(const char *name);
+
+/* What the NIC's own queues can do. leased: programs get their lanes from the daemon. */
+struct sl_device;
+void sl_doctor_nic(const struct sl_device *d, bool leased);
+
 /* Tests a path to peer ("ADDR[:PORT]", a name, "[ADDR6]:PORT") by RDMA, or serves such tests at
  * that address (NULL: each) until a signal ends it. Each step that fails is a finding. */
 struct sl_rdma_test {

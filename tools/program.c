@@ -169,8 +169,8 @@ static bool interpreter_of(char *head, char *who, size_t len)
 	return true;
 }
 
-/* Kind of the file. A script is followed to its interpreter, whose path is then in `who`. */
-static enum sl_program_kind kind_of(const char *path, char *who, size_t len)
+/* A script is followed to its interpreter. */
+enum sl_program_kind sl_program_kind(const char *path, char *who, size_t len)
 {
 	snprintf(who, len, "%s", path);
 	for (int depth = 0; depth < 4; depth++) {
@@ -196,24 +196,30 @@ static enum sl_program_kind kind_of(const char *path, char *who, size_t len)
 	return SL_PROGRAM_UNKNOWN;
 }
 
-bool sl_program_check(const char *path, FILE *to)
+const char *sl_program_obstacle(enum sl_program_kind kind, const char **remedy)
 {
-	static const char *const texts[] = {
-		[SL_PROGRAM_STATIC] = "is statically linked; nothing can be preloaded into it",
-		[SL_PROGRAM_GO] = "is a Go program, which calls the kernel itself and not the C "
-				  "library",
-		[SL_PROGRAM_PRIVILEGED] = "is setuid, setgid or has file capabilities, and the "
-					  "dynamic linker then ignores LD_PRELOAD; start it from a "
-					  "process that has the privilege already",
-		[SL_PROGRAM_FOREIGN] = "is for another machine or word size than the library",
-		[SL_PROGRAM_LIBC] = "has another C library than glibc and would not start with the "
-				    "library preloaded; it runs without",
+	static const struct {
+		const char *text, *remedy;
+	} all[] = {
+		[SL_PROGRAM_STATIC] = {"is statically linked; nothing can be preloaded into it",
+				       "a dynamic build of the program"},
+		[SL_PROGRAM_GO] = {"is a Go program, which calls the kernel itself and not the C "
+				   "library",
+				   "none"},
+		[SL_PROGRAM_PRIVILEGED] =
+			{"is setuid, setgid or has file capabilities, and the "
+			 "dynamic linker then ignores LD_PRELOAD",
+			 "start it from a process that has the privilege already"},
+		[SL_PROGRAM_FOREIGN] = {"is for another machine or word size than the library",
+					"a build of the program for this machine"},
+		[SL_PROGRAM_LIBC] =
+			{"has another C library than glibc and would not start with the "
+			 "library preloaded; it runs without",
+			 "a build of the program with glibc"},
+		[SL_PROGRAM_UNKNOWN] = {NULL, NULL},
 	};
-	char who[1024];
-	enum sl_program_kind kind = kind_of(path, who, sizeof(who));
 
-	if (kind != SL_PROGRAM_OK && kind != SL_PROGRAM_UNKNOWN)
-		fprintf(to, "sluice run: %s %s; its sockets stay with the kernel\n", who,
-			texts[kind]);
-	return kind != SL_PROGRAM_LIBC;
+	if (remedy)
+		*remedy = all[kind].remedy;
+	return all[kind].text;
 }

@@ -20,8 +20,10 @@ enum sl_program_kind {
 	SL_PROGRAM_UNKNOWN,    /* neither ELF nor a script */
 };
 
-/* Writes one line to the file if the program will run without the library. False: it must not be
- * preloaded, since it would not start. */
-bool sl_program_check(const char *path, FILE *to);
+/* Kind of the file. who: its path, or that of the interpreter of a script. */
+enum sl_program_kind sl_program_kind(const char *path, char *who, size_t len);
+/* Why its sockets stay with the kernel, as the end of a sentence about it; NULL: they do not. remedy
+ * (may be NULL): what helps, or NULL. */
+const char *sl_program_obstacle(enum sl_program_kind kind, const char **remedy);
 
 #endif

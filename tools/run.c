@@ -93,11 +93,15 @@ int sl_tool_preload_path(char *buf, size_t len)
 	return -ENOENT;
 }
 
-/* Finds the setting for "rx-poll" or "SLUICE_RX_POLL"; NULL: there is none. */
-static const struct sl_setting *setting_named(const char *name, size_t len)
+/* Finds the setting for "rx-poll" or "SLUICE_RX_POLL"; NULL: there is none. near: the one whose
+ * name is the nearest then, or NULL. */
+static const struct sl_setting *setting_named(const char *name, size_t len,
+					      const struct sl_setting **near)
 {
 	char plain[SL_SETTING_NAME_MAX];
+	const struct sl_setting *s;
 
+	*near = NULL;
 	if (len > 7 && !strncasecmp(name, "SLUICE_", 7)) {
 		name += 7;
 		len -= 7;
@@ -110,19 +114,23 @@ static const struct sl_setting *setting_named(const char *name, size_t len)
 	for (size_t i = 0; i < len; i++)
 		plain[i] = name[i] == '-' ? '_' : name[i];
 	plain[len] = 0;
-	return sl_setting_find(plain);
+	s = sl_setting_find(plain);
+	if (!s)
+		*near = sl_setting_near(plain, len);
+	return s;
 }
 
 /* Puts one setting into the environment. Returns 0 or an exit status. */
 static int set(const char *arg, const char *eq)
 {
-	const struct sl_setting *s = setting_named(arg, (size_t)(eq - arg));
+	const struct sl_setting *near, *s = setting_named(arg, (size_t)(eq - arg), &near);
 	char name[SL_SETTING_NAME_MAX], why[300];
 	struct sl_settings scratch;
 
 	if (!s) {
-		fprintf(stderr, "sluice run: no setting '%.*s'; see sluice run --help-settings\n",
-			(int)(eq - arg), arg);
+		fprintf(stderr, "sluice run: no setting '%.*s'; %s %s\n", (int)(eq - arg), arg,
+			near ? "the nearest is" : "see",
+			near ? sl_setting_name(near, name) : "sluice run --help-settings");
 		return 2;
 	}
 	if (sl_setting_parse(s, eq + 1, &scratch, why, sizeof(why))) {
@@ -298,6 +306,20 @@ static void explain(void)
 	explain_rules();
 }
 
+/* Says why the program will run without the library. False: it must not be preloaded, since it
+ * would not start. */
+static bool check_program(const char *path)
+{
+	char who[1024];
+	enum sl_program_kind kind = sl_program_kind(path, who, sizeof(who));
+	const char *remedy, *obstacle = sl_program_obstacle(kind, &remedy);
+
+	if (obstacle)
+		fprintf(stderr, "sluice run: %s %s; its sockets stay with the kernel; remedy: %s\n",
+			who, obstacle, remedy);
+	return kind != SL_PROGRAM_LIBC;
+}
+
 int sl_tool_run(int argc, char **argv)
 {
 	struct options o = {0};
@@ -316,7 +338,7 @@ int sl_tool_run(int argc, char **argv)
 		fprintf(stderr, "sluice run: %s: %s\n", o.program[0], strerror(-status));
 		return status == -ENOENT ? 127 : 126;
 	}
-	if (sl_program_check(path, stderr) && add_preload())
+	if (check_program(path) && add_preload())
 		return 1;
 	if (o.dry_run) {
 		sl_settings_doc_environment(stdout);
