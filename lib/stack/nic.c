@@ -515,8 +515,8 @@ int sl_leg_open_rx(struct sl_leg *leg, const char **why)
 	if (!err)
 		open_icmp(port);
 	if (!err)
-		sl_info("lane", "lane %u receives on %s by verbs (%s, %u buffers)", leg->lane->id,
-			port->ifname, want.name, want.depth);
+		sl_info("lane", "lane %u receives on %s by verbs (%s, %u buffers%s)", leg->lane->id,
+			port->ifname, want.name, want.depth, want.direct ? ", read directly" : "");
 	return err;
 }
 

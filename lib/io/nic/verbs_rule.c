@@ -30,14 +30,16 @@ static uint32_t chain_of(const uint8_t addr[16], uint16_t port)
 }
 
 const struct sl_verbs_target *sl_verbs_group_find(const struct sl_verbs_rx *v,
-						  const uint8_t addr[16], uint16_t port)
+						  const uint8_t addr[16], uint16_t port,
+						  uint16_t vlan)
 {
 	uint32_t tag = sl_load_acquire(&v->group[chain_of(addr, port)]);
 	const struct sl_verbs_target *t;
 
 	for (; tag; tag = sl_load_acquire(&t->next)) {
 		t = sl_verbs_target(v, tag);
-		if (sl_load(&t->port) == port && !memcmp(t->addr, addr, 16))
+		if (sl_load(&t->port) == port && t->vlan == vlan &&
+		    !memcmp(t->addr, addr, 16))
 			return t;
 	}
 	return NULL;
@@ -173,6 +175,7 @@ static int add(struct sl_verbs_rx *v, const struct sl_verbs_rule *r, uint64_t *i
 	memcpy(t->addr, r->key.local, 16);
 	t->proto = r->key.proto;
 	t->tunnel = r->key.vlan & SL_VXLAN_TAG_BIT;
+	t->vlan = t->tunnel ? 0 : (uint16_t)r->key.vlan;
 	err = fill(v, t, r->claim, r->n);
 	if (!err) { /* (a packet may find it now: it has its claims) */
 		sl_store_release(&t->port, r->key.local_port);

@@ -18,6 +18,7 @@ struct sl_verbs_rx_want {
 	struct sl_frames *frames; /* the lane's */
 	sl_verbs_pass_fn *pass;
 	char name[64]; /* out: the RDMA device's name */
+	bool direct;   /* out: libibverbs is not on the way of packets */
 };
 
 /* Makes x receive by a queue pair. 0 or -errno, and *why. Slow; errno may change. */

@@ -3,6 +3,7 @@
 #ifndef SL_VERBS_RX_INT_H
 #define SL_VERBS_RX_INT_H
 
+#include "io/mlx5_cqe.h"
 #include "io/verbs_int.h"
 #include "io/nic/verbs_rx.h"
 
@@ -31,6 +32,7 @@ struct sl_verbs_target {
 	uint16_t port;    /* of packets for it; 0: the place is free */
 	uint8_t proto;
 	bool tunnel;   /* its packets come in VXLAN */
+	uint16_t vlan; /* the VID of its packets; 0: they have no tag */
 	uint32_t next; /* free places, or groups: their tag is 0 */
 	uint8_t addr[16];
 };
@@ -38,7 +40,21 @@ struct sl_verbs_target {
 #define SL_VERBS_CHUNKS 64u
 #define SL_VERBS_GROUPS 64u /* chains of rules for multicast groups; power of two */
 
+/* A queue pair whose completions we read, and whose requests we write, without libmlx5; we are the
+ * only ones. */
+struct sl_verbs_rx_mlx5 {
+	struct sl_mlx5_cq cq;
+	uint8_t *ring;     /* requests */
+	uint32_t *record;  /* the receive queue's word of the doorbell record */
+	uint8_t *arm;      /* register that arms the completion queue */
+	uint32_t *arm_rec; /* and its record */
+	uint32_t mask;     /* requests of the ring, less 1 */
+	uint32_t shift;    /* log2 of a request's bytes */
+	uint32_t cqn;
+};
+
 struct sl_verbs_rx {
+	struct sl_verbs_rx_mlx5 *direct; /* NULL: libibverbs reads and writes the queues */
 	const struct sl_verbs_lib *lib;
 	struct sl_verbs_dev *dev;
 	struct ibv_comp_channel *channel;
@@ -54,6 +70,7 @@ struct sl_verbs_rx {
 	bool stamps;         /* completions have stamps that can be converted */
 	uint32_t polled;     /* completions so far; wraps */
 	uint32_t armed_at;   /* polled when the queue was armed last */
+	uint32_t events;     /* of the channel that were read */
 	bool armed;
 	const char *dead; /* why it is dead; NULL: it works */
 	uint64_t other;   /* packets that no claim is for */
@@ -75,6 +92,14 @@ struct sl_verbs_rx {
 unsigned sl_verbs_rx_burst(struct sl_rx *rx, struct sl_rx_desc *descs, unsigned n);
 bool sl_verbs_rx_refill(struct sl_rx *rx, struct sl_frames *cache);
 
+/* verbs_rx_mlx5.c: lets us read the completions and write the requests of a fresh queue pair. NULL,
+ * or why libibverbs does it. */
+const char *sl_verbs_rx_open_mlx5(struct sl_verbs_rx *v);
+/* Posts the n frames that are in v->ring from v->head on. Lane held. */
+void sl_verbs_rx_post_mlx5(struct sl_verbs_rx *v, uint32_t n);
+/* Has the device write an event when a packet comes. Any thread, v's XSK locked. */
+void sl_verbs_rx_ask_mlx5(struct sl_verbs_rx *v);
+
 /* The rule's target. tag: not 0, one that there was. */
 static inline struct sl_verbs_target *sl_verbs_target(const struct sl_verbs_rx *v, uint32_t tag)
 {
@@ -83,7 +108,8 @@ static inline struct sl_verbs_target *sl_verbs_target(const struct sl_verbs_rx *
 
 /* verbs_rule.c: finds the target of a packet for a group. NULL: none. */
 const struct sl_verbs_target *sl_verbs_group_find(const struct sl_verbs_rx *v,
-						  const uint8_t addr[16], uint16_t port);
+						  const uint8_t addr[16], uint16_t port,
+						  uint16_t vlan);
 void sl_verbs_rules_end(struct sl_verbs_rx *v);  /* destroys all */
 void sl_verbs_rules_free(struct sl_verbs_rx *v); /* and their memory */
 

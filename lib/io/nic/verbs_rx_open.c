@@ -10,6 +10,7 @@
 
 #include "base/fds.h"
 #include "base/heap.h"
+#include "base/log.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "io/nic/verbs_rx_int.h"
@@ -88,6 +89,7 @@ static void free_rx(struct sl_verbs_rx *v)
 		v->lib->destroy_comp_channel(v->channel);
 	}
 	sl_verbs_dev_close(v->dev);
+	sl_free(v->direct);
 	sl_free(v);
 }
 
@@ -105,7 +107,7 @@ static uint64_t read_full(const struct sl_verbs_rx *v)
 
 static const char *open_queue(struct sl_verbs_rx *v, const struct sl_verbs_rx_want *want)
 {
-	const char *why;
+	const char *why, *by;
 
 	v->lib = sl_verbs_lib();
 	v->frames = want->frames;
@@ -128,6 +130,11 @@ static const char *open_queue(struct sl_verbs_rx *v, const struct sl_verbs_rx_wa
 		why = make_cq(v);
 	if (!why)
 		why = make_qp(v);
+	by = why ? NULL : "the setting TX_REQUESTS";
+	if (by && sl_settings.tx_requests != SL_REQUESTS_IBV)
+		by = sl_verbs_rx_open_mlx5(v);
+	if (by)
+		sl_debug("verbs", "%s: libibverbs reads the receive queue: %s", v->dev->name, by);
 	return why;
 }
 
@@ -173,6 +180,7 @@ int sl_verbs_rx_open(struct sl_xsk *x, struct sl_verbs_rx_want *want, const char
 	v->full_was = read_full(v);
 	__atomic_fetch_add(&buffers, v->mask + 1, __ATOMIC_RELAXED);
 	v->counts = !__atomic_exchange_n(&dev->has_counter, true, __ATOMIC_RELAXED);
+	want->direct = v->direct;
 	x->verbs = v;
 	x->rx.ops = &verbs_rx_ops;
 	sl_store_release(&x->rx_fd, v->channel->fd);
