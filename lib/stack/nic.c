@@ -32,6 +32,7 @@
 #define NS          1000000000ull
 #define WAIT_MAX    64u /* seconds */
 #define STEADY_NS   (60 * NS)
+#define DEPTH_LEAST 64u /* buffers of a receive queue */
 #define KICKS_EMPTY 64 /* kicks that empty a ring, at 32 packets each (copy mode) */
 
 static uint64_t look_ns = UINT64_MAX; /* next time to try to open a queue */
@@ -293,12 +294,16 @@ static void pass(uint32_t ifindex, const void *ip, size_t bytes)
 	(void)sl_broker_inject(-1, ip, bytes, ifindex);
 }
 
-/* A quarter of the frames at most wait in receive queues, in all of them together (but for the
- * least size of each): each lane has free frames of its own besides. A queue gets half of what is
- * left of that quarter. */
+/* A quarter of the frames at most wait in receive queues, in all of them together: each lane has
+ * free frames of its own besides. A queue gets half of what is left of that quarter, and small ones
+ * get half as much again. Returns 0 if there is not even that: lanes that had no frame left could
+ * not send. */
 static uint32_t depth_of(void)
 {
-	uint32_t all = sl_pool.nframes / 4, used = sl_verbs_rx_buffers(), depth = 64, most;
+	uint32_t all = sl_pool.nframes / 4, used = sl_verbs_rx_buffers(), depth = DEPTH_LEAST, most;
+
+	if (used + depth > all + all / 2)
+		return 0;
 
 	most = used < all ? (all - used) / 2 : 0;
 	most = sl_min((uint32_t)sl_settings.rx_wre, most);
@@ -511,6 +516,10 @@ int sl_leg_open_rx(struct sl_leg *leg, const char **why)
 
 	if (!(port->flags & SL_PORT_VERBS))
 		return 0;
+	if (!want.depth) {
+		*why = "packet memory has no room for one more receive queue";
+		return -ENOBUFS;
+	}
 	err = sl_verbs_rx_open(&leg->xsk[0], &want, why);
 	if (!err)
 		open_icmp(port);
