@@ -376,17 +376,28 @@ static void open_icmp(const struct sl_port_info *port)
 	sl_store_release(&i->ifindex, port->ifindex);
 }
 
+static void close_icmp(struct icmp_sockets *i)
+{
+	if (i->fd4 >= 0)
+		sl_sys_close(i->fd4);
+	if (i->fd6 >= 0)
+		sl_sys_close(i->fd6);
+	sl_store_release(&i->ifindex, 0);
+}
+
+void sl_nic_rx_close(uint32_t ifindex)
+{
+	struct icmp_sockets *i = icmp_of(ifindex);
+
+	if (i)
+		close_icmp(i);
+}
+
 void sl_nic_rx_child(void)
 {
-	for (uint32_t i = 0; i < sl_array_len(icmps); i++) {
-		if (!icmps[i].ifindex)
-			continue;
-		if (icmps[i].fd4 >= 0)
-			sl_sys_close(icmps[i].fd4);
-		if (icmps[i].fd6 >= 0)
-			sl_sys_close(icmps[i].fd6);
-		icmps[i].ifindex = 0;
-	}
+	for (uint32_t i = 0; i < sl_array_len(icmps); i++)
+		if (icmps[i].ifindex)
+			close_icmp(&icmps[i]);
 }
 
 /* Reads which flow of ours the error is about, from the packet that it quotes. */

@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "stack/lane.h"
 #include "stack/leg_open.h"
+#include "stack/nic_rx.h"
 #include "stack/port.h"
 #include "stack/retire.h"
 
@@ -86,8 +87,10 @@ void sl_port_retire(struct sl_port *p)
 	sl_store(&p->info.paces, NULL);
 	sl_store_release(&p->stats, sl_port_nowhere.stats);
 	sl_stats_port_free(stats);
-	if (ifindex)
+	if (ifindex) {
+		sl_nic_rx_close(ifindex);
 		sl_broker_port_close(ifindex, rules);
+	}
 	sl_store_release(&p->retired, true);
 }
 

@@ -174,4 +174,14 @@ for who in before child parent; do
 done
 ok "fork: the program ends" wait_end "$FORK" 20
 same "fork: no rule is left" 0 "$(programs)"
+fresh
+
+# The device is deleted: the program's sockets that listened for ICMP errors there go with it.
+raw_sockets() { a cat /proc/net/raw /proc/net/raw6 | grep -c '^ *[0-9]*:'; }
+bg sa "$BIN/echo" "$A4" 7000
+wait_udp a 7000
+b "$BIN/steady" -n 60 "$A4" 7000 "$TMP/answers"
+same "raw sockets, of IPv4 and IPv6" 2 "$(raw_sockets)"
+a ip link del "$DEV_A"
+ok "the device is deleted: they are closed" wait_until 10 eval '[ "$(raw_sockets)" = 0 ]'
 done_testing
