@@ -4,18 +4,7 @@
 # kernel: it does not end.
 . "$(dirname "$0")/lib.sh"
 case $BUILD in *san*) skip "a sanitizer takes more memory than the group has" ;; esac
-need_group() { # sets GROUP and LIMIT
-	local root
-	for root in /sys/fs/cgroup/memory /sys/fs/cgroup; do
-		GROUP=$root/$NS
-		mkdir "$GROUP" 2>/dev/null || continue
-		for LIMIT in memory.limit_in_bytes memory.max; do
-			[ ! -w "$GROUP/$LIMIT" ] || return 0
-		done
-		rmdir "$GROUP"
-	done
-	skip "no control group for memory"
-}
+. "$TESTS/net/lib_memory.sh"
 need_group
 net_up
 MODE=one

@@ -118,6 +118,9 @@ bool sl_turn(struct sl_session **ready, unsigned n, uint64_t ns, sl_turn_fn *ser
 /* lines.c: the level for a line about the session's user; SL_LOG_DEBUG if there are too many. */
 enum sl_log_level sl_line_level(const struct sl_session *s, enum sl_log_level level);
 
+/* room.c: -EDQUOT: the daemon has no memory for that request, or the user has its part of it. */
+int sl_room_check(const struct sl_session *s, uint32_t op, const char **why);
+
 /* sender.c: requests must come from the session's own process, with its user unchanged. */
 void sl_sender_tell(
 	int fd); /* for a listening socket or a session's: the kernel names the senders */
