@@ -458,9 +458,10 @@ def below_1024():
             x.close()
 
 
-many_flows()
-control()
-below_1024()
-udp_parts()
-tcp_parts()
-sys.exit(failed != 0)
+if __name__ == "__main__":
+    many_flows()
+    control()
+    below_1024()
+    udp_parts()
+    tcp_parts()
+    sys.exit(failed != 0)

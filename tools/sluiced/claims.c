@@ -14,6 +14,12 @@ bool sl_is_shared(const struct sl_claim_req *req)
 	return req->key.proto == IPPROTO_TCP && !req->key.remote_port && req->spread;
 }
 
+bool sl_is_tcp_flow(const struct sl_claim_req *req)
+{
+	return req->key.proto == IPPROTO_TCP && req->key.remote_port &&
+	       !(req->claim.flags & SL_CLAIM_PASS);
+}
+
 static bool same(const struct sl_claim_req *a, const struct sl_claim_req *b)
 {
 	return a->ifindex == b->ifindex && a->claim.slot == b->claim.slot &&
@@ -50,8 +56,10 @@ struct sl_held *sl_held_find(const struct sl_held_table *t, const struct sl_clai
 
 static int grow_table(struct sl_held_table *t)
 {
-	struct sl_held_table bigger = {
-		.max = t->max ? 2 * t->max : FIRST_MAX, .n = t->n, .nshared = t->nshared};
+	struct sl_held_table bigger = {.max = t->max ? 2 * t->max : FIRST_MAX,
+				       .n = t->n,
+				       .nshared = t->nshared,
+				       .nflows = t->nflows};
 
 	bigger.slot = calloc(bigger.max, sizeof(*bigger.slot));
 	if (!bigger.slot)
@@ -76,11 +84,13 @@ int sl_held_put(struct sl_held_table *t, const struct sl_claim_req *req, bool ev
 		t->n++;
 	}
 	t->nshared += sl_is_shared(req) - (h->used && sl_is_shared(&h->req));
+	t->nflows += sl_is_tcp_flow(req) - (h->used && sl_is_tcp_flow(&h->req));
 	*h = (struct sl_held){
 		.req = *req,
 		.used = true,
 		.everywhere = everywhere,
 		.cookie = h->used ? h->cookie : 0,
+		.uid = h->used ? h->uid : 0,
 		.rule = rule,
 	};
 	h->req.shadow_fd = -1;
@@ -95,6 +105,7 @@ void sl_held_del(struct sl_held_table *t, struct sl_held *h)
 	t->slot[hole].used = false;
 	t->n--;
 	t->nshared -= sl_is_shared(&h->req);
+	t->nflows -= sl_is_tcp_flow(&h->req);
 	for (;;) {
 		uint32_t home;
 

@@ -14,16 +14,25 @@ struct sl_held {
 	bool everywhere; /* its socket is bound to no device, for certain */
 	uint64_t cookie; /* SO_COOKIE of the socket that proved it; 0: not known, or a TCP flow */
 	uint32_t rule;   /* NIC rule for its packets (divide.c); 0: it needs none */
+	/* Of a TCP flow: whose socket proved it (root's after a restart), and watch_flow.c's notes
+	 */
+	uint32_t uid;
+	uint32_t
+		lone_s; /* since when no socket of its owner has the port, in seconds; 0: one has */
+	uint8_t missed; /* looks in a row at which another user's connection had the flow */
 };
 /* Open addressing; max is a power of two. */
 struct sl_held_table {
 	struct sl_held *slot;
 	uint32_t n, max;
 	uint32_t nshared; /* sl_is_shared() */
+	uint32_t nflows;  /* sl_is_tcp_flow() */
 	uint32_t at;      /* where sl_held_any() looks first */
 };
 /* True: a TCP endpoint that other sessions may have, too. */
 bool sl_is_shared(const struct sl_claim_req *req);
+/* True: a TCP flow whose packets come to the session. */
+bool sl_is_tcp_flow(const struct sl_claim_req *req);
 struct sl_held *sl_held_find(const struct sl_held_table *t, const struct sl_claim_req *req);
 /* Adds or replaces. -ENOMEM. */
 int sl_held_put(struct sl_held_table *t, const struct sl_claim_req *req, bool everywhere,

@@ -59,8 +59,8 @@ void sl_prove_netlink_close(void);
 
 /* watch.c -------------------------------------------------------------------------------------- */
 
-/* The claim was proved. From now on the daemon checks that the proof still holds, unless the claim
- * is of a TCP flow. -ENOMEM: the claim must not be made. */
+/* The claim was proved. From now on the daemon checks that the proof still holds; TCP flows
+ * need no more than their place in the session's table. -ENOMEM: the claim must not be made. */
 int sl_watch_add(struct sl_session *s, const struct sl_claim_req *req, const struct sl_proof *p);
 /* The claim is given up. Harmless when it is not watched. */
 void sl_watch_del(const struct sl_session *s, const struct sl_claim_req *req);
@@ -71,5 +71,9 @@ typedef void sl_take_back_fn(struct sl_session *s, const struct sl_claim_req *re
  */
 void sl_watch_tick(sl_take_back_fn *take_back);
 #define SL_WATCH_MS 250
+
+/* watch_flow.c: the same for TCP flows. */
+bool sl_watch_has_flows(void);
+void sl_watch_flows(sl_take_back_fn *take_back);
 
 #endif

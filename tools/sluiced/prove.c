@@ -122,8 +122,12 @@ static int read_basics(int fd, struct sl_proof *p)
 {
 	struct sl_diag_sock *own = &p->own;
 	socklen_t len = sizeof(own->cookie);
+	struct stat st;
 
 	*p = (struct sl_proof){0};
+	if (fstat(fd, &st)) /* sock_diag shows the same user (sock_i_uid()) */
+		return -errno;
+	own->uid = st.st_uid;
 	own->ifindex = (uint32_t)get_int(fd, SOL_SOCKET, SO_BINDTOIFINDEX);
 	return sl_sys_getsockopt(fd, SOL_SOCKET, SO_COOKIE, &own->cookie, &len) ? -EPERM : 0;
 }
@@ -132,11 +136,7 @@ static int read_own(int fd, struct sl_proof *p)
 {
 	const struct sl_facts *f = sl_facts_of(fd);
 	struct sl_diag_sock *own = &p->own;
-	struct stat st;
 
-	if (fstat(fd, &st)) /* sock_diag shows the same user (sock_i_uid()) */
-		return -errno;
-	own->uid = st.st_uid;
 	own->family = (uint8_t)get_int(fd, SOL_SOCKET, SO_DOMAIN);
 	own->v6only = f->v6only;
 	own->state = get_int(fd, SOL_SOCKET, SO_ACCEPTCONN) ? SL_DIAG_LISTEN : SL_DIAG_CLOSE;

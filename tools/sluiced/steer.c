@@ -128,6 +128,8 @@ static int claim_proved(struct sl_session *s, const struct sl_claim_req *req,
 		err = claim_flow(s, req, everywhere, why);
 	if (!err && (!req->key.remote_port || req->key.proto == IPPROTO_UDP))
 		sl_held_find(&s->held, req)->cookie = proof->own.cookie;
+	if (!err)
+		sl_held_find(&s->held, req)->uid = proof->own.uid;
 	if (err && !had)
 		sl_watch_del(s, req);
 	return err;

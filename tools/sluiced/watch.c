@@ -6,9 +6,8 @@
  * reports neither, so the daemon reads the kernel's sockets, all at once for all claims: those of
  * UDP and the listeners of TCP, SL_WATCH_MS apart, or farther where reading takes long (1/SHARE of
  * the loop's time). A claim that the kernel would not deliver to its socket any more is taken back:
- * the packets reach the kernel, which decides, and the library reads its sockets there, too. TCP
- * flows are not watched: the library's connections have a socket that is only bound, and the kernel
- * does not list it.
+ * the packets reach the kernel, which decides, and the library reads its sockets there, too. For
+ * TCP flows see watch_flow.c.
  *
  * A user may have thousands of flows of one port. A connected socket is compared with the flows of
  * its own peer and with endpoints only, and of unconnected sockets that are alike one is compared
@@ -324,11 +323,12 @@ void sl_watch_tick(sl_take_back_fn *take_back)
 {
 	uint64_t from_ns = sl_now_ns(), took_ns;
 
-	if (!nwatched || from_ns < next_ns)
+	if (from_ns < next_ns || (!nwatched && !sl_watch_has_flows()))
 		return;
 	begin_look();
 	if (!read_sockets(IPPROTO_UDP) && !read_sockets(IPPROTO_TCP))
 		judge_all(take_back);
+	sl_watch_flows(take_back);
 	took_ns = sl_now_ns() - from_ns;
 	next_ns = from_ns + sl_max(SL_WATCH_MS * 1000000ull - 1000000ull, SHARE * took_ns);
 }

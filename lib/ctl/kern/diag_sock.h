@@ -14,6 +14,7 @@ enum {
 	SL_DIAG_CLOSE = 7,
 	SL_DIAG_LISTEN = 10,
 	SL_DIAG_NEW_SYN_RECV = 12,
+	SL_DIAG_BOUND = 13, /* is bound, no more; asked for only, listed as CLOSE (Linux 6.8) */
 };
 
 struct sl_diag_sock {
@@ -53,7 +54,7 @@ struct sl_diag_ask {
  * an error the netlink socket may hold a rest of the answer and must be closed. */
 int sl_diag_dump(int netlink, const struct sl_diag_ask *ask,
 		 void (*fn)(const struct sl_diag_sock *s, void *arg), void *arg);
-/* sl_diag_dump() for the TCP sockets of both families that do not listen. */
+/* sl_diag_dump() for the TCP sockets of both families. port 0: of all. */
 int sl_diag_dump_conns(int netlink, uint16_t port, uint32_t states,
 		       void (*fn)(const struct sl_diag_sock *s, void *arg), void *arg);
 
