@@ -151,19 +151,17 @@ static bool check_sequence(struct sl_tcp *c, struct sl_tcp_arrival *a)
 	else if (!(a->seg->flags & SL_TCP_ACK)) /* Linux answers none of these */
 		return false;
 	else if (a->len || a->fin || !is_answer_limited(c))
-		sl_tcp_ack_again(c, a->seq, a->seq + a->len);
+		sl_tcp_ack_again(c, a->seq, a->seq + a->len + a->fin);
 	return false;
 }
 
 /* Second, check the RST bit -------------------------------------------------------------------- */
 
-static int reset_error(const struct sl_tcp *c)
+int sl_tcp_reset_error(const struct sl_tcp *c)
 {
 	switch (c->state) {
 	case SL_TCP_SYN_SENT:
 		return ECONNREFUSED;
-	case SL_TCP_SYN_RCVD: /* a child that data with the SYN have made was open already */
-		return c->tfo_child ? ECONNRESET : ECONNREFUSED;
 	case SL_TCP_CLOSE_WAIT:
 		return EPIPE;
 	default:
@@ -196,7 +194,7 @@ static bool check_rst(struct sl_tcp *c, struct sl_tcp_arrival *a)
 		sl_tcp_challenge_ack(c);
 		return false;
 	}
-	sl_tcp_done(c, reset_error(c));
+	sl_tcp_done(c, sl_tcp_reset_error(c));
 	return false;
 }
 
@@ -209,13 +207,14 @@ static bool check_syn(struct sl_tcp *c, struct sl_tcp_arrival *a)
 	/* Simultaneous open: the peer's SYN again, now with the ACK of ours (3.5, figure 8). It has
 	 * an answer, as any segment from the past: the peer may wait for the ACK of its SYN. */
 	if (c->state == SL_TCP_SYN_RCVD && a->seg->flags & SL_TCP_ACK && a->seq == c->irs &&
-	    a->seg->ack == c->snd_nxt) {
+	    a->seg->ack == c->snd_nxt && !a->len && !a->fin) {
 		sl_tcp_ack_again(c, a->seq, a->seq + 1);
 		a->seq++;
 		return true;
 	}
 	/* A Fast Open child answers the SYN again, as its request would. */
-	if (c->state == SL_TCP_SYN_RCVD && a->seq == c->irs && !is_answer_limited(c))
+	if (c->tfo_child && c->state == SL_TCP_SYN_RCVD && a->seq == c->irs &&
+	    !is_answer_limited(c))
 		sl_tcp_send_syn(c);
 	else
 		challenge_syn(c);

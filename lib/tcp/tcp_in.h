@@ -45,4 +45,7 @@ struct sl_tcp *sl_tcp_find(struct sl_tcp_host *h, const struct sl_tcp_key *key);
 /* True: the table has a connection, request or TIME_WAIT with that key. */
 bool sl_tcp_knows(struct sl_tcp_host *h, const struct sl_tcp_key *key);
 
+/* The error that a program is told when the connection is reset in its present state. */
+int sl_tcp_reset_error(const struct sl_tcp *c);
+
 #endif

@@ -62,11 +62,20 @@ void sl_tcp_dsack(struct sl_tcp *c, uint32_t start, uint32_t end)
 {
 	if (!c->sack_ok || !sl_tcp_params.dsack || !sl_seq_lt(start, end))
 		return;
-	if (!c->have_dsack || sl_seq_gt(start, c->dsack.end) || sl_seq_lt(end, c->dsack.start)) {
-		c->dsack = (struct sl_tcp_block){start, end};
-		c->have_dsack = true;
+	c->dsack = (struct sl_tcp_block){start, end};
+	c->have_dsack = true;
+}
+
+/* More of the same segment was here before. An ACK reports one block: the first one, with what
+ * touches it (RFC 2883 4; tcp_dsack_extend() of Linux). */
+static void dsack_more(struct sl_tcp *c, uint32_t start, uint32_t end)
+{
+	if (!c->have_dsack) {
+		sl_tcp_dsack(c, start, end);
 		return;
 	}
+	if (sl_seq_gt(start, c->dsack.end) || sl_seq_lt(end, c->dsack.start))
+		return;
 	if (sl_seq_lt(start, c->dsack.start))
 		c->dsack.start = start;
 	if (sl_seq_gt(end, c->dsack.end))
@@ -402,7 +411,7 @@ static void drain(struct sl_tcp *c)
 		if (sl_seq_gt(e->seq, c->rcv_nxt))
 			break;
 		if (sl_seq_le(sl_ooo_end(e), c->rcv_nxt)) {
-			sl_tcp_dsack(c, e->seq, sl_ooo_end(e));
+			dsack_more(c, e->seq, sl_ooo_end(e));
 			ooo_free(c, e);
 			ooo_cut(c, &at);
 			continue;
@@ -416,7 +425,7 @@ static void drain(struct sl_tcp *c)
 		} else {
 			ooo_free(c, e);
 		}
-		sl_tcp_dsack(c, e->seq, c->rcv_nxt);
+		dsack_more(c, e->seq, c->rcv_nxt);
 		advance(c, e->len - dup, e->fin);
 		ooo_cut(c, &at);
 	}
@@ -516,12 +525,12 @@ static bool ooo_trim(struct sl_tcp *c, struct sl_oooseg *e, struct sl_ooo_at *at
 	*at = i;
 	for (; (p = sl_ooo_piece(o, i)) && sl_seq_lt(p->seq, end); i = sl_ooo_next(o, i)) {
 		if (sl_seq_gt(sl_ooo_end(p), end)) {
-			sl_tcp_dsack(c, p->seq, end);
+			dsack_more(c, p->seq, end);
 			e->len = (uint16_t)(p->seq - e->seq);
 			e->fin = false;
 			break;
 		}
-		sl_tcp_dsack(c, p->seq, sl_ooo_end(p));
+		dsack_more(c, p->seq, sl_ooo_end(p));
 		(*covered)++;
 	}
 	return e->len || e->fin;

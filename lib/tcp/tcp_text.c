@@ -9,6 +9,7 @@
 #include "tcp/tcp_ack.h"
 #include "tcp/tcp_arrival.h"
 #include "tcp/tcp_conn.h"
+#include "tcp/tcp_in.h"
 #include "tcp/tcp_int.h"
 #include "tcp/tcp_out.h"
 #include "tcp/tcp_reass.h"
@@ -66,8 +67,8 @@ static bool cut_to_window(struct sl_tcp *c, struct sl_tcp_arrival *a)
 	bool cut = false;
 
 	if (sl_seq_lt(a->seq, c->rcv_nxt)) {
+		sl_tcp_dsack(c, a->seq, a->seq + sl_min(have, a->len + (uint32_t)a->fin));
 		have = sl_min(have, (uint32_t)a->len);
-		sl_tcp_dsack(c, a->seq, a->seq + have);
 		a->seq += have;
 		a->off += (uint16_t)have;
 		a->len -= (uint16_t)have;
@@ -117,17 +118,37 @@ static void take_ecn(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 	}
 }
 
-/* Resets a peer that sends data which no program will read (RFC 1122 4.2.2.13). False: the data are
- * welcome. */
+/* Resets a peer that sends data which no program will read (RFC 1122 4.2.2.13). */
+static void abort_on_data(struct sl_tcp *c, const struct sl_tcp_arrival *a)
+{
+	tcp_count(c->host, SL_TCPC_ABORT_ON_DATA, 1);
+	/* The reset answers the segment (RFC 9293 3.10.7.1): the peer may not have our FIN. */
+	sl_tcp_reset_reply(c->host, &c->node.key, a->seg, a->from);
+	sl_tcp_done(c, sl_tcp_reset_error(c));
+}
+
+/* False: the data are welcome. */
 static bool refuse_text(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
 	if (!c->rx_shut || c->state == SL_TCP_ESTABLISHED ||
 	    !sl_seq_gt(a->seq + a->len, c->rcv_nxt))
 		return false;
-	tcp_count(c->host, SL_TCPC_ABORT_ON_DATA, 1);
-	/* The reset answers the segment (RFC 9293 3.10.7.1): the peer may not have our FIN. */
-	sl_tcp_reset_reply(c->host, &c->node.key, a->seg, a->from);
-	sl_tcp_done(c, ECONNRESET);
+	abort_on_data(c, a);
+	return true;
+}
+
+/* After the peer's FIN there is only repetition. What begins behind the FIN is dropped without a
+ * word, and data that reach beyond it end the connection (tcp_rcv_state_process() of Linux). False:
+ * it has ended. */
+static bool after_fin(struct sl_tcp *c, const struct sl_tcp_arrival *a)
+{
+	if (sl_seq_ge(a->seq, c->rcv_nxt))
+		return true;
+	if (a->len && sl_seq_gt(a->seq + a->len, c->rcv_nxt)) {
+		abort_on_data(c, a);
+		return false;
+	}
+	sl_tcp_ack_again(c, a->seq, a->seq + a->len + a->fin);
 	return true;
 }
 
@@ -175,10 +196,8 @@ static bool process_text(struct sl_tcp *c, struct sl_tcp_arrival *a)
 
 	if (!a->len && !a->fin)
 		return true;
-	if (!is_receiving(c)) { /* after the peer's FIN there is only repetition */
-		sl_tcp_ack_again(c, a->seq, a->seq + a->len);
-		return true;
-	}
+	if (!is_receiving(c))
+		return after_fin(c, a);
 	if (a->len && refuse_text(c, a))
 		return false;
 	take_ecn(c, a);

@@ -162,7 +162,7 @@ differ() { # name, command...
 		pass "$name as on the kernel"
 	else
 		fail "$name differs from the kernel (< kernel, > $MODE)"
-		head -n 30 "$TMP/diff"
+		head -n ${DIFF_LINES:-30} "$TMP/diff"
 	fi
 }
 done_testing() {

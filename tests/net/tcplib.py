@@ -164,6 +164,11 @@ def becomes(s, want, seconds=WAIT):
     return state(s)
 
 
+def seen(s):
+    """What a program sees of a connection without waiting."""
+    return [state(s), so_error(s), polled(s)]
+
+
 def arrived(s, n, seconds=WAIT):
     """The number of bytes that can be read, once there are n."""
     wait_for(lambda: ioctl_int(s, FIONREAD) >= n, seconds)

@@ -318,11 +318,20 @@ static bool is_req_limited(const struct sl_tcp_host *h, struct sl_tcp_req *r)
 	return false;
 }
 
+/* True: some of the segment is in the window, or it has no length and is at one of its ends. */
+static bool is_req_window(const struct sl_tcp_req *r, uint32_t seq, uint32_t end)
+{
+	uint32_t nxt = r->syn.seq + 1, last = nxt + r->rcv_wnd;
+
+	return seq == nxt || (sl_seq_gt(end, nxt) && sl_seq_lt(seq, last)) ||
+	       (seq == last && seq == end);
+}
+
 /* The first four steps: sequence number, RST, security, SYN. */
 static bool req_check(struct sl_tcp_host *h, struct sl_tcp_req *r, const struct sl_tcp_seg *seg,
 		      void *from)
 {
-	uint32_t nxt = r->syn.seq + 1;
+	uint32_t nxt = r->syn.seq + 1, end = seg->seq + sl_seg_seqlen(seg);
 	bool ts = sl_tcp_params.timestamps && r->syn.opts & SL_TCPO_TS && seg->opts & SL_TCPO_TS;
 
 	if ((seg->flags & (SL_TCP_SYN | SL_TCP_ACK | SL_TCP_RST)) == SL_TCP_SYN &&
@@ -331,8 +340,13 @@ static bool req_check(struct sl_tcp_host *h, struct sl_tcp_req *r, const struct 
 			sl_tcp_req_answer_syn(h, r);
 		return false;
 	}
-	if (sl_seq_lt(seg->seq, nxt) || sl_seq_gt(seg->seq, nxt + r->rcv_wnd) ||
-	    (ts && sl_seq_lt(seg->tsval, r->ts_recent))) {
+	/* The wrong number is answered whatever the window says (RFC 9293 3.10.7.4 has it later;
+	 * tcp_check_req() of Linux): the peer has another connection in mind. */
+	if ((seg->flags & (SL_TCP_ACK | SL_TCP_RST)) == SL_TCP_ACK && seg->ack != r->iss + 1) {
+		sl_tcp_reset_reply(h, &r->node.key, seg, from);
+		return false;
+	}
+	if (!is_req_window(r, seg->seq, end) || (ts && sl_seq_lt(seg->tsval, r->ts_recent))) {
 		if (!(seg->flags & SL_TCP_RST) && !is_req_limited(h, r))
 			req_answer(h, r, from);
 		return false;
@@ -351,7 +365,7 @@ static bool req_check(struct sl_tcp_host *h, struct sl_tcp_req *r, const struct 
 			req_answer(h, r, from);
 		return false;
 	}
-	if (ts && seg->seq == nxt)
+	if (ts && sl_seq_le(seg->seq, nxt))
 		r->ts_recent = seg->tsval;
 	return true;
 }
@@ -362,10 +376,6 @@ static bool req_may_complete(struct sl_tcp_host *h, struct sl_tcp_req *r,
 {
 	if (!(seg->flags & SL_TCP_ACK))
 		return false;
-	if (seg->ack != r->iss + 1) {
-		sl_tcp_reset_reply(h, &r->node.key, seg, from);
-		return false;
-	}
 	if (is_deferred(h, r) && !sl_seg_seqlen(seg)) {
 		r->acked = true;
 		return false;
