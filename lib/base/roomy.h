@@ -55,8 +55,8 @@ long sl_roomy_call(uintptr_t fn, const long arg[6]);
  * ran in a signal handler. */
 bool sl_roomy_on(bool *in_handler);
 
-/* pthread_create(3) of a thread of the library's, with SL_ROOMY_BYTES of stack and not the
- * program's default (8 MB), all of which mlockall(2) would bring in. Returns an errno. */
+/* pthread_create(3) of a thread of the library's, with SL_ROOMY_BYTES of stack. The program's
+ * default is 8 MB, and mlockall(2) would bring all of it into memory. Returns an errno. */
 int sl_roomy_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg);
 
 /* Memory of SL_ROOMY_BYTES for a call that needs a long list: a stack that nothing runs on. Its

@@ -4,7 +4,7 @@
  *
  *      lock the lane
  *      sl_lane_tcp_begin()     the host gets the time; frames are freed if they are short
- *          sl_tcp_...()        any calls of lib/tcp: they only mark what is to be sent
+ *          sl_tcp_...()        any calls of lib/tcp: they only mark output
  *      sl_lane_tcp_done()      sends ACKs and data, kicks the legs, sees to the next timer;
  *        or, after a write,    or sl_lane_tcp_wrote(): the same, unless a short piece is held back
  *      unlock the lane

@@ -30,7 +30,7 @@ struct sl_port {
 	struct sl_port_stats *stats;
 	uint8_t os_stamps; /* SL_OS_STAMPS_*; 0: not asked yet */
 	bool emptied;      /* the device no longer exists and its fill rings were emptied */
-	bool lost;         /* the device exists, and is to be opened anew; the keeper's */
+	bool lost;         /* the device exists, and the keeper opens it anew; the keeper's */
 	uint64_t ended_ns; /* when it was seen that the steering has ended; the keeper's */
 	uint8_t gone;      /* times the keeper has looked since the steering program was detached */
 	bool retired;      /* free place in the table, until another device takes it (retire.c) */
@@ -66,8 +66,8 @@ bool sl_port_open_wanted(uint64_t now_ns);
 bool sl_port_is_wanted(void);
 /* When the keeper begins with it; a time that is past: at once. */
 uint64_t sl_port_wanted_ns(void);
-void sl_port_hurry(void); /* it begins at once */
-/* It begins that much later than now. False: it has begun, or was put off long enough. */
+void sl_port_hurry(void); /* the keeper begins at once */
+/* The keeper begins ns from now. False: it has begun, or was put off long enough. */
 bool sl_port_postpone(uint64_t ns);
 /* Called when a signal handler needs a device that is not open: another thread will open it. */
 extern void (*sl_port_put_off)(void);

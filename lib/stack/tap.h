@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which backends of which lanes have taps in front of them (tap.c). */
+/* Puts taps in front of a lane's backends, and takes them off (tap.c). */
 #ifndef SL_STACK_TAP_H
 #define SL_STACK_TAP_H
 

@@ -4,7 +4,7 @@
  * Theory of operation: sl_tcp_input() finds the owner of a segment. The steps of a connection
  * run one after the other; each returns false when nothing of the segment is left to handle.
  * A step that ends the connection returns false too, and nobody touches c after it: an orphan's
- * memory is gone then. What is to be sent is only marked (ack_now, sl_tcp_want_out()) and leaves in
+ * memory is gone then. Output is only marked (ack_now, sl_tcp_want_out()) and leaves in
  * sl_tcp_flush(), so that a batch of input makes one burst of output. From the sixth step on it is
  * in tcp_text.c; LISTEN (3.10.7.2) is in tcp_listen.c, TIME-WAIT in tcp_tw.c. */
 #include <errno.h>

@@ -15,8 +15,7 @@ void sl_tcp_table_del(struct sl_tcp_host *h, struct sl_tcp_node *n);
 void sl_tcp_table_each(struct sl_tcp_host *h, void (*fn)(struct sl_tcp_node *n, void *arg),
 		       void *arg);
 /* True: a connection or a TIME_WAIT stands in the way of bind(2) to that port and address (any: a
- * wildcard), as in inet_csk_bind_conflict(). bound: SL_TCP_BOUND_* of the socket that is to be
- * bound. */
+ * wildcard), as in inet_csk_bind_conflict(). bound: SL_TCP_BOUND_* of the socket that binds. */
 bool sl_tcp_table_binds(struct sl_tcp_host *h, const struct sl_addr *addr, uint16_t port,
 			uint8_t bound);
 void sl_tcp_table_fini(struct sl_tcp_host *h); /* frees the arrays, not the nodes */

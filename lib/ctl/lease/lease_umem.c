@@ -18,8 +18,8 @@ static struct sl_umem_info umem = {.memfd = -1};
 static struct sl_umem_info parents; /* the parent's memory: a hole in a child */
 static void *share_mem;
 static size_t share_bytes;
-static bool wants_pages; /* the memory is to be put on huge pages before a device is opened */
-static size_t made;      /* bytes of it that are; 0: none yet */
+static bool wants_pages; /* put the memory on huge pages before a device is opened */
+static size_t made;      /* bytes that are on huge pages; 0: none yet */
 
 static size_t umem_bytes(const struct sl_umem_info *u)
 {

@@ -44,13 +44,14 @@ static bool is_stream(const struct sl_sock *sk)
 }
 
 /* True: a stream that is not the kernel's yet, here or (in a child) in the parent. */
-static bool is_to_go(const struct sl_sock *sk)
+static bool is_our_stream(const struct sl_sock *sk)
 {
 	return is_stream(sk) && (sl_sock_is_apart(sk) || sk->passed);
 }
 
-/* Does the same for a datagram socket, which is to be lent. */
-static bool is_to_lend(const struct sl_sock *sk)
+/* True: a datagram socket that is not the kernel's, here or in the parent, which a new program
+ * borrows. */
+static bool is_our_dgram(const struct sl_sock *sk)
 {
 	return sk->proto == IPPROTO_UDP && sl_load(&sk->nfds) &&
 	       (sl_load(&sk->state) == SL_STATE_OFFLOADED || sk->passed);
@@ -60,7 +61,7 @@ static bool is_to_lend(const struct sl_sock *sk)
  * listener would keep connections from it. */
 static bool concerns_us(const struct sl_sock *sk)
 {
-	return is_to_go(sk) || is_to_lend(sk) || (is_stream(sk) && sl_tlisten_is_shared(sk));
+	return is_our_stream(sk) || is_our_dgram(sk) || (is_stream(sk) && sl_tlisten_is_shared(sk));
 }
 
 /* For a new process of this one's descriptors ---------------------------------------------------
@@ -106,13 +107,13 @@ static bool before_spawn(void)
 
 		if (sl_likely(!sk) || !concerns_us(sk) || !survives((int)fd))
 			continue;
-		if (is_to_lend(sk)) {
+		if (is_our_dgram(sk)) {
 			sl_sock_lend(sk);
 			continue;
 		}
 		pass_listener(sk);
 		sl_tlisten_strange(sk);
-		if (is_to_go(sk))
+		if (is_our_stream(sk))
 			sl_sock_kernel(sk, SL_REASON_PASSED);
 	}
 	if (sl_tbox_count())
@@ -170,7 +171,7 @@ static void look_at_fd(int fd, void *arg)
 		return;
 	}
 	sl_tlisten_strange(sk);
-	if (sk->passed || (look->vfork && is_to_go(sk)))
+	if (sk->passed || (look->vfork && is_our_stream(sk)))
 		sl_keeper_tell_parent_of(sk, fd);
 	if (sl_tlisten_over_exec(sk))
 		look->waits = true;
@@ -206,7 +207,7 @@ static void use_in_child(int fd)
 
 	if (sk && sk->proto == IPPROTO_UDP)
 		sl_keeper_lend(sk, fd);
-	else if (sk && is_to_go(sk))
+	else if (sk && is_our_stream(sk))
 		sl_keeper_tell_parent_of(sk, fd);
 }
 

@@ -34,7 +34,7 @@ bool sl_device_is_late(uint32_t ifindex);
 bool sl_sock_is_late(const struct sl_sock *sk);
 /* True: a call of the program for this socket, which is not decided, waits for its devices. */
 bool sl_sock_waits(const struct sl_sock *sk);
-/* A socket is to be decided by the keeper. Atomic; the keeper takes it back. */
+/* True: some socket waits for the keeper to decide it. Atomic; the keeper clears it. */
 extern bool sl_late_any;
 /* When a listener that was late last got its claims; connections that came before are the kernel's.
  * Atomic. */

@@ -216,8 +216,8 @@ static enum sl_reason shown(enum sl_reason reason)
 }
 
 /* The socket goes on as the kernel's. What is in our queue is still read through us first: the
- * descriptor stays ours, in state KERNEL, and every call but receive passes through. What is to be
- * moved goes as long as new packets come here, so that none of these is before it. */
+ * descriptor stays ours, in state KERNEL, and every call but receive passes through. requeue: the
+ * queued datagrams go to the kernel while new packets still come here, so none overtakes them. */
 static void sock_to_kernel(struct sl_sock *sk, enum sl_reason reason, bool requeue)
 {
 	if (requeue)

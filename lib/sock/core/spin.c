@@ -33,8 +33,8 @@
  * to 23 were throttled.)
  *
  * It does not share a crowded core by yields, though that was as fast. What a yield means to the
- * scheduler differs: Linux 6.18 takes the rest of the slice for used, and with many in a row loses
- * count of which thread is due (its commits 79104becf42b, b3d99f43c72b, 1319ea57529e are about
+ * scheduler differs: Linux 6.18 takes the rest of the slice for used, and after many in a row no
+ * longer knows which thread is due (its commits 79104becf42b, b3d99f43c72b, 1319ea57529e are about
  * that). Here PostgreSQL's processes, each of its own session and so of its own autogroup, got no
  * core for seconds beside servers that yielded. */
 #include "sock/core/spin.h"

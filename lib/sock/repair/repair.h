@@ -49,10 +49,10 @@ int sl_repair_begin(int fd, const struct sl_tcp_repair *r, const struct sl_repai
 int sl_repair_finish(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
 		     const struct sl_repair_saved *s);
 
-/* The same two steps in pieces, for a loop that others wait for. sl_repair_start() makes the
- * connection with empty queues; then sl_repair_fill() is called until it is not 1. A failure of
- * either is one of sl_repair_begin(). sl_repair_finish_some() is called until it is not 1, which is
- * the result of sl_repair_finish(). */
+/* sl_repair_begin() and _finish() in pieces, for a loop that must not stay long. sl_repair_start()
+ * makes the connection with empty queues; sl_repair_fill() is called as long as it returns 1. Both
+ * fail as sl_repair_begin() does. sl_repair_finish_some() is called as long as it returns 1; its
+ * last value is that of sl_repair_finish(). */
 int sl_repair_start(int fd, const struct sl_tcp_repair *r, struct sl_repair_saved *s);
 int sl_repair_fill(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
 		   struct sl_repair_saved *s);
