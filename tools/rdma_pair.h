@@ -44,8 +44,8 @@ struct sl_rdma_got {
 	uint32_t len;
 };
 
-/* Makes the queue pairs and their memory on the device of id. 0 or -errno, and p->step says of
- * which call. End it by sl_rdma_pair_fini() in both cases. */
+/* Makes the queue pairs and their memory on the device of id. 0 or -errno of the
+ * call that p->step names. End it by sl_rdma_pair_fini() in both cases. */
 int sl_rdma_pair_init(struct sl_rdma_pair *p, const struct sl_rdma_lib *lib, struct sl_rdma_id *id);
 void sl_rdma_pair_fini(struct sl_rdma_pair *p);
 /* Brings the queue pairs to where they send and receive, by rdma_init_qp_attr() and

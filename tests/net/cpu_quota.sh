@@ -34,7 +34,8 @@ for MODE in $MODES; do
 		segs_end "IPv$fam" 30
 		wait_end "$BG" 20 || fail "the server does not end"
 		t=$(($(throttled) - t))
-		# (Of 20 periods and more. Others may have the core at the start of one, or the keeper looks a while later.)
+		# Four periods of the 20 and more may differ: another program has the core at the start of one, or the keeper
+		# looks a while later.
 		if [ "$MODE" = kernel ]; then
 			AT[$fam]=$t
 		else

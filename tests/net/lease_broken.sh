@@ -57,11 +57,13 @@ export SLUICE_DAEMON=$SOCKET
 # Members must only read these files, and root's programs cannot write them either: those of the daemon that is there,
 # and those of the next one. (A device is let go a moment after the lease has ended, and until then another group's
 # program that starts stays with the kernel.)
-look() { # whom; false: the kernel has not closed the AF_XDP socket of the lease before
+# look PREFIX: PREFIX is a command that runs it as another user. False: the kernel has not closed the AF_XDP socket of
+# the lease before.
+look() {
 	b $1 "$BIN/hostile" "$SOCKET" "$DEV_B" look >"$TMP/look" 2>&1
 	! file_has "$TMP/look" 'another program has an AF_XDP socket'
 }
-looks() { # whom
+looks() { # PREFIX
 	wait_until 20 look "$1"
 	same "${1:-root}: what the daemon alone writes can be read only" \
 		"told not-mapped not-opened not-changed not-cut; rules not-mapped not-opened not-changed not-cut; " "$(tr '\n' ';' <"$TMP/look" | sed 's/;/; /g')"

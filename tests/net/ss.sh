@@ -9,7 +9,8 @@ PY=$TESTS/net/ss.py
 export SL=$BUILD/sluice
 sluice_ss() { b "$SL" ss --directory "$TMP" "$@"; }
 flow() { b "$SL" flow -k "$TMP" "$@" >>"$TMP/flow" 2>&1; }
-# One space between columns, no cgroup, cookie, inode, user or pid; ports as of the first run; sorted.
+# plain PORT: stdin sorted, with one space between columns, without cgroup, cookie, inode, user and pid, and with the
+# ports of the first run.
 plain() {
 	sed -E "s/via:sluice//; s/cgroup:[^ ]*//; s/(sk|ino|lane|uid|pid)[:=][0-9a-f]+//g; s/Port *Process/Port Process/
 		s/:$(($1 / 100))([0-9]{2})\b/:77\1/g; s/[[:space:]]+/ /g; s/ $//" | sort

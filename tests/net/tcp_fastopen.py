@@ -146,7 +146,7 @@ def client():
     fl.close()
     if six or how:
         return
-    # Nobody answers: the queue of that port is full.
+    # The queue of that port is full, so no answer comes.
     fl = far.tcp(peer, 7002, 0)
     kept = tcp(six=six)
     kept.connect((peer, 7002))

@@ -84,7 +84,7 @@ def forge(*args):
     f.send(b"".join(row), len(row[0]))
     row = [f.packet(b"sums%d." % i + b"y" * 400, sum=i % 2) for i in range(6)]
     f.send(b"".join(row), len(row[0]))
-    # One packet in a row whose first part says that all of it is its own.
+    # A single packet in a row; its header claims the whole row's length.
     f.send(f.packet(b"whole." + b"z" * 5000), 1000)
     f.send(f.packet(b"whole-sum." + b"z" * 5000, sum=1), 1000)
     time.sleep(0.2)

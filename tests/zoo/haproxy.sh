@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# haproxy before two backends, of which one is dead: splice, a reload while clients are served, health checks.
+# haproxy before two backends, one of them dead: splice, a reload while clients are served, health checks.
 . "$(dirname "$0")/lib.sh"
 need haproxy curl python3 wrk
 net_up

@@ -19,7 +19,7 @@ cat >"$TMP/pgbouncer.ini" <<-END
 	max_client_conn = 100
 END
 server() {
-	# (It refuses to run as root. What the daemon serves is nobody's already.)
+	# pgbouncer refuses to run as root. By the daemon it is run as nobody already.
 	if [ -n "${LEASED:-}" ] && server_is_ours; then
 		bg pb pgbouncer "$TMP/pgbouncer.ini"
 	else

@@ -11,7 +11,7 @@ cat >"$TMP/rabbit.conf" <<-END
 	loopback_users = none
 END
 echo '[].' >"$TMP/plugins"
-# (As root past Debian's wrapper, which becomes the user rabbitmq.)
+# Run as root, past Debian's wrapper, which becomes the user rabbitmq.
 server() {
 	rm -rf "$TMP/rabbit/"*
 	bg pb env HOME="$TMP/rabbit" RABBITMQ_NODENAME="zoo$$@localhost" RABBITMQ_CONFIG_FILE="$TMP/rabbit.conf" \
