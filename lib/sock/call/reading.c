@@ -217,9 +217,9 @@ static void end_kernel_call(void *sk)
 	sl_sock_out_of_kernel(sk);
 }
 
-/* Receives by a socket of the kernel's, which keeps its errors itself. -EREMOTE: receive one message
- * after the other, since the socket still has datagrams here, its connection may come back, or the
- * program asks for the ends of sends, and some sends were ours. */
+/* Receives by a socket of the kernel's, which keeps its errors itself. -EREMOTE: receive one
+ * message after the other, since the socket still has datagrams here, its connection may come back,
+ * or the program asks for the ends of sends, and some sends were ours. */
 static int receive_in_kernel(struct sl_sock *sk, int fd, struct mmsghdr *msgs, unsigned n,
 			     int flags, struct timespec *timeout)
 {

@@ -21,8 +21,8 @@ bool sl_dgram_decide_late(struct sl_sock *sk);
 /* Claims the flow of a connected socket that has no claim on a steered device any more. False: the
  * socket is busy, or has none still. No lock held. */
 bool sl_sock_claim_again(struct sl_sock *sk);
-/* Rules have changed: a socket of ours goes to the kernel (kernels), or stays. False: it is busy, try
- * again. No lock held. */
+/* Rules have changed: a socket of ours goes to the kernel (kernels), or stays. False: it is busy,
+ * try again. No lock held. */
 bool sl_sock_follow_rule(struct sl_sock *sk, bool kernels);
 /* Leaves a socket of ours to the kernel for a while, without its claims. False: it is not ours
  * (yet), or the lane is not to be had. slow held. */
