@@ -177,8 +177,7 @@ int sl_opt_cpu(void)
 	return (int)cpu;
 }
 
-int sl_opt_meminfo(int fd, void *val, socklen_t *len, uint32_t rmem, uint32_t rcvbuf, uint32_t wmem,
-		   uint32_t sndbuf, uint32_t drops)
+int sl_opt_meminfo(int fd, const struct sl_opt_mem *ours, void *val, socklen_t *len)
 {
 	uint32_t all[SK_MEMINFO_VARS] = {0};
 	socklen_t n = sizeof(all);
@@ -186,11 +185,11 @@ int sl_opt_meminfo(int fd, void *val, socklen_t *len, uint32_t rmem, uint32_t rc
 
 	if (err < 0)
 		return err;
-	all[SK_MEMINFO_RMEM_ALLOC] += rmem;
-	all[SK_MEMINFO_RCVBUF] = rcvbuf;
-	all[SK_MEMINFO_WMEM_ALLOC] += wmem;
-	all[SK_MEMINFO_SNDBUF] = sndbuf;
-	all[SK_MEMINFO_DROPS] += drops;
+	all[SK_MEMINFO_RMEM_ALLOC] += ours->rmem;
+	all[SK_MEMINFO_RCVBUF] = ours->rcvbuf;
+	all[SK_MEMINFO_WMEM_ALLOC] += ours->wmem;
+	all[SK_MEMINFO_SNDBUF] = ours->sndbuf;
+	all[SK_MEMINFO_DROPS] += ours->drops;
 	*len = sl_min(*len, n);
 	return sl_guard_copy(val, all, *len);
 }

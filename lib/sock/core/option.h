@@ -15,10 +15,14 @@ static inline int sl_given_int(const void *val, socklen_t len)
 	return v;
 }
 int sl_opt_cpu(void); /* SO_INCOMING_CPU: the calling thread turns the lane */
-/* SO_MEMINFO as getsockopt(2): the shadow's, with what we hold for it in addition, and our limits
- * (bytes; drops in datagrams). */
-int sl_opt_meminfo(int fd, void *val, socklen_t *len, uint32_t rmem, uint32_t rcvbuf, uint32_t wmem,
-		   uint32_t sndbuf, uint32_t drops);
+/* What we hold for a socket beside its shadow: bytes, but for drops (datagrams). */
+struct sl_opt_mem {
+	uint32_t rmem, rcvbuf; /* received bytes that wait, and their limit */
+	uint32_t wmem, sndbuf; /* bytes on their way out, and their limit */
+	uint32_t drops;
+};
+/* SO_MEMINFO as getsockopt(2): ours is added to what the shadow fd has; the limits are ours. */
+int sl_opt_meminfo(int fd, const struct sl_opt_mem *ours, void *val, socklen_t *len);
 void sl_sock_want_with(struct sl_sock *sk, uint16_t bit, bool on); /* a bit of sk->want */
 bool sl_opt_listens(int fd);                                       /* the kernel's socket does */
 /* Reads SO_RCVTIMEO or SO_SNDTIMEO of the kernel's socket. 0: none, or SL_TIMEO_NO_WAIT. */

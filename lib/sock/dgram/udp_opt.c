@@ -308,6 +308,17 @@ bool sl_dgram_opts_again(struct sl_sock *sk)
 	return ours;
 }
 
+static int get_meminfo(struct sl_udp_sock *us, void *val, socklen_t *len)
+{
+	struct sl_opt_mem ours = {.rmem = us->udp.charged,
+				  .rcvbuf = us->udp.rcvbuf,
+				  .wmem = sl_load(&us->wmem),
+				  .sndbuf = us->sndbuf,
+				  .drops = us->udp.drops};
+
+	return sl_opt_meminfo(us->sk.fd, &ours, val, len);
+}
+
 /* The thread that reads handles what comes. A connected socket knows its processor from its first
  * packet on (udp_queue_rcv_skb()). */
 int sl_dgram_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen_t *len)
@@ -321,8 +332,7 @@ int sl_dgram_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen
 		return -EREMOTE;
 	sl_lane_turn_locked(lane);
 	if (name == SO_MEMINFO) {
-		err = sl_opt_meminfo(sk->fd, val, len, us->udp.charged, us->udp.rcvbuf,
-				     sl_load(&us->wmem), us->sndbuf, us->udp.drops);
+		err = get_meminfo(us, val, len);
 	} else if (us->udp.connected && sk->stats->rx_pkts && (int)*len >= 0) {
 		cpu = sl_opt_cpu();
 		*len = sl_min(*len, (socklen_t)sizeof(cpu));

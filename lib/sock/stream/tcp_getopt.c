@@ -151,6 +151,16 @@ static int take_any_error(struct sl_tconn *c)
 	return err;
 }
 
+static int get_meminfo(const struct sl_tconn *c, void *val, socklen_t *len)
+{
+	struct sl_opt_mem ours = {.rmem = c->tcp.rmem,
+				  .rcvbuf = c->tcp.rcvbuf,
+				  .wmem = c->tcp.wmem,
+				  .sndbuf = c->tcp.sndbuf};
+
+	return sl_opt_meminfo(c->sk->fd, &ours, val, len);
+}
+
 static int get_locked(struct sl_tconn *c, int level, int name, void *val, socklen_t *len)
 {
 	if (level == SOL_SOCKET && name == SO_ERROR)
@@ -164,8 +174,7 @@ static int get_locked(struct sl_tconn *c, int level, int name, void *val, sockle
 	if (level == SOL_SOCKET && name == SO_INCOMING_CPU) /* the caller turns the lane */
 		return put_int(val, len, sl_opt_cpu());
 	if (level == SOL_SOCKET && name == SO_MEMINFO)
-		return sl_opt_meminfo(c->sk->fd, val, len, c->tcp.rmem, c->tcp.rcvbuf, c->tcp.wmem,
-				      c->tcp.sndbuf, 0);
+		return get_meminfo(c, val, len);
 	if (level == IPPROTO_TCP)
 		return get_tcp(c, name, val, len);
 	if (level == IPPROTO_IP && name == IP_MTU)
