@@ -253,6 +253,29 @@ static void histograms(FILE *to, enum sl_time what, struct sl_stats *const *s, u
 						      histogram_labels);
 }
 
+/* The samples of one process for a counter of that block. */
+static void samples_of(enum sl_stat_block block, FILE *to, const struct sl_stat_desc *d,
+		       struct sl_stats *s, const struct sl_stat_show *show)
+{
+	switch (block) {
+	case SL_BLOCK_sock:
+		samples_sock(to, d, s, show);
+		break;
+	case SL_BLOCK_lane:
+		samples_lane(to, d, s);
+		break;
+	case SL_BLOCK_port:
+		samples_port(to, d, s);
+		break;
+	case SL_BLOCK_wait:
+		samples_wait(to, d, s);
+		break;
+	default:
+		sample_head(to, "process", d, s);
+		fprintf(to, "} %llu\n", (ull)counter(s, d));
+	}
+}
+
 /* Prometheus wants all samples of a metric together, of whatever process. */
 void sl_stat_prometheus(FILE *to, struct sl_stats *const *s, unsigned n,
 			const struct sl_stat_show *show)
@@ -270,20 +293,8 @@ void sl_stat_prometheus(FILE *to, struct sl_stats *const *s, unsigned n,
 				d[i].help, d[i].unit);
 			fprintf(to, "# TYPE sluice_%s_%s%s %s\n", names[b], d[i].name, suffix,
 				d[i].level ? "gauge" : "counter");
-			for (unsigned p = 0; p < n; p++) {
-				if (b == SL_BLOCK_sock) {
-					samples_sock(to, &d[i], s[p], show);
-				} else if (b == SL_BLOCK_lane) {
-					samples_lane(to, &d[i], s[p]);
-				} else if (b == SL_BLOCK_port) {
-					samples_port(to, &d[i], s[p]);
-				} else if (b == SL_BLOCK_wait) {
-					samples_wait(to, &d[i], s[p]);
-				} else {
-					sample_head(to, "process", &d[i], s[p]);
-					fprintf(to, "} %llu\n", (ull)counter(s[p], &d[i]));
-				}
-			}
+			for (unsigned p = 0; p < n; p++)
+				samples_of((enum sl_stat_block)b, to, &d[i], s[p], show);
 		}
 	}
 	for (int t = 0; t < SL_TIMES; t++)
