@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Lists of pieces (struct iovec): their sum, and lengths that the kernel refuses (sock/core/iov.h).
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

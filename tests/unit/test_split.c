@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* A packet that the kernel joined is cut into the wire's packets again (io/split.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
