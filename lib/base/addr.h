@@ -72,6 +72,21 @@ static inline bool sl_addr_is_multicast(const struct sl_addr *a)
 	return sl_addr_is_v4(a) ? (a->b[12] & 0xf0) == 0xe0 : a->b[0] == 0xff;
 }
 
+/* The Ethernet address of a group's packets (RFC 1112 6.4, RFC 2464 7). */
+static inline void sl_addr_group_mac(const struct sl_addr *group, uint8_t mac[6])
+{
+	static const uint8_t v4[3] = {0x01, 0x00, 0x5e};
+
+	if (sl_addr_is_v4(group)) {
+		memcpy(mac, v4, 3);
+		mac[3] = group->b[13] & 0x7f;
+		memcpy(mac + 4, group->b + 14, 2);
+	} else {
+		memset(mac, 0x33, 2);
+		memcpy(mac + 2, group->b + 12, 4);
+	}
+}
+
 /* 127.0.0.0/8 or ::1 */
 static inline bool sl_addr_is_loopback(const struct sl_addr *a)
 {

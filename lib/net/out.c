@@ -24,22 +24,6 @@ void sl_dst_outdate(struct sl_dst *dst)
 		dst->route.gen = sl_load(&sl_route_gen) - 1;
 }
 
-/* RFC 1112 6.4, RFC 2464 7 */
-static void multicast_mac(const struct sl_addr *a, uint8_t mac[6])
-{
-	if (sl_addr_is_v4(a)) {
-		mac[0] = 0x01;
-		mac[1] = 0x00;
-		mac[2] = 0x5e;
-		mac[3] = a->b[13] & 0x7f;
-		mac[4] = a->b[14];
-		mac[5] = a->b[15];
-	} else {
-		mac[0] = mac[1] = 0x33;
-		memcpy(mac + 2, a->b + 12, 4);
-	}
-}
-
 /* True: d has the neighbour entry of its next hop. */
 static bool has_neigh(const struct sl_dst *d)
 {
@@ -51,7 +35,7 @@ static void read_neigh(struct sl_dst *d)
 {
 	if (d->route.kind == SL_ROUTE_MULTICAST) {
 		d->neigh = NULL;
-		multicast_mac(&d->key.dst, d->dmac);
+		sl_addr_group_mac(&d->key.dst, d->dmac);
 		d->mac_ok = true;
 		return;
 	}

@@ -26,35 +26,14 @@ static bool is_v4(const uint8_t addr[16])
 	return sl_addr_is_v4(&a);
 }
 
-static bool is_group(const uint8_t addr[16])
-{
-	const struct sl_addr a = sl_addr_of(addr);
-
-	return sl_addr_is_multicast(&a);
-}
-
-/* The Ethernet address that packets for a group have (RFC 1112 6.4, RFC 2464 7). */
-static void group_mac(const uint8_t addr[16], uint8_t mac[6])
-{
-	static const uint8_t v4[3] = {0x01, 0x00, 0x5e};
-
-	if (is_v4(addr)) {
-		memcpy(mac, v4, 3);
-		mac[3] = addr[13] & 0x7f;
-		memcpy(mac + 4, addr + 14, 2);
-	} else {
-		memset(mac, 0x33, 2);
-		memcpy(mac + 2, addr + 12, 4);
-	}
-}
-
 static void put_eth(struct sl_verbs_flow *f, const struct sl_verbs_rule *r, uint32_t inner)
 {
 	struct ibv_flow_spec_eth s = {.type = IBV_FLOW_SPEC_ETH | inner, .size = sizeof(s)};
+	const struct sl_addr local = sl_addr_of(r->key.local);
 
 	memset(s.mask.dst_mac, 0xff, sizeof(s.mask.dst_mac));
-	if (is_group(r->key.local))
-		group_mac(r->key.local, s.val.dst_mac);
+	if (sl_addr_is_multicast(&local))
+		sl_addr_group_mac(&local, s.val.dst_mac);
 	else
 		memcpy(s.val.dst_mac, r->mac, sizeof(s.val.dst_mac));
 	put(f, &s, sizeof(s));
