@@ -136,8 +136,8 @@ static bool is_martian(struct sl_in *in, uint8_t proto)
 
 /* Handles a packet with time stamps, of a VLAN, or in several frames. Drops it if the VLAN device
  * is down or gone. */
-static SL_APART bool marked(const struct sl_slot *s, struct sl_in *in,
-			    const struct sl_rx_desc *desc, const struct sl_meta *m)
+static SL_APART bool dispatch_special(const struct sl_slot *s, struct sl_in *in,
+				      const struct sl_rx_desc *desc, const struct sl_meta *m)
 {
 	uint32_t vlan = SL_META_VLAN_NR(m->flags), lower = in->ifindex, ifindex = lower;
 	bool kept;
@@ -199,7 +199,7 @@ static bool input(struct sl_in *in, const struct sl_rx_desc *desc)
 	in->slot = m.slot;
 	in->stamp = 0;
 	if (sl_unlikely(m.flags || in->bufs))
-		return marked(s, in, desc, &m);
+		return dispatch_special(s, in, desc, &m);
 	if (sl_unlikely(is_martian(in, m.proto))) {
 		in->stats->rx_martian++;
 		return false;

@@ -165,6 +165,8 @@ int sl_lane_turn(struct sl_lane *lane);
 int sl_lane_try_turn(struct sl_lane *lane);
 /* Called by the keeper: receives first, since ACKs that wait in the ring are no loss, then runs
  * the timers that are due. Does nothing if another thread holds the lane: the keeper comes again.
+ * It waits for the lane when segments wait for the keeper (later_us), since a thread that spins
+ * would never leave the lane free.
  * Lane not held. */
 void sl_lane_run(struct sl_lane *lane);
 /* A turn by a caller that holds the lane. */

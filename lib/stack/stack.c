@@ -26,12 +26,12 @@
 
 __thread uint32_t sl_waits_ended __attribute__((tls_model("initial-exec")));
 
-#define CLOCK_EVERY                                                                                \
-	8            /* idle turns: TCP's timers need no better, and the keeper sees to them, too */
-#define MAX_BATCH 64 /* SLUICE_CQ_POLL_BATCH_MAX up to this */
+/* Idle turns between two looks at the clock: TCP's timers need no better, and the keeper sees to
+ * them, too. */
+#define CLOCK_EVERY 8
+#define MAX_BATCH   64 /* SLUICE_CQ_POLL_BATCH_MAX up to this */
 
-/* A ring without frames receives nothing, and so gets no turn with packets: idle turns refill it.
- */
+/* A ring without frames receives no packets, so no turn with packets refills it: idle turns do. */
 static void refill(struct sl_lane *lane, struct sl_rx *rx)
 {
 	rx->hungry = !rx->ops->refill(rx, &lane->frames);
@@ -260,7 +260,6 @@ int sl_lane_try_turn(struct sl_lane *lane)
 
 void sl_lane_run(struct sl_lane *lane)
 {
-	/* (A thread that spins gives a segment that waits for the keeper no other chance.) */
 	if (sl_load(&lane->later_us) != UINT64_MAX ? !sl_lane_lock(lane) : !sl_lane_trylock(lane))
 		return;
 	sl_lane_turn_locked(lane);
