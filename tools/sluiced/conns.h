@@ -33,10 +33,12 @@ struct sl_conns {
 	uint32_t nends;
 	struct sl_own_flow *flow; /* flows with one peer, ordered by key */
 	uint32_t nflows;
-	/* heirs.c: connections that children may have, their numbers in gone, and how far it is */
+	/* heirs.c: connections that children may have */
 	struct sl_sought shared[SL_CONNS_SHARED];
-	uint32_t shared_conn[SL_CONNS_SHARED];
-	uint32_t shared_at, nshared, begun;
+	uint32_t shared_conn[SL_CONNS_SHARED]; /* their numbers in gone */
+	uint32_t nshared;
+	uint32_t shared_at;     /* how many of gone were looked at for them */
+	uint32_t shared_next;   /* the one to make next, from 1; 0: no look for holders yet */
 	uint64_t shared_bytes;  /* in the queues of those that were begun */
 	struct sl_heir *making; /* NULL: none is half made */
 	struct sl_gone_queues queues;

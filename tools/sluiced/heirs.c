@@ -38,14 +38,20 @@
 #include "sock/repair/repair.h"
 #include "sluiced.h"
 
-#define LOOK_CONNS  256        /* in a turn of the loop */
-#define LOOK_FRAMES 4096       /* likewise, for notes */
-#define LOOK_PIECES 512        /* of bytes, in one piece of the work: */
-#define TURN_NS     1000000ull /* a turn begins no other after that time */
-#define USER_MOST   64
-#define FIRST_NS    10000000ull
-#define LAST_NS     500000000ull
-#define SHARE       16 /* looking at the living takes 1/SHARE of the time at most */
+#define USER_MOST 64 /* heirs of a user */
+
+/* One turn of the daemon's loop looks at so many of a dead process's things at most, and begins no
+ * other piece of work after TURN_NS: other clients wait meanwhile. */
+#define LOOK_CONNS  256  /* connections */
+#define LOOK_FRAMES 4096 /* frames, for the notes in them */
+#define LOOK_PIECES 512  /* pieces of a connection's queues */
+#define TURN_NS     1000000ull
+
+/* The daemon looks for the processes that have live heirs: so long after an event, then each time
+ * twice as long after the last look; a look that took t is followed by a rest of SHARE * t. */
+#define FIRST_NS 10000000ull
+#define LAST_NS  500000000ull
+#define SHARE    16
 
 struct sl_heir {
 	struct sl_heir *next;
@@ -62,8 +68,9 @@ struct sl_heir {
 };
 
 static struct sl_heir *heirs;
-static uint64_t next_ns = UINT64_MAX, delay_ns;
-static uint64_t rest_ns; /* not before, whatever clients do */
+static uint64_t next_ns = UINT64_MAX; /* the next look at the living */
+static uint64_t delay_ns;             /* between the last look and that one */
+static uint64_t rest_ns;              /* no look before, whatever clients do */
 
 static void look_soon(void)
 {
@@ -102,7 +109,8 @@ static void end(struct sl_heir *h, bool reset)
 /* The dead ---------------------------------------------------------------------------------------
  */
 
-static unsigned count(uint32_t uid)
+/* How many heirs a user has, made or half made. */
+static unsigned heirs_of(uint32_t uid)
 {
 	unsigned n = 0;
 
@@ -117,7 +125,7 @@ static unsigned count(uint32_t uid)
 static bool collect(struct sl_session *s)
 {
 	struct sl_conns *c = &s->conns;
-	unsigned room = count(s->cred.uid);
+	unsigned room = heirs_of(s->cred.uid);
 
 	room = room < USER_MOST ? USER_MOST - room : 0;
 	for (unsigned n = 0; n < LOOK_CONNS && c->shared_at < c->gone.n && c->nshared < room; n++) {
@@ -170,15 +178,15 @@ static bool has_room(struct sl_conns *c, const struct sl_tcp_repair *r)
 	return true;
 }
 
-/* Chooses the connection to make: NULL: this one cannot go on. */
-static struct sl_heir *choose_dead(struct sl_session *s, unsigned i)
+/* Begins an heir for the connection shared[i]. NULL: it cannot go on. */
+static struct sl_heir *begin_heir(struct sl_session *s, unsigned i)
 {
 	const struct sl_sought *w = &s->conns.shared[i];
 	struct sl_gone *g = &s->conns.gone.gone[s->conns.shared_conn[i]];
 	struct sl_heir *h = NULL;
 	struct sl_tcp_dead d;
 
-	if (w->family && w->closed && count(s->cred.uid) < USER_MOST)
+	if (w->family && w->closed && heirs_of(s->cred.uid) < USER_MOST)
 		h = calloc(1, sizeof(*h));
 	if (!h)
 		return NULL;
@@ -238,8 +246,9 @@ static void make(struct sl_session *s)
 	free(h);
 }
 
-/* True: there is more to do. */
-static bool look(struct sl_session *s)
+/* Asks which processes have the shadows of the dead one's connections. True: there is more to do.
+ */
+static bool look_for_holders(struct sl_session *s)
 {
 	struct sl_conns *c = &s->conns;
 	int err;
@@ -252,7 +261,7 @@ static bool look(struct sl_session *s)
 	if (err)
 		c->nshared = 0;
 	find_queues(s);
-	c->begun = 1;
+	c->shared_next = 1;
 	return false;
 }
 
@@ -269,21 +278,22 @@ bool sl_heirs_begin(struct sl_session *s, bool dead)
 	struct sl_conns *c = &s->conns;
 	uint64_t end = sl_now_ns() + TURN_NS;
 
-	if (!dead || !s->limits.repair || c->gone.fd < 0 || (c->begun > c->nshared && !c->making))
+	if (!dead || !s->limits.repair || c->gone.fd < 0 ||
+	    (c->shared_next > c->nshared && !c->making))
 		return false;
-	if (!c->begun && look(s))
+	if (!c->shared_next && look_for_holders(s))
 		return true;
 	if (has_heirs(c) && sl_gone_queues_read(&c->queues, LOOK_FRAMES))
 		return true;
-	while (c->making || c->begun <= c->nshared) {
+	while (c->making || c->shared_next <= c->nshared) {
 		if (c->making)
 			make(s);
 		else
-			c->making = choose_dead(s, c->begun++ - 1);
+			c->making = begin_heir(s, c->shared_next++ - 1);
 		if (sl_now_ns() >= end)
 			return true;
 	}
-	c->begun = c->nshared + 1;
+	c->shared_next = c->nshared + 1;
 	return false;
 }
 
@@ -328,8 +338,8 @@ bool sl_heirs_live(struct sl_session *s)
 
 static struct sl_sought sought[SL_SOUGHT_MAX]; /* of the look at the living that is under way */
 static unsigned nsought;                       /* 0: none is */
-static uint64_t spent_ns;                      /* by the processor, on it */
-static bool ended;                             /* it has ended some */
+static uint64_t spent_ns;                      /* processor time of that look */
+static bool ended;                             /* the last look has ended heirs */
 
 static uint64_t cpu_ns(void)
 {
@@ -339,7 +349,8 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static unsigned choose(void)
+/* Notes in `sought` live heirs that this round has not looked for. Returns how many. */
+static unsigned choose_unseen(void)
 {
 	unsigned n = 0;
 
@@ -352,15 +363,15 @@ static unsigned choose(void)
 	return n;
 }
 
-/* All in turns, if they are too many for one look. */
+/* Chooses what to look for: all live heirs in turns, if they are too many for one look. */
 static void choose_some(void)
 {
-	nsought = choose();
+	nsought = choose_unseen();
 	if (nsought)
 		return;
 	for (struct sl_heir *h = heirs; h; h = h->next)
 		h->looked_for = false;
-	nsought = choose();
+	nsought = choose_unseen();
 }
 
 /* The result of the look for h; NULL: the look did not seek it. */
