@@ -7,6 +7,8 @@
  * (fd.c), and one that the program inherits as such never leaves the kernel (given.c). */
 #include "real.h"
 
+#include <execinfo.h>
+
 /* The library could not see a later close, so the number is dropped, too. */
 static void give_to_stream(int fd)
 {
@@ -95,6 +97,13 @@ int __dprintf_chk(int fd, int flag, const char *fmt, ...)
 	r = __vdprintf_chk(fd, flag, fmt, ap);
 	va_end(ap);
 	return r;
+}
+
+__attribute__((visibility("default"))) void backtrace_symbols_fd(void *const *at, int n, int fd)
+{
+	if (ours(fd))
+		lib.hand_back(fd);
+	REAL(backtrace_symbols_fd)(at, n, fd);
 }
 
 /* POSIX asynchronous I/O: by threads of the C library ------------------------------------------ */

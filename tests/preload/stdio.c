@@ -4,6 +4,7 @@
 #include "t.h"
 
 #include <aio.h>
+#include <execinfo.h>
 #include <spawn.h>
 #include <sys/ioctl.h>
 
@@ -219,13 +220,28 @@ static void names(void)
 	say("held", sigset(SIGUSR2, SIG_IGN) == SIG_HOLD);
 }
 
+/* A backtrace, which the C library writes itself. */
+static void traced(void)
+{
+	void *at[4];
+	int fd = tcp(), n = backtrace(at, 4);
+	char b[200] = "";
+
+	backtrace_symbols_fd(at, n, fd);
+	shutdown(fd, SHUT_WR);
+	while (recv(fd, b, sizeof(b) - 1, 0) > 0)
+		n -= strchr(b, '[') != NULL;
+	dprintf(out, "backtrace: %s\n", n < 4 && b[0] ? "came back" : "nothing");
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct t_case cases[] = {
 		{"replaced", replaced}, {"input", input},
 		{"ends", ends},         {"asynchronous", asynchronous},
 		{"spawned", spawned},   {"names", names},
-		{NULL, NULL},
+		{"traced", traced},     {NULL, NULL},
 	};
 
 	signal(SIGPIPE, SIG_IGN);
