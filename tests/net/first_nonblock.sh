@@ -3,7 +3,7 @@
 # The first calls of a program that must not wait make no BPF map and load no program: the keeper opens the device
 # meanwhile. The connection is offloaded from its SYN on, as after a call that waits; the kernel sends datagrams until
 # the device is open, and then the socket is offloaded, too. A connection to a dead port is refused, and a program that
-# ends at once ends well.
+# ends at once ends well. A blocking connect(2) that opens the device keeps to its signals.
 . "$(dirname "$0")/lib_tcp.sh"
 net_up
 need strace python3
@@ -45,4 +45,19 @@ s.setblocking(False)
 assert s.connect_ex((sys.argv[1], 7000)) == 115' "$A4" >/dev/null 2>&1
 	same "ends at once" 0 $?
 done
+# A signal in the midst of the opening interrupts connect(2), and its time-out counts from the call.
+interrupted() {
+	"$1" timeout 20 python3 -c '
+import ctypes, signal, socket, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+s = socket.socket()
+s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 3, 0))
+signal.signal(signal.SIGALRM, lambda *a: None)
+to = struct.pack("!HH4s8x", 0, 9, socket.inet_aton(sys.argv[1]))
+to = struct.pack("H", socket.AF_INET) + to[2:]
+signal.setitimer(signal.ITIMER_REAL, 0.004)
+r = libc.connect(s.fileno(), to, 16)
+print(r, ctypes.get_errno())' "${A4%.*}.77"
+}
+same "a signal while the device is opened" "$(interrupted b)" "$(interrupted sb)"
 done_testing

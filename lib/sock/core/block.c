@@ -90,6 +90,16 @@ static bool interrupted(const struct sl_call *s)
 	return sl_sig_intr != s->intr || (disturbed(s) && (s->deadline || (s->done && *s->done)));
 }
 
+struct sl_begun sl_sock_begin(uint64_t timeo_ns)
+{
+	return (struct sl_begun){sl_sock_deadline(timeo_ns), sl_sig_ran, sl_sig_intr};
+}
+
+bool sl_sock_is_interrupted(const struct sl_begun *b)
+{
+	return sl_sig_intr != b->intr || (b->deadline && sl_sig_ran != b->ran);
+}
+
 static uint8_t os_bits(short revents)
 {
 	return (uint8_t)(SL_OS_IN | (revents & POLLERR ? SL_OS_ERR : 0));

@@ -38,6 +38,15 @@ static inline uint64_t sl_sock_deadline(uint64_t timeo_ns)
 	return timeo_ns ? sl_now_ns() + timeo_ns : 0;
 }
 
+/* Of a call that may work for long before it waits (it opens the device): its time-out, and the
+ * signals that interrupt it, count from its beginning. */
+struct sl_begun {
+	uint64_t deadline;
+	uint32_t ran, intr;
+};
+struct sl_begun sl_sock_begin(uint64_t timeo_ns);
+bool sl_sock_is_interrupted(const struct sl_begun *b);
+
 /* State that a call saves when it begins. sl_call_over() compares it with the present: 0: go on;
  * -EBADF: the socket was closed; -EINTR: a signal handler ran. */
 struct sl_call {

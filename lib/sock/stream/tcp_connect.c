@@ -370,9 +370,8 @@ static int wait_kernel(struct sl_sock *sk, int fd, int unfinished)
 	return err == -EISCONN ? 0 : err == -EALREADY ? unfinished : err;
 }
 
-static int wait_open(struct sl_sock *sk, int fd, int err)
+static int wait_open(struct sl_sock *sk, int fd, int err, const struct sl_begun *b)
 {
-	uint64_t deadline = sl_sock_deadline(sk->sndtimeo_ns);
 	ssize_t r;
 
 	if (sk->nonblock && err == -EINPROGRESS)
@@ -380,8 +379,10 @@ static int wait_open(struct sl_sock *sk, int fd, int err)
 	r = is_open(sk);
 	if (r == -EAGAIN && sk->nonblock)
 		return err;
+	if (r == -EAGAIN && sl_unlikely(sl_sock_is_interrupted(b)))
+		return -EINTR;
 	if (r == -EAGAIN)
-		r = sl_sock_block(sk, fd, deadline, is_open, sk);
+		r = sl_sock_block(sk, fd, b->deadline, is_open, sk);
 	if (r == -ETIMEDOUT || r == -EDEADLK)
 		return err;
 	if (r == -EINTR || r == -EBADF)
@@ -484,7 +485,9 @@ static bool is_deferred(const struct sl_sock *sk)
 
 int sl_tcp_sock_wait_open(struct sl_sock *sk, int fd)
 {
-	return wait_open(sk, fd, -EINPROGRESS);
+	struct sl_begun b = sl_sock_begin(sk->sndtimeo_ns);
+
+	return wait_open(sk, fd, -EINPROGRESS, &b);
 }
 
 /* The result of connect(2) on a socket that was handed back before a call had the outcome: the
@@ -572,6 +575,7 @@ static bool is_nowhere(const struct sockaddr *addr, socklen_t len)
 int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr, socklen_t len)
 {
 	enum sl_reason reason = SL_REASON_NONE;
+	struct sl_begun b = sl_sock_begin(sk->sndtimeo_ns);
 	int err = -EREMOTE;
 
 	sl_tconn_reap_many();
@@ -613,9 +617,9 @@ int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr,
 	if (is_deferred(sk))
 		return err == 0 ? 0 : -EISCONN;
 	if (err == 0)
-		return wait_open(sk, fd, -EINPROGRESS);
+		return wait_open(sk, fd, -EINPROGRESS, &b);
 	if (err == -EALREADY)
-		return wait_open(sk, fd, err);
+		return wait_open(sk, fd, err, &b);
 	if (err != -EREMOTE)
 		return err;
 	if (reason != SL_REASON_NONE)
