@@ -134,6 +134,8 @@ long sl_syscall_child(unsigned long a, unsigned long b, unsigned long c, unsigne
 	if (nr == SYS_clone3)
 		flags = (unsigned long)((const struct clone_args *)a)->flags;
 	before_parting(flags);
+	if (nr == SYS_clone && !(flags & (CLONE_VM | CLONE_FILES)))
+		a &= ~(unsigned long)CLONE_VFORK; /* as clone_own() */
 	held = lib_is_there() && !sl_in_vfork && lib.fork_begin();
 	__asm__ volatile("syscall"
 			 : "=a"(r)
@@ -183,10 +185,13 @@ static struct child *on_stack(void *stack, int (*fn)(void *arg), void *arg)
 	return c;
 }
 
+/* With CLONE_VFORK the parent would wait for a child that waits for the parent: the child asks it for
+ * the sockets that it uses, and fork_end() comes first. As their memory is apart, the child does not
+ * see that the parent goes on at once. */
 static int clone_own(struct child *c, int flags, pid_t *ptid, void *tls, pid_t *ctid)
 {
 	bool held = lib.fork_begin();
-	int pid = REAL(clone)(with_own, c, flags, c, ptid, tls, ctid);
+	int pid = REAL(clone)(with_own, c, flags & ~CLONE_VFORK, c, ptid, tls, ctid);
 	int saved = errno;
 
 	if (held)

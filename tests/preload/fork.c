@@ -303,6 +303,7 @@ static void clones(void)
 	fd = udp();
 	child_was("clone that closes", clone(closes, top, SIGCHLD, &fd), fd, own);
 	child_was("clone", clone(uses, top, SIGCHLD, &fd), fd, own);
+	child_was("clone that waits", clone(uses, top, CLONE_VFORK | SIGCHLD, &fd), fd, own);
 	close(fd);
 	fd = udp();
 	child_was("clone with the memory",
