@@ -7,6 +7,7 @@ size = 1500000
 with open(sys.argv[4], "wb") as out:
     out.write(pattern(7, 0, size))
 file = open(sys.argv[4], "rb")
+folder = os.open("/", os.O_RDONLY)
 sink = open(sys.argv[4] + ".out", "wb")
 
 
@@ -74,6 +75,7 @@ def parts(s, f):
         len(f.take(3)))
     wrong = ctypes.c_long(-1)
     say("from nowhere", raw("sendfile", s.fileno(), file.fileno(), ctypes.byref(wrong), 10))
+    say("a directory", attempt(os.sendfile, s.fileno(), folder, 0, 10))
     os.lseek(file.fileno(), 10, os.SEEK_SET)
     say("by position", os.sendfile(s.fileno(), file.fileno(), None, 20), os.lseek(file.fileno(), 0, os.SEEK_CUR),
         f.take(20) == pattern(7, 10, 20))
@@ -160,4 +162,11 @@ for what in ("splice in", "splice out", "sendfile out", "sendfile in", "a full p
         os.close(x)
     s.close()
     f.close()
+# What the kernel cannot send, though it can be read: the program reads it then.
+s, f = pair(own, peer, far, 7000)
+status = os.open("/proc/self/status", os.O_RDONLY)
+say("a file of /proc", attempt(os.sendfile, s.fileno(), status, 0, 3000), attempt(os.sendfile, s.fileno(), status, None, 3000),
+    os.lseek(status, 0, os.SEEK_CUR))
+s.send(b"afterwards")
+say("works", f.take(10))
 say("done")

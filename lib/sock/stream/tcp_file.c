@@ -51,7 +51,17 @@ static bool goes_on(int in, int64_t pos)
 	       pos < st.st_size;
 }
 
-/* Sends the file from pos on. Returns the number of bytes sent, or -errno. */
+/* True: a file of the kernel's own (/proc), which has bytes and no size. The kernel does not send
+ * most of these. */
+static bool has_no_size(int in)
+{
+	struct stat st;
+
+	return sl_sys(SYS_fstat, in, &st) == 0 && S_ISREG(st.st_mode) && !st.st_size;
+}
+
+/* Sends the file from pos on. Returns the number of bytes sent, or -errno. -EREMOTE: the kernel says
+ * what is to be done. */
 static ssize_t send_range(struct sl_sock *sk, int out, int in, int64_t pos, size_t len,
 			  uint8_t *buf)
 {
@@ -64,6 +74,10 @@ static ssize_t send_range(struct sl_sock *sk, int out, int in, int64_t pos, size
 			    goes_on(in, pos + (int64_t)done + got);
 		ssize_t n;
 
+		if (got > 0 && got < (long)want && !done && has_no_size(in))
+			return -EREMOTE;
+		if (got == -EISDIR)
+			got = -EINVAL;
 		if (got <= 0)
 			return done ? (ssize_t)done : got;
 		n = send_some(sk, out, buf, (size_t)got, more ? MSG_MORE : 0);
@@ -319,6 +333,11 @@ ssize_t sl_sendfile(int out, int in, off_t *off, size_t len)
 	n = send_range(sk, out, in, pos, sl_min(len, SL_CALL_MOST), buf);
 	sl_free(buf);
 	errno = saved;
+	if (n == -EREMOTE) {
+		sl_fd_hand_back(out);
+		errno = saved;
+		return sl_sys_cancel(SYS_sendfile, out, in, off, len);
+	}
 	if (n > 0 && off)
 		*off = pos + n;
 	else if (n > 0)
