@@ -118,6 +118,8 @@ bool sl_fault(void *context);
 void sl_fault_tell(int sig, const void *info, const void *context);
 /* True: the n bytes at p can be read. A bad address is found out by such a handler. */
 bool sl_is_memory(const void *p, size_t n);
+/* Copies n bytes to the program's memory. False: it cannot be written there. */
+bool sl_put(void *to, const void *from, size_t n);
 
 /* in_handler tells whether the calling thread is in a signal handler. There the library neither
  * starts nor opens a device, since both use malloc(3): sockets that need it stay the kernel's, or

@@ -24,8 +24,11 @@ static bool any_ours(const struct pollfd *fds, nfds_t n)
  * ---------------------------------------------------------------
  *
  * The kernel looks at no bits of select(2) behind the end of its table, which is as large as the
- * highest descriptor needs; programs pass getdtablesize() with sets of 1,024 bits. The library's
- * own descriptors enlarge the table, so the sets are cut here to what the program's need. */
+ * highest descriptor needs; programs pass getdtablesize() with sets of 1,024 bits, or FD_SETSIZE
+ * with bits that they never cleared. The library's own descriptors enlarge the table, so the sets
+ * are cut here to what the program's need: 1,024 bits and less when one of them has proved bad. */
+
+#define FIRST_TABLE 64 /* NR_OPEN_DEFAULT */
 
 struct dirent_head { /* struct linux_dirent64 */
 	uint64_t ino;
@@ -71,22 +74,36 @@ static int highest(void)
 	return most;
 }
 
-/* n of select(2) as the kernel would cut it without us (expand_fdtable()). 1,024 bits are there in
- * any case, and a descriptor among them that is closed is an error. */
-static int cut_to_table(int n)
+/* n of select(2) as the kernel would cut it without us (expand_fdtable()): to 64 bits, or to some
+ * power of two above. */
+static int cut(int n)
 {
-	static int size = FD_SETSIZE; /* a table never shrinks */
-	int saved = errno, most;
+	static int size = FIRST_TABLE; /* a table never shrinks */
+	int saved = errno, most = highest();
 
-	if (n <= FD_SETSIZE || !lib_is_there())
-		return n;
-	most = highest();
 	errno = saved;
 	if (most < 0)
 		return n;
 	while (sl_load(&size) <= most)
 		sl_store(&size, sl_load(&size) * 2);
 	return n < sl_load(&size) ? n : sl_load(&size);
+}
+
+static int cut_to_table(int n)
+{
+	return n <= FD_SETSIZE || !lib_is_there() ? n : cut(n);
+}
+
+/* True: the call that ended with r has met a closed descriptor where the kernel would have looked at
+ * none: it is to be made again, with *n bits. */
+static bool is_beyond_table(long r, int *n)
+{
+	int was = *n;
+
+	if (r >= 0 || errno != EBADF || was <= FIRST_TABLE || !lib_is_there())
+		return false;
+	*n = cut(was);
+	return *n < was;
 }
 
 static bool any_ours_set(int n, const fd_set *set)
@@ -172,7 +189,13 @@ static int select_cut(int n, fd_set *rd, fd_set *wr, fd_set *ex, struct timeval 
 
 int select(int n, fd_set *rd, fd_set *wr, fd_set *ex, struct timeval *tv)
 {
-	return select_cut(cut_to_table(n), rd, wr, ex, tv);
+	int r;
+
+	n = cut_to_table(n);
+	do
+		r = select_cut(n, rd, wr, ex, tv);
+	while (is_beyond_table(r, &n));
+	return r;
 }
 
 /* Unlike select(2), the C library's pselect does not change the caller's timeout (pselect(2)). */
@@ -191,7 +214,13 @@ static int pselect_cut(int n, fd_set *rd, fd_set *wr, fd_set *ex, const struct t
 int pselect(int n, fd_set *rd, fd_set *wr, fd_set *ex, const struct timespec *timeout,
 	    const sigset_t *sigmask)
 {
-	return pselect_cut(cut_to_table(n), rd, wr, ex, timeout, sigmask);
+	int r;
+
+	n = cut_to_table(n);
+	do
+		r = pselect_cut(n, rd, wr, ex, timeout, sigmask);
+	while (is_beyond_table(r, &n));
+	return r;
 }
 
 int epoll_create(int size)
@@ -249,7 +278,7 @@ int __select(int n, fd_set *rd, fd_set *wr, fd_set *ex, struct timeval *tv)
 
 /* By syscall(2) -------------------------------------------------------------------------------
  *
- * Unlike the C library, the kernel writes back what is left of a time-out. */
+ * Unlike the C library, the kernel writes back what is left of a time-out, if it can. */
 
 #define KERNEL_SIGSET 8 /* bytes of the kernel's signal mask */
 
@@ -288,7 +317,7 @@ static void take_off(struct timespec *ts, long long ns)
 SL_SYS(ppoll)
 {
 	struct pollfd *fds = (struct pollfd *)a;
-	struct timespec *t = (struct timespec *)c;
+	struct timespec *t = (struct timespec *)c, left;
 	nfds_t n = (unsigned)b;
 	long long begin;
 	int r;
@@ -301,19 +330,30 @@ SL_SYS(ppoll)
 	if (!t)
 		return done(lib.poll(fds, n, NULL, (const sigset_t *)d));
 	begin = clock_ns();
-	r = lib.poll(fds, n, t, (const sigset_t *)d);
-	if (r != -EINVAL && r != -EFAULT)
-		take_off(t, clock_ns() - begin);
+	if (!sl_get(&left, t, sizeof(left)))
+		return done(-EFAULT);
+	r = lib.poll(fds, n, &left, (const sigset_t *)d);
+	if (r == -EINVAL || r == -EFAULT)
+		return done(r);
+	take_off(&left, clock_ns() - begin);
+	lib.put(t, &left, sizeof(left));
 	return done(r);
 }
 
 SL_SYS(select)
 {
+	struct timeval left;
+	int r;
+
 	SL_SYS_UNUSED;
-	a = cut_to_table((int)a);
 	if (!any_ours_sets((int)a, (const fd_set *)b, (const fd_set *)c, (const fd_set *)d))
-		return sl_raw(SYS_select, a, b, c, d, e);
-	return select((int)a, (fd_set *)b, (fd_set *)c, (fd_set *)d, (struct timeval *)e);
+		return sl_raw(SYS_select, cut_to_table((int)a), b, c, d, e);
+	if (e && !sl_get(&left, (const void *)e, sizeof(left)))
+		return done(-EFAULT);
+	r = select((int)a, (fd_set *)b, (fd_set *)c, (fd_set *)d, e ? &left : NULL);
+	if (e)
+		lib.put((void *)e, &left, sizeof(left));
+	return r;
 }
 
 SL_SYS(pselect6)
@@ -322,6 +362,8 @@ SL_SYS(pselect6)
 		const sigset_t *set;
 		size_t bytes;
 	} *mask = (const void *)f;
+	struct timespec left;
+	int r;
 
 	a = cut_to_table((int)a);
 	if (!any_ours_sets((int)a, (const fd_set *)b, (const fd_set *)c, (const fd_set *)d))
@@ -330,8 +372,13 @@ SL_SYS(pselect6)
 		return done(-EFAULT);
 	if (mask && mask->set && mask->bytes != KERNEL_SIGSET)
 		return done(-EINVAL);
-	return done(lib.select((int)a, (fd_set *)b, (fd_set *)c, (fd_set *)d, (struct timespec *)e,
-			       mask ? mask->set : NULL));
+	if (e && !sl_get(&left, (const void *)e, sizeof(left)))
+		return done(-EFAULT);
+	r = lib.select((int)a, (fd_set *)b, (fd_set *)c, (fd_set *)d, e ? &left : NULL,
+		       mask ? mask->set : NULL);
+	if (e)
+		lib.put((void *)e, &left, sizeof(left));
+	return done(r);
 }
 
 SL_SYS(epoll_ctl)
@@ -360,6 +407,8 @@ SL_SYS(epoll_pwait2)
 		return sl_raw(SYS_epoll_pwait2, a, b, c, d, e, f);
 	if (e && f != KERNEL_SIGSET)
 		return done(-EINVAL);
+	if (d && !lib.is_memory((const void *)d, sizeof(struct timespec)))
+		return done(-EFAULT);
 	return done(lib.epoll_wait((int)a, (struct epoll_event *)b, (int)c,
 				   (const struct timespec *)d, (const sigset_t *)e));
 }

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <netinet/tcp.h>
 
@@ -169,6 +170,96 @@ static void calls(void)
 	}
 }
 
+/* Memory that can be read, and not written: the kernel finds it when it writes the answer, after the
+ * wait and when the message is gone. */
+static long ask_read_only(int which, char *p)
+{
+	struct pollfd *list = (struct pollfd *)p;
+	fd_set *set = (fd_set *)p;
+	struct mmsghdr *m = (struct mmsghdr *)p;
+	struct timeval tv = {0, 300000};
+	struct timespec *left = (struct timespec *)p;
+	struct pollfd one = {s, POLLIN, 0};
+	struct iovec *v = (struct iovec *)(p + PAGE / 2);
+	static char buf[8];
+	fd_set rd;
+
+	FD_ZERO(&rd);
+	FD_SET(s, &rd);
+	switch (which) {
+	case 0: /* what is asked for is there */
+		list[0] = one;
+		break;
+	case 1: /* it is not */
+		list[0] = (struct pollfd){s, POLLPRI, 0};
+		break;
+	case 2:
+	case 3:
+		memcpy(set, &rd, sizeof(rd));
+		break;
+	case 4:
+	case 5:
+	case 6:
+		*left = (struct timespec){0, 200000};
+		break;
+	default:
+		*v = (struct iovec){buf, sizeof(buf)};
+		m[0].msg_hdr = (struct msghdr){.msg_iov = v, .msg_iovlen = 1};
+		m[1].msg_hdr = m[0].msg_hdr;
+	}
+	CHECK(mprotect(p, PAGE, PROT_READ) == 0);
+	errno = 0;
+	switch (which) {
+	case 0:
+		return poll(list, 1, -1);
+	case 1:
+		return poll(list, 1, 300);
+	case 2:
+		return select(s + 1, set, NULL, NULL, NULL);
+	case 3:
+		return select(s + 1, NULL, NULL, set, &tv);
+	case 4: /* a time-out that cannot be written is no error */
+		return syscall(SYS_ppoll, &one, 1, left, NULL, 8);
+	case 5:
+		return syscall(SYS_select, s + 1, &rd, NULL, NULL, left);
+	case 6:
+		return syscall(SYS_pselect6, s + 1, &rd, NULL, NULL, left, NULL);
+	case 7:
+		return recvmsg(s, &m->msg_hdr, MSG_DONTWAIT);
+	case 8:
+		return recvmsg(dgram, &m->msg_hdr, MSG_DONTWAIT);
+	case 9:
+		return recvmmsg(dgram, m, 2, MSG_DONTWAIT, NULL);
+	case 10:
+		return sendmmsg(dgram, m, 2, 0);
+	default:
+		return sendmmsg(s, m, 2, MSG_NOSIGNAL);
+	}
+}
+
+static void read_only(void)
+{
+	struct timespec a, b;
+	char buf[8];
+
+	for (int i = 0; i < 12; i++) {
+		char what[20];
+
+		open_all();
+		memset(hole, 0, PAGE);
+		clock_gettime(CLOCK_MONOTONIC, &a);
+		snprintf(what, sizeof(what), "read only %d", i);
+		say(what, ask_read_only(i, hole));
+		clock_gettime(CLOCK_MONOTONIC, &b);
+		if (i == 1 || i == 3)
+			printf("waits: %d\n", (b.tv_sec - a.tv_sec) * 1000 + (b.tv_nsec - a.tv_nsec) / 1000000 >= 290);
+		CHECK(mprotect(hole, PAGE, PROT_READ | PROT_WRITE) == 0);
+		say("stream", recv(s, buf, 4, MSG_DONTWAIT));
+		say("datagram", recv(dgram, buf, 1, MSG_DONTWAIT | MSG_TRUNC));
+		close_all();
+	}
+}
+
 /* A piece of memory, then none: what the kernel takes of it, we take; the stream goes on. */
 static void parts(void)
 {
@@ -303,8 +394,8 @@ static void handlers(void)
 int main(int argc, char **argv)
 {
 	static const struct t_case cases[] = {
-		{"calls", calls},       {"parts", parts}, {"truncated", truncated},
-		{"handlers", handlers}, {NULL, NULL},
+		{"calls", calls},         {"read_only", read_only}, {"parts", parts},
+		{"truncated", truncated}, {"handlers", handlers},   {NULL, NULL},
 	};
 
 	hole = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -289,6 +289,17 @@ static void table(void)
 			bad += x.behind[k] != 0xff;
 		printf("%d: %d, written behind %d\n", n, FD_ISSET(one, &x.rd) != 0, bad);
 	}
+	/* Bits that were never cleared are behind the table, too, if no descriptor was ever there. */
+	FD_SET(900, &x.rd);
+	tv = (struct timeval){2, 0};
+	say("a stale bit", select(FD_SETSIZE, &x.rd, NULL, NULL, &tv));
+	printf("the socket's %d\n", FD_ISSET(fd, &x.rd) != 0);
+	FD_ZERO(&x.rd);
+	FD_SET(dup2(fd, 200), &x.rd);
+	close(dup2(fd, 201));
+	FD_SET(201, &x.rd);
+	say("a closed one", select(FD_SETSIZE, &x.rd, NULL, NULL, &tv));
+	close(200);
 	close(p[0]);
 	close(p[1]);
 	close(fd);

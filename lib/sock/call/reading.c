@@ -46,10 +46,13 @@ static inline ssize_t receive_one(struct sl_sock *sk, int fd, const struct sl_rx
 }
 
 /* 0; -EMSGSIZE: too many pieces; -EINVAL: a negative length; -EFAULT: there is no memory at m, or
- * at its pieces. */
+ * at its pieces, or m cannot be written. */
 static SL_APART int request_of(struct sl_rx_req *r, struct msghdr *m, int flags)
 {
+	volatile int *was = &m->msg_flags;
 	ssize_t len;
+
+	*was = *was;
 
 	if (sl_unlikely(m->msg_name && (int)m->msg_namelen < 0))
 		return -EINVAL;
@@ -63,6 +66,21 @@ static SL_APART int request_of(struct sl_rx_req *r, struct msghdr *m, int flags)
 }
 SL_GUARDED(request_of, (uint64_t)-EFAULT);
 
+/* request_of() has failed. The kernel finds that m cannot be written when the message is gone. */
+static SL_COLD ssize_t receive_read_only(struct sl_sock *sk, int fd, const struct msghdr *m,
+					 int flags)
+{
+	struct msghdr copy;
+	struct sl_rx_req r;
+	ssize_t n = sl_guard_copy(&copy, m, sizeof(copy));
+
+	if (n == 0)
+		n = request_of(&r, &copy, flags);
+	if (n == 0)
+		n = receive_one(sk, fd, &r);
+	return n < 0 ? n : -EFAULT;
+}
+
 SL_API
 ssize_t sl_recvmsg(int fd, struct msghdr *msg, int flags)
 {
@@ -73,7 +91,9 @@ ssize_t sl_recvmsg(int fd, struct msghdr *msg, int flags)
 	if (!sk || sl_unlikely(flags < 0)) /* MSG_CMSG_COMPAT: the kernel refuses it */
 		return sl_sys_recvmsg(fd, msg, flags);
 	err = request_of(&r, msg, flags);
-	return sl_unlikely(err) ? err : receive_one(sk, fd, &r);
+	if (sl_unlikely(err))
+		return err == -EFAULT ? receive_read_only(sk, fd, msg, flags) : err;
+	return receive_one(sk, fd, &r);
 }
 
 SL_API
@@ -178,11 +198,15 @@ static int receive_many(struct sl_sock *sk, int fd, struct mmsghdr *msgs, unsign
 		struct msghdr *m = &msgs[got].msg_hdr;
 		struct sl_rx_req r;
 
-		ret = request_of(&r, m, flags & ~MSG_WAITFORONE);
+		int how = flags & ~MSG_WAITFORONE;
+
+		if (got && (flags & MSG_WAITFORONE))
+			how |= MSG_DONTWAIT;
+		ret = request_of(&r, m, how);
+		if (ret == -EFAULT)
+			ret = receive_read_only(sk, fd, m, how);
 		if (ret < 0)
 			break;
-		if (got && (flags & MSG_WAITFORONE))
-			r.flags |= MSG_DONTWAIT;
 		ret = receive_one(sk, fd, &r);
 		if (ret < 0)
 			break;
@@ -242,6 +266,7 @@ SL_API
 int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct timespec *timeout)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
+	struct timespec left;
 	uint64_t end = 0, now;
 	int ret;
 
@@ -268,7 +293,9 @@ int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct time
 	if (timeout && ret > 0) {
 		now = sl_now_ns();
 		end = end > now ? end - now : 0;
-		*timeout = (struct timespec){(time_t)(end / 1000000000), (long)(end % 1000000000)};
+		left = (struct timespec){(time_t)(end / 1000000000), (long)(end % 1000000000)};
+		if (sl_guard_copy(timeout, &left, sizeof(left)))
+			return -EFAULT;
 	}
 	return ret;
 }

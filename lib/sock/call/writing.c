@@ -157,20 +157,30 @@ ssize_t sl_pwritev2(int fd, const struct iovec *iov, int n, off_t off, int flags
 	return write_pieces(sk, fd, iov, n, flags);
 }
 
+/* True: the lengths of what was sent can be written. */
+static bool takes_lengths(struct mmsghdr *msgs, unsigned n)
+{
+	char *first = (char *)&msgs[0].msg_len, *end = (char *)&msgs[n];
+
+	return n && !sl_guard_touch_out(first, (size_t)(end - first));
+}
+
 SL_API
 int sl_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
-	unsigned done = 0;
+	unsigned done = 0, bytes;
+	bool at_once;
 
 	if (!sk || sl_unlikely(flags < 0))
 		return (int)sl_sys(SYS_sendmmsg, fd, msgs, n, flags);
 	n = sl_min(n, (unsigned)SL_IOV_MAX);
+	at_once = sk->proto == IPPROTO_UDP && takes_lengths(msgs, n);
 	while (done < n) {
 		struct sl_tx_req r;
 		ssize_t len;
 
-		if (sk->proto == IPPROTO_UDP)
+		if (at_once)
 			done += sl_dgram_send_many(sk, msgs + done, n - done, flags);
 		if (done == n)
 			break;
@@ -179,7 +189,10 @@ int sl_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
 			len = send_one(sk, fd, &r);
 		if (len < 0)
 			return done ? (int)done : (int)len;
-		msgs[done++].msg_len = (unsigned)len;
+		bytes = (unsigned)len;
+		if (sl_guard_copy(&msgs[done].msg_len, &bytes, sizeof(bytes)))
+			return done ? (int)done : -EFAULT;
+		done++;
 	}
 	return (int)done;
 }

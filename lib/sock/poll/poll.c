@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "base/guard.h"
 #include "base/roomy.h"
 #include "base/settings.h"
 #include "base/stats.h"
@@ -433,10 +434,40 @@ void sl_files_limited(void)
 	sl_store(&unasked, (uint32_t)sl_min(limit(), (rlim_t)UNASKED));
 }
 
+static void unmap(struct call *c)
+{
+	free_heap(&c);
+}
+
+static SL_APART int blank(struct pollfd *fds, nfds_t n)
+{
+	for (nfds_t i = 0; i < n; i++)
+		fds[i].revents = 0;
+	return 0;
+}
+SL_GUARDED(blank, (uint64_t)-EFAULT);
+
+/* A list that can be read alone: the kernel finds it when it writes the answers, after the wait. */
+static SL_COLD int poll_read_only(const struct pollfd *fds, nfds_t n,
+				  const struct timespec *timeout, const sigset_t *sigmask)
+{
+	struct call c __attribute__((cleanup(unmap)));
+	int r;
+
+	if (!get_memory(&c, n * sizeof(*fds)))
+		return -ENOMEM;
+	r = sl_guard_copy(c.heap, fds, n * sizeof(*fds));
+	if (r == 0)
+		r = sl_wait_poll(c.heap, n, timeout, sigmask);
+	return r < 0 ? r : -EFAULT;
+}
+
 int sl_poll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *sigmask)
 {
 	if (sl_unlikely(n > sl_load(&unasked)) && n > limit())
 		return -EINVAL;
+	if (sl_unlikely(blank(fds, n)))
+		return poll_read_only(fds, n, timeout, sigmask);
 	return sl_wait_poll(fds, n, timeout, sigmask);
 }
 
@@ -487,10 +518,15 @@ static nfds_t from_sets(int n, const fd_set *rd, const fd_set *wr, const fd_set 
 	return k;
 }
 
+static size_t bytes_of(int n)
+{
+	return (size_t)(n + __NFDBITS - 1) / __NFDBITS * sizeof(long);
+}
+
 static void clear(fd_set *set, int n)
 {
 	if (set)
-		memset(set, 0, (size_t)(n + __NFDBITS - 1) / __NFDBITS * sizeof(long));
+		memset(set, 0, bytes_of(n));
 }
 
 /* The sets in which select() reports the entry: 1 the first, 2 the second, 4 the third. */
@@ -577,11 +613,6 @@ static int select_list(struct pollfd *fds, nfds_t k, int n, fd_set *set[3],
 	return r;
 }
 
-static void unmap(struct call *c)
-{
-	free_heap(&c);
-}
-
 static SL_APART int select_big(nfds_t k, int n, fd_set *set[3], struct timespec *timeout,
 			       const sigset_t *sigmask)
 {
@@ -602,6 +633,28 @@ static SL_APART int select_small(nfds_t k, int n, fd_set *set[3], struct timespe
 	return select_list(fds, k, n, set, timeout, sigmask);
 }
 
+/* As poll_read_only(). */
+static SL_COLD int select_read_only(int n, fd_set *const set[3], struct timespec *timeout,
+				    const sigset_t *sigmask)
+{
+	struct call c __attribute__((cleanup(unmap)));
+	size_t bytes = bytes_of(n);
+	fd_set *copy[3] = {NULL, NULL, NULL};
+	int r = 0;
+
+	if (!get_memory(&c, 3 * bytes))
+		return -ENOMEM;
+	for (size_t s = 0; r == 0 && s < 3; s++) {
+		if (!set[s])
+			continue;
+		copy[s] = (fd_set *)((char *)c.heap + s * bytes);
+		r = sl_guard_copy(copy[s], set[s], bytes);
+	}
+	if (r == 0)
+		r = sl_select(n, copy[0], copy[1], copy[2], timeout, sigmask);
+	return r < 0 ? r : -EFAULT;
+}
+
 int sl_select(int n, fd_set *rd, fd_set *wr, fd_set *ex, struct timespec *timeout,
 	      const sigset_t *sigmask)
 {
@@ -610,6 +663,9 @@ int sl_select(int n, fd_set *rd, fd_set *wr, fd_set *ex, struct timespec *timeou
 
 	if (n < 0)
 		return -EINVAL;
+	for (size_t s = 0; s < 3; s++)
+		if (set[s] && sl_unlikely(sl_guard_touch_out(set[s], bytes_of(n))))
+			return select_read_only(n, set, timeout, sigmask);
 	k = from_sets(n, rd, wr, ex, NULL);
 	return (k > SMALL ? select_big : select_small)(k, n, set, timeout, sigmask);
 }

@@ -56,3 +56,8 @@ bool sl_is_memory(const void *p, size_t n)
 {
 	return !sl_guard_touch(p, n);
 }
+
+bool sl_put(void *to, const void *from, size_t n)
+{
+	return !sl_guard_copy(to, from, n);
+}
