@@ -265,6 +265,23 @@ static int choose_ring(int fd, const void *val, socklen_t len)
 	return lib.lane_choose(fd, a.ring_alloc_logic, a.user_id);
 }
 
+/* Sockets that name the same memory have a ring in common, which other sockets do not use. That is
+ * all that libvma 9 makes of it, too: packets do not come into that memory. A socket that has its
+ * ring already keeps it. */
+static int ring_of_memory(int fd, const void *val, socklen_t len)
+{
+	struct iovec v;
+	uint64_t h;
+	int err;
+
+	if (!val || len != sizeof(v))
+		return -EINVAL;
+	memcpy(&v, val, sizeof(v));
+	h = ((uintptr_t)v.iov_base ^ (uint64_t)v.iov_len << 20) * 0x9e3779b97f4a7c15;
+	err = lib.lane_choose(fd, RING_LOGIC_PER_USER_ID, (uint32_t)(h >> 32));
+	return err == -EISCONN ? 0 : err;
+}
+
 int sl_vma_setsockopt(int fd, int name, const void *val, socklen_t len)
 {
 	uint64_t data;
@@ -286,7 +303,7 @@ int sl_vma_setsockopt(int fd, int name, const void *val, socklen_t len)
 		memcpy(&tag, val, sizeof(tag));
 		return lib.flow_tag(fd, tag);
 	case SO_VMA_RING_USER_MEMORY:
-		return val && len == sizeof(struct iovec) ? -EOPNOTSUPP : -EINVAL;
+		return ring_of_memory(fd, val, len);
 	}
 	return -ENOPROTOOPT;
 }

@@ -655,14 +655,39 @@ static int ring_of(int fd)
 	return ring;
 }
 
-/* A ring of packets has no memory of the program's, and what is malformed is told first. */
+/* A socket of the ring for that memory, not connected yet. */
+static int with_memory(struct iovec memory)
+{
+	int fd = socket(t_peer.ss_family, SOCK_DGRAM, 0);
+
+	CHECK(setsockopt(fd, SOL_SOCKET, 2811, &memory, sizeof(memory)) == 0);
+	return fd;
+}
+
+/* Sockets with the same memory share a ring. */
+static void rings_of_memory(void)
+{
+	static char memory[2][4096];
+	struct iovec one = {memory[0], 4096}, shorter = {memory[0], 2048}, two = {memory[1], 4096};
+	int fd[4] = {with_memory(one), with_memory(two), with_memory(one), with_memory(shorter)};
+	int ring[4];
+
+	for (int i = 0; i < 4; i++)
+		ring[i] = ring_of(fd[i]);
+	CHECK(ring[0] == ring[2] && ring[0] != ring[1] && ring[0] != ring[3] && ring[1] != ring[3]);
+	CHECK(setsockopt(fd[1], SOL_SOCKET, 2811, &one, sizeof(one)) == 0); /* it keeps its ring */
+	CHECK(api->ring_fds(fd[1], ring, 1) >= 1 && ring[0] == ring[1]);
+	for (int i = 0; i < 4; i++)
+		close(fd[i]);
+}
+
+/* A ring of packets takes no memory of the program's, and what is malformed is told first. */
 static void users_memory(int fd, int ring)
 {
 	static struct iovec memory;
 	socklen_t len = sizeof(memory);
 	uint32_t key;
 
-	CHECK(setsockopt(fd, SOL_SOCKET, 2811, &memory, sizeof(memory)) < 0 && errno == EOPNOTSUPP);
 	CHECK(setsockopt(fd, SOL_SOCKET, 2811, &memory, 8) < 0 && errno == EINVAL);
 	CHECK(setsockopt(fd, SOL_SOCKET, 2811, NULL, 16) < 0 && errno == EINVAL);
 	CHECK(getsockopt(fd, SOL_SOCKET, 2811, &memory, &len) < 0 && errno == ENOPROTOOPT);
@@ -695,6 +720,7 @@ static void logic(void)
 	attr[0] = 1; /* with a profile that was not made */
 	CHECK(setsockopt(fd[1], SOL_SOCKET, 2810, attr, 20) < 0 && errno == EINVAL);
 	users_memory(fd[1], ring[0]);
+	rings_of_memory();
 	attr[0] = 0;
 	attr[1] = 12;
 	CHECK(setsockopt(fd[1], SOL_SOCKET, 2810, attr, 20) < 0 && errno == EINVAL);
