@@ -16,6 +16,7 @@
 #include "ctl/kern/say.h"
 #include "ctl/kern/vxlan.h"
 #include "ctl/steer/maps.h"
+#include "ctl/steer/nic_rule.h"
 #include "ctl/steer/renew.h"
 
 #define MOST_BOUND 256 /* stations of a VXLAN device's in `stations` */
@@ -48,8 +49,10 @@ static void set_left(struct sl_device *d, uint32_t nr, bool leave)
 	uint64_t bit = 1ull << nr, old = d->vlans_left;
 
 	d->vlans_left = leave ? old | bit : old & ~bit;
-	if (d->vlans_left != old)
-		sl_maps_set_config(d);
+	if (d->vlans_left == old)
+		return;
+	sl_maps_set_config(d);
+	sl_nic_vlan_leave(d, nr);
 }
 
 /* VXLAN devices: `vxlans` has those that are numbered. */

@@ -24,6 +24,8 @@
 
 #define BUCKETS     1024u
 #define MOST_LOCALS 256u
+#define VID_MASK    0xfffu
+#define PRIORITIES  6u /* of the rules of a device */
 
 const struct sl_nic_ops *sl_nic_ops;
 
@@ -74,11 +76,12 @@ static bool is_loopback(const uint8_t addr[16])
 	return sl_addr_is_loopback(&a);
 }
 
+/* (A rule without a tag fits packets with one, too: those of VLAN devices come first.) */
 static uint16_t priority_of(const struct sl_flow_key *k, const struct sl_narrow *n)
 {
 	uint16_t p = k->remote_port ? 0 : is_any(k->local) ? 4 : 2;
 
-	return (uint16_t)(p + !n->mask.word);
+	return (uint16_t)(p + !n->mask.word + (k->vlan ? 0 : PRIORITIES));
 }
 
 static bool is_alike(const struct rule *o, const struct sl_nic_rule *r)
@@ -113,6 +116,22 @@ static void drop(const struct sl_device *d, struct rule **at)
 	free_rule(o);
 }
 
+/* True: a rule for packets of a VLAN device whose packets are the kernel's now. */
+static bool is_left(const struct sl_device *d, const struct sl_nic_rule *r)
+{
+	return r->key.vlan && d->vlans_left >> SL_CLAIM_VLAN_NR(r->claim[0].flags) & 1;
+}
+
+/* Makes the rule in the NIC, unless it is noted alone: its address is the wildcard, or its VLAN
+ * device is left to the kernel. */
+static int make(const struct sl_device *d, const struct sl_nic_rule *r, uint64_t *id,
+		const char **why)
+{
+	return is_any(r->key.local) || is_left(d, r)
+		       ? 0
+		       : sl_nic_ops->add(d->info.ifindex, r, id, why);
+}
+
 /* Gives the rule a copy of the claims. 0 or -ENOMEM. */
 static int set_claims(struct rule *o, const struct sl_nic_rule *r)
 {
@@ -144,8 +163,7 @@ static int move(const struct sl_device *d, struct rule *o, const struct sl_nic_r
 	}
 	if (!o->id) { /* or the NIC has refused it before, or it is noted alone */
 		o->r.lane = r->lane;
-		if (!is_any(r->key.local))
-			err = sl_nic_ops->add(d->info.ifindex, r, &o->id, why);
+		err = make(d, r, &o->id, why);
 		return err ? err : set_claims(o, r);
 	}
 	if (o->r.n == r->n && !memcmp(o->r.claim, r->claim, r->n * sizeof(r->claim[0])))
@@ -174,8 +192,8 @@ static int put(struct sl_device *d, const struct sl_flow_key *key, const struct 
 	o->r.claim = NULL;
 	o->keep = true;
 	err = set_claims(o, r);
-	if (!err && !is_any(r->key.local))
-		err = sl_nic_ops->add(d->info.ifindex, r, &o->id, why);
+	if (!err)
+		err = make(d, r, &o->id, why);
 	if (err) {
 		free_rule(o);
 		return err;
@@ -185,7 +203,8 @@ static int put(struct sl_device *d, const struct sl_flow_key *key, const struct 
 	return 0;
 }
 
-/* The VXLAN device's own addresses; -EOPNOTSUPP for a device with a VLAN tag. */
+/* The VXLAN device's own addresses (a VLAN device has those of the device below). -EOPNOTSUPP for a
+ * tag that rules cannot have. */
 static int fill_device(const struct sl_device *d, const struct sl_claim *c, struct sl_nic_rule *r,
 		       const char **why)
 {
@@ -193,11 +212,15 @@ static int fill_device(const struct sl_device *d, const struct sl_claim *c, stru
 	struct sl_link_now now;
 
 	memcpy(r->mac, d->info.mac, sizeof(r->mac));
-	if (!r->key.vlan)
+	if (!(r->key.vlan & ~VID_MASK))
 		return 0;
-	if (!(r->key.vlan & SL_VXLAN_TAG_BIT) || !v->port || sl_link_look(v->ifindex, &now)) {
-		sl_why(why, "rules of the NIC for VLAN devices are not made");
+	if (!(r->key.vlan & SL_VXLAN_TAG_BIT)) {
+		sl_why(why, "rules of the NIC know one VLAN tag, of 802.1Q");
 		return -EOPNOTSUPP;
+	}
+	if (!v->port || sl_link_look(v->ifindex, &now)) {
+		sl_why(why, "its VXLAN device is gone");
+		return -ENODEV;
 	}
 	memcpy(r->mac, now.mac, sizeof(r->mac));
 	r->vxlan_port = v->port;
@@ -385,6 +408,26 @@ void sl_nic_local_del(const uint8_t addr[16])
 					drop(d, at);
 				else
 					at = &(*at)->next;
+}
+
+/* VLAN devices -----------------------------------------------------------------------------------
+ */
+
+void sl_nic_vlan_leave(struct sl_device *d, uint32_t nr)
+{
+	const char *why;
+
+	for (uint32_t i = 0; d->nic_rules && i < BUCKETS; i++)
+		for (struct rule *o = d->nic_rules->bucket[i]; o; o = o->next) {
+			if (!o->r.key.vlan || SL_CLAIM_VLAN_NR(o->claim[0].flags) != nr)
+				continue;
+			if (is_left(d, &o->r) && o->id) {
+				sl_nic_ops->del(d->info.ifindex, o->r.lane, o->id);
+				o->id = 0;
+			} else if (!is_left(d, &o->r) && !o->id) {
+				(void)make(d, &o->r, &o->id, &why);
+			}
+		}
 }
 
 void sl_nic_rules_close(struct sl_device *d)

@@ -15,7 +15,7 @@ struct sl_nic_rule {
 		       flow's hash says */
 	const struct sl_claim *claim;
 	uint8_t mac[6];      /* of the device by which they come */
-	uint16_t priority;   /* 0 to 5: the lowest that fits a packet decides */
+	uint16_t priority;   /* 0 to 11: the lowest that fits a packet decides */
 	uint16_t vxlan_port; /* if the key names a VXLAN device */
 };
 
@@ -48,6 +48,8 @@ bool sl_nic_find(uint32_t ifindex, const struct sl_flow_key *flow, struct sl_cla
 /* An address of the host comes or goes: wildcard claims get a rule for each. */
 void sl_nic_local_add(const uint8_t addr[16]);
 void sl_nic_local_del(const uint8_t addr[16]);
+/* The device with that number is left to the kernel, or no longer (d->vlans_left says which). */
+void sl_nic_vlan_leave(struct sl_device *d, uint32_t nr);
 void sl_nic_rules_close(struct sl_device *d);
 
 #endif

@@ -36,6 +36,10 @@ static void put_eth(struct sl_verbs_flow *f, const struct sl_verbs_rule *r, uint
 		sl_addr_group_mac(&local, s.val.dst_mac);
 	else
 		memcpy(s.val.dst_mac, r->mac, sizeof(s.val.dst_mac));
+	if (r->key.vlan && !inner) {
+		s.val.vlan_tag = htobe16((uint16_t)r->key.vlan);
+		s.mask.vlan_tag = htobe16(0xfff);
+	}
 	put(f, &s, sizeof(s));
 }
 

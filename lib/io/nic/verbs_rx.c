@@ -197,18 +197,21 @@ static inline bool take(struct sl_verbs_rx *v, const struct mlx5_cqe64 *cqe, uin
 		goto other;
 	}
 	t = find_target(v, tag, &h);
-	if (sl_unlikely(!t))
+	if (sl_unlikely(!t && !h.vlan))
 		goto other;
+	if (sl_unlikely(!t)) /* of a VLAN device without rules: see priority_of() in nic_rule.c */
+		goto pass;
 	n = sl_load_acquire(&t->n);
 	m = sl_load_acquire(&t->member);
 	if (sl_unlikely(n > 1))
 		m += pick(v, sl_frame_ptr(d->frame) + d->off, &h, n);
-	if (sl_unlikely(sl_load(&m->flags) & SL_CLAIM_PASS)) {
-		v->pass(v->ifindex, sl_frame_ptr(d->frame) + d->off + h.l3, d->len - h.l3);
-		return false;
-	}
+	if (sl_unlikely(sl_load(&m->flags) & SL_CLAIM_PASS))
+		goto pass;
 	put_meta(v, cqe, m, d, &h);
 	return true;
+pass:
+	v->pass(v->ifindex, sl_frame_ptr(d->frame) + d->off + h.l3, d->len - h.l3);
+	return false;
 other:
 	sl_store(&v->other, v->other + 1);
 	return false;

@@ -16,6 +16,7 @@
 
 #define RCVBUF       (32 << 20)
 #define BATCH        64
+#define TAG_BYTES    4u
 #define NO_OUTGOING  23 /* PACKET_IGNORE_OUTGOING */
 #define MOST         (SIM_MAX_FRAME + 64)
 #define COUNTER_PATH "%s/sys/class/infiniband/" SIM_NAME "/ports/1/hw_counters/out_of_buffer"
@@ -85,27 +86,30 @@ static void finish_sum(uint8_t *frame, size_t len, size_t start, size_t at)
 	frame[start + at + 1] = (uint8_t)s;
 }
 
-/* Looks at the checksums as the device does, and tells which IP it is. */
+/* Looks at the checksums as the device does, behind a tag of 802.1Q, too, and tells which IP it is.
+ */
 static void inspect(struct sim_arrival *a)
 {
-	const uint8_t *f = a->frame, *ip = f + 14;
-	uint32_t n, hdr, proto, s = 0;
+	bool tagged = a->len > 18 && (a->frame[12] << 8 | a->frame[13]) == ETH_P_8021Q;
+	uint32_t l3 = tagged ? 14 + TAG_BYTES : 14, n, hdr, proto, s = 0;
+	const uint8_t *ip = a->frame + l3;
+	int type = ip[-2] << 8 | ip[-1];
 
-	if (a->len < 34 || (f[12] << 8 | f[13]) == ETH_P_8021Q)
+	if (a->len < l3 + 20)
 		return;
-	if ((f[12] << 8 | f[13]) == ETH_P_IP && ip[0] >> 4 == 4) {
+	if (type == ETH_P_IP && ip[0] >> 4 == 4) {
 		hdr = (ip[0] & 15) * 4u;
 		n = (uint32_t)(ip[2] << 8 | ip[3]);
-		if (hdr < 20 || n < hdr || n > a->len - 14 || (ip[6] & 0x3f) || ip[7])
+		if (hdr < 20 || n < hdr || n > a->len - l3 || (ip[6] & 0x3f) || ip[7])
 			return;
 		a->l3 = MLX5_CQE_L3_HDR_TYPE_IPV4;
 		a->l3_ok = fold(sum(0, ip, hdr)) == 0xffff;
 		proto = ip[9];
 		s = sum(0, ip + 12, 8);
-	} else if ((f[12] << 8 | f[13]) == ETH_P_IPV6 && a->len >= 54) {
+	} else if (type == ETH_P_IPV6 && a->len >= l3 + 40) {
 		hdr = 40;
 		n = 40u + (uint32_t)(ip[4] << 8 | ip[5]);
-		if (n > a->len - 14)
+		if (n > a->len - l3)
 			return;
 		a->l3 = MLX5_CQE_L3_HDR_TYPE_IPV6;
 		a->l3_ok = true;
@@ -138,7 +142,7 @@ static void steer(const uint8_t *frame, size_t len, void *arg)
 /* The socket says this of a packet, beside its bytes. */
 struct told {
 	uint64_t real_ns;
-	uint16_t tci;
+	uint16_t proto, tci;
 	bool tagged;
 };
 
@@ -158,6 +162,8 @@ static struct told read_told(struct msghdr *m)
 			memcpy(&aux, CMSG_DATA(c), sizeof(aux));
 			t.tagged = aux.tp_status & TP_STATUS_VLAN_VALID;
 			t.tci = aux.tp_vlan_tci;
+			t.proto = aux.tp_status & TP_STATUS_VLAN_TPID_VALID ? aux.tp_vlan_tpid
+									     : ETH_P_8021Q;
 		}
 	}
 	return t;
@@ -167,11 +173,22 @@ static void take(uint8_t *frame, size_t len, const struct virtio_net_hdr *v, con
 {
 	uint64_t now = sim_now_ns(), real = sim_clock_wall_ns();
 	uint8_t kind = v->gso_type & (uint8_t)~VIRTIO_NET_HDR_GSO_ECN;
+	unsigned behind = 0; /* bytes of the tag */
 
 	arrived_real = t->real_ns ? t->real_ns : real;
 	arrived = t->real_ns && t->real_ns <= real ? now - (real - t->real_ns) : now;
+	if (t->tagged) { /* the device leaves the tag where it is */
+		memmove(frame - TAG_BYTES, frame, 12);
+		frame -= TAG_BYTES;
+		len += TAG_BYTES;
+		behind = TAG_BYTES;
+		frame[12] = (uint8_t)(t->proto >> 8);
+		frame[13] = (uint8_t)t->proto;
+		frame[14] = (uint8_t)(t->tci >> 8);
+		frame[15] = (uint8_t)t->tci;
+	}
 	if (kind == VIRTIO_NET_HDR_GSO_TCPV4 || kind == VIRTIO_NET_HDR_GSO_TCPV6) {
-		unsigned l4 = v->csum_start;
+		unsigned l4 = v->csum_start + behind;
 
 		if (l4 + 20u <= len)
 			sim_segment(frame, len, l4 + (frame[l4 + 12] >> 4) * 4u, v->gso_size, steer,
@@ -179,16 +196,7 @@ static void take(uint8_t *frame, size_t len, const struct virtio_net_hdr *v, con
 		return;
 	}
 	if (v->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM)
-		finish_sum(frame, len, v->csum_start, v->csum_offset);
-	if (t->tagged) { /* the device leaves the tag where it is */
-		memmove(frame - 4, frame, 12);
-		frame -= 4;
-		len += 4;
-		frame[12] = 0x81;
-		frame[13] = 0;
-		frame[14] = (uint8_t)(t->tci >> 8);
-		frame[15] = (uint8_t)t->tci;
-	}
+		finish_sum(frame, len, v->csum_start + behind, v->csum_offset);
 	steer(frame, len, NULL);
 }
 

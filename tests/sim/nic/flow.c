@@ -3,6 +3,7 @@
  * certain values, so that the program at the veth's ingress (steal.c) compares the same. */
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <linux/if_ether.h>
 #include <string.h>
 
 #include "nic.h"
@@ -12,6 +13,9 @@
 #define LAST_PRIORITY 15u
 #define VXLAN_PORT    4789u
 #define ETH_BYTES     14u
+#define TYPE_AT       12u
+#define TAG_BYTES     4u
+#define VID_MASK      0xfffu
 
 /* Where the specs of a rule are in a frame. */
 struct layers {
@@ -49,8 +53,12 @@ static int parse_eth(struct sim_flow *f, struct layers *l, const struct ib_uverb
 {
 	int err;
 
-	if (s->mask.vlan_tag)
+	if (s->mask.vlan_tag && (l->inner || s->mask.vlan_tag != htobe16(VID_MASK)))
 		return EOPNOTSUPP;
+	if (s->mask.vlan_tag) {
+		f->vid_mask = VID_MASK;
+		f->vid = be16toh(s->val.vlan_tag) & VID_MASK;
+	}
 	err = add_bytes(f, l->eth, s->val.dst_mac, s->mask.dst_mac, 6);
 	if (!err)
 		err = add_bytes(f, l->eth + 6, s->val.src_mac, s->mask.src_mac, 6);
@@ -200,15 +208,27 @@ int sim_flow_parse(struct sim_flow *f, const struct ib_uverbs_create_flow *in, s
 /* The device --------------------------------------------------------------------------------------
  */
 
+static uint16_t get16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+/* (The device looks behind the tag of 802.1Q, also for rules that ask for none.) */
 static bool fits(const struct sim_flow *f, const struct sim_arrival *a)
 {
+	bool tagged = a->len > ETH_BYTES + TAG_BYTES && get16(a->frame + TYPE_AT) == ETH_P_8021Q;
+	unsigned behind = tagged ? TAG_BYTES : 0;
+
+	if (f->vid_mask && (!tagged || (get16(a->frame + ETH_BYTES) & f->vid_mask) != f->vid))
+		return false;
 	for (unsigned i = 0; i < f->nwords; i++) {
 		const struct sim_flow_word *w = &f->word[i];
+		unsigned at = w->at + (w->at < TYPE_AT ? 0 : behind);
 		uint32_t v;
 
-		if (w->at + 4u > a->len)
+		if (at + 4u > a->len)
 			return false;
-		memcpy(&v, a->frame + w->at, 4);
+		memcpy(&v, a->frame + at, 4);
 		if ((be32toh(v) & w->mask) != w->value)
 			return false;
 	}

@@ -153,6 +153,7 @@ struct sim_flow {
 	uint32_t nwords;
 	uint64_t since_ns; /* frames before were the kernel's (CLOCK_REALTIME) */
 	bool several;      /* the frame has a group's address: each rule that fits gets it */
+	uint16_t vid, vid_mask; /* of the tag that frames must have; mask 0: with or without one */
 	struct sim_flow_word {
 		uint16_t at;
 		uint32_t mask, value;

@@ -5,6 +5,8 @@
  * it with the process, as it ends the rules of a process's context. */
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "nic.h"
@@ -14,6 +16,7 @@
 #define TCX_DROP    2
 #define TCX_NEXT    (-1)
 #define MOST        60000u
+#define NO_VID      0x1000
 
 static struct bpf_insn code[MOST];
 static unsigned n;
@@ -36,15 +39,32 @@ static void put_exit(int32_t with)
 	put(BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
+/* Register 8: the tag's VID, NO_VID without one of 802.1Q. (The kernel has taken the tag out of the
+ * frame.) */
+static void put_vid(void)
+{
+	put(BPF_ALU64 | BPF_MOV | BPF_K, 8, 0, 0, NO_VID);
+	put(BPF_LDX | BPF_MEM | BPF_W, 0, 6, offsetof(struct __sk_buff, vlan_present), 0);
+	put(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 4, 0);
+	put(BPF_LDX | BPF_MEM | BPF_W, 0, 6, offsetof(struct __sk_buff, vlan_proto), 0);
+	put(BPF_JMP | BPF_JNE | BPF_K, 0, 0, 2, htobe16(ETH_P_8021Q));
+	put(BPF_LDX | BPF_MEM | BPF_W, 8, 6, offsetof(struct __sk_buff, vlan_tci), 0);
+	put(BPF_ALU | BPF_AND | BPF_K, 8, 0, 0, 0xfff);
+}
+
 /* Drops what fits the rule; else goes on behind. */
 static void put_rule(const struct sim_flow *f)
 {
-	unsigned jump[SIM_FLOW_WORDS + 1], njumps = 0, most = 0;
+	unsigned jump[SIM_FLOW_WORDS + 2], njumps = 0, most = 0;
 
 	for (unsigned i = 0; i < f->nwords; i++)
 		most = f->word[i].at > most ? f->word[i].at : most;
 	jump[njumps++] = n;
 	put(BPF_JMP | BPF_JLT | BPF_K, 7, 0, 0, (int32_t)most + 4);
+	if (f->vid_mask) {
+		jump[njumps++] = n;
+		put(BPF_JMP | BPF_JNE | BPF_K, 8, 0, 0, f->vid);
+	}
 	for (unsigned i = 0; i < f->nwords; i++) {
 		const struct sim_flow_word *w = &f->word[i];
 
@@ -66,6 +86,7 @@ static void make(void)
 	n = 0;
 	put(BPF_ALU64 | BPF_MOV | BPF_X, 6, 1, 0, 0);
 	put(BPF_LDX | BPF_MEM | BPF_W, 7, 6, 0, 0); /* its length */
+	put_vid();
 	while ((obj = sim_obj_next(&at, SIM_FLOW)))
 		put_rule(&obj->flow);
 	put_exit(TCX_NEXT);

@@ -17,7 +17,8 @@ static bool is_there(const struct sim_flow *f)
 		const struct sim_flow *o = &obj->flow;
 
 		/* (Queues share a rule of the same tag, or of none.) */
-		if (o->priority == f->priority && o->nwords == f->nwords &&
+		if (o->priority == f->priority && o->nwords == f->nwords && o->vid == f->vid &&
+		    o->vid_mask == f->vid_mask &&
 		    !memcmp(o->word, f->word, f->nwords * sizeof(f->word[0])) &&
 		    (o->tag != f->tag || o->qp == f->qp))
 			return true;
