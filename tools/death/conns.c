@@ -252,6 +252,7 @@ static bool state_of(const struct sl_gone_conns *c, const struct sl_gone *g, con
 	return true;
 }
 
+/* True: it was tried. (The kernel may have refused it.) */
 static bool rescue(const struct sl_gone_conns *c, struct sl_gone *g, const struct sl_tcp_frames *m,
 		   sl_gone_box_fn *box, void *arg)
 {
@@ -282,6 +283,7 @@ bool sl_gone_rescue(struct sl_gone_conns *c, uint32_t n, const struct sl_tcp_fra
 		    sl_gone_box_fn *box, void *arg)
 {
 	uint64_t end = sl_now_ns() + FILL_NS;
+	struct sl_gone *g;
 
 	for (; n && (c->filling || c->looked < c->n); n--) {
 		if (c->filling) {
@@ -290,9 +292,10 @@ bool sl_gone_rescue(struct sl_gone_conns *c, uint32_t n, const struct sl_tcp_fra
 				break;
 			continue;
 		}
-		c->filling = rescue(c, &c->gone[c->looked++], m, box, arg);
-		if (c->filling)
+		g = &c->gone[c->looked++];
+		if (rescue(c, g, m, box, arg))
 			n -= sl_min(n - 1, RESCUE_COST);
+		c->filling = g->rescue;
 	}
 	return c->filling || c->looked < c->n;
 }
