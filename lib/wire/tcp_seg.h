@@ -51,6 +51,7 @@ struct sl_tcp_seg {
 	uint16_t mss;
 	uint32_t tsval, tsecr;
 	uint16_t len; /* bytes of payload */
+	bool ect;     /* received: IP marked it ECT or CE, and TCP's reserved bits are 0 */
 	struct sl_tcp_block sack[SL_TCP_MAX_SACK];
 	uint8_t tfo[SL_TCP_TFO_MAX];
 };

@@ -19,7 +19,7 @@ import time
 
 from inetsum import checksum, csum_of
 
-FLAGS = {"F": 1, "S": 2, "R": 4, "P": 8, ".": 16, "U": 32, "E": 64, "W": 128}
+FLAGS = {"F": 1, "S": 2, "R": 4, "P": 8, ".": 16, "U": 32, "E": 64, "W": 128, "A": 256}
 WAIT = 10.0
 MASK = 0xFFFFFFFF
 TFO_KIND = 34
@@ -61,6 +61,8 @@ def build_options(opts):
             out += b"".join(struct.pack("!II", a & MASK, b & MASK) for a, b in v)
         elif kind == "tfo":
             out += struct.pack("!BB", TFO_KIND, 2 + len(v)) + v
+        elif kind == "accecn":
+            out += struct.pack("!BB", v[0], 2 + 3 * (len(v) - 1)) + b"".join(x.to_bytes(3, "big") for x in v[1:])
         elif kind == "raw":
             out += v
     return out + b"\1" * (-len(out) % 4)
@@ -89,6 +91,8 @@ def parse_options(data):
             out["TS"] = struct.unpack("!II", v)
         elif kind == TFO_KIND:
             out["tfo"] = v
+        elif kind in (172, 174):
+            out["accecn"] = (kind, *(int.from_bytes(v[k:k + 3], "big") for k in range(0, len(v), 3)))
         i += n
     return out
 
@@ -118,11 +122,11 @@ class Net:
         return Flow(self, sport, dport)
 
     # Out ---------------------------------------------------------------------------------------
-    def frame(self, seg, break_csum=False):
+    def frame(self, seg, break_csum=False, tos=0):
         opts = build_options(seg.opts)
         n = 20 + len(opts) + len(seg.data)
         head = struct.pack("!HHIIBBHHH", seg.sport, seg.dport, seg.seq & MASK, seg.ack & MASK,
-                           (5 + len(opts) // 4) << 4, seg.flags, seg.win, 0, seg.urg)
+                           (5 + len(opts) // 4) << 4 | seg.flags >> 8, seg.flags & 0xFF, seg.win, 0, seg.urg)
         pseudo = csum_of(self.src + self.dst) + 6 + n
         tcp = head + opts + seg.data
         s = pseudo + csum_of(tcp)
@@ -133,10 +137,10 @@ class Net:
             s ^= 0x5555
         tcp = tcp[:16] + struct.pack("!H", s) + tcp[18:]
         if self.six:
-            ip = struct.pack("!IHBB", 6 << 28, n, 6, 64) + self.src + self.dst
+            ip = struct.pack("!IHBB", 6 << 28 | tos << 20, n, 6, 64) + self.src + self.dst
         else:
             self.ip_id = (self.ip_id + 1) & 0xFFFF
-            ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + n, self.ip_id, 0x4000, 64, 6, 0)
+            ip = struct.pack("!BBHHHBBH", 0x45, tos, 20 + n, self.ip_id, 0x4000, 64, 6, 0)
             ip += self.src + self.dst
             ip = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:]
         return self.eth + ip + tcp
@@ -155,14 +159,14 @@ class Net:
                 return None
             ip = frame[14:]
             tcp = ip[40:40 + struct.unpack("!H", ip[4:6])[0]]
-            src = ip[8:24]
+            src, tos = ip[8:24], (ip[0] << 4 | ip[1] >> 4) & 0xFF
         else:
             if frame[12:14] != b"\x08\x00" or frame[23] != 6 or frame[30:34] != self.src:
                 return None
             ip = frame[14:]
             hl = (ip[0] & 15) * 4
             tcp = ip[hl:struct.unpack("!H", ip[2:4])[0]]
-            src = ip[12:16]
+            src, tos = ip[12:16], ip[1]
         if src != self.dst:
             return None
         sport, dport, seq, ack, off, flags, win, _, urg = struct.unpack("!HHIIBBHHH", tcp[:20])
@@ -170,7 +174,7 @@ class Net:
         s = csum_of(self.src + self.dst) + 6 + len(tcp) + csum_of(tcp)
         while s >> 16:
             s = (s & 0xFFFF) + (s >> 16)
-        return Seg(sport=sport, dport=dport, seq=seq, ack=ack, flags=flags, win=win, urg=urg,
+        return Seg(sport=sport, dport=dport, seq=seq, ack=ack, flags=flags | (off & 1) << 8, win=win, urg=urg, tos=tos,
                    opts=parse_options(tcp[20:hl]), data=tcp[hl:], good=s == 0xFFFF,
                    at=time.monotonic(), to=frame[:6])
 
@@ -193,7 +197,7 @@ class Net:
                 any_new = True
 
 
-SPEC = re.compile(r"^([FSRP.UEW]*) (\*|-?\d+)(?::(?:\*|-?\d+))?\((\*|\d+)\)(?: ack (\*|-?\d+))?"
+SPEC = re.compile(r"^([FSRP.UEWA]*) (\*|-?\d+)(?::(?:\*|-?\d+))?\((\*|\d+)\)(?: ack (\*|-?\d+))?"
                   r"(?: win (\*|\d+))?(?: urg (\d+))?(?: <(.*)>)?$")
 
 

@@ -43,9 +43,14 @@ static bool needs_ecn(const struct sl_tcp_listener *l)
 	return cc && cc->ecn;
 }
 
+/* A SYN that IP marks as ECT comes from a network that writes into these bits (RFC 3168 6.1.1
+ * forbids it), so marks would tell nothing. (A reserved bit of TCP says that the peer may do so:
+ * tcp_ecn_create_request() of Linux.) */
 bool sl_tcp_wants_ecn(const struct sl_tcp_req *r)
 {
-	return (sl_tcp_params.ecn_in || r->route_ecn || needs_ecn(r->l)) &&
+	bool may = (sl_tcp_params.ecn_in || r->route_ecn) && !r->syn.ect;
+
+	return (may || needs_ecn(r->l)) &&
 	       (r->syn.flags & (SL_TCP_ECE | SL_TCP_CWR)) == (SL_TCP_ECE | SL_TCP_CWR);
 }
 
