@@ -21,6 +21,10 @@ struct {
 	__type(value, __u32);
 } lanes SEC(".maps");
 
+/* Packet sockets tell of a packet that stands for several datagrams (Linux 6.2); earlier ones drop
+ * it. */
+const volatile __u8 has_udp_gso = 1;
+
 #define SL_OTHERHOST 3  /* PACKET_OTHERHOST: the namespace's stack does not look at the packet */
 #define LINEAR_LEAST 74 /* Ethernet, IPv6, TCP */
 #define LINEAR_PULL  256
@@ -47,7 +51,8 @@ static __always_inline const __u32 *prepare(struct sl_packet_record *r, const st
 		c->pass_no_receiver++;
 		return 0;
 	}
-	if (gso ? bytes > PACKET_MOST : bytes > cfg->room) {
+	if ((gso ? bytes > PACKET_MOST : bytes > cfg->room) ||
+	    (gso && !has_udp_gso && p->proto == IPPROTO_UDP)) {
 		c->pass_large++;
 		return 0;
 	}

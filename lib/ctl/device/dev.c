@@ -62,14 +62,26 @@ bool sl_dev_hands_xdp_down(const char *driver)
 	return !strcmp(driver, "bonding") || !strcmp(driver, "hv_netvsc");
 }
 
+/* Before Linux 6.3 the kernel does not say which devices these are; the common ones of its own. */
+static bool is_known_without_xdp(const char *driver)
+{
+	static const char *const without[] = {"bridge", "geneve", "ipvlan", "macvlan", "vxlan"};
+
+	for (size_t i = 0; i < sl_array_len(without); i++)
+		if (!strcmp(driver, without[i]))
+			return true;
+	return false;
+}
+
 bool sl_dev_is_better_without_xdp(const struct sl_port_info *info)
 {
 	struct sl_netdev can;
 
 	if (!strcmp(info->driver, "veth") || sl_dev_hands_xdp_down(info->driver))
 		return true;
-	return !sl_netdev_query(info->ifindex, &can) && can.xdp_known &&
-	       !(can.xdp & SL_XDP_FEATURE_BASIC);
+	if (sl_netdev_query(info->ifindex, &can) || !can.xdp_known)
+		return is_known_without_xdp(info->driver);
+	return !(can.xdp & SL_XDP_FEATURE_BASIC);
 }
 
 /* Devices that cannot tell have one queue. */

@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <linux/pkt_cls.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "base/compat.h"
 #include "base/fds.h"
@@ -25,10 +27,22 @@
 #include "steer_skb.skel.h"
 #include "steer_skb_plain.skel.h"
 
+/* (Nothing but its version tells what a kernel's packet sockets can say of a packet.) */
+static bool has_udp_gso(void)
+{
+	unsigned major, minor;
+	struct utsname u;
+
+	return uname(&u) || sscanf(u.release, "%u.%u", &major, &minor) != 2 || major > 6 ||
+	       (major == 6 && minor >= 2);
+}
+
 static int prepare(const struct sl_attach *a, struct bpf_object *obj)
 {
-	struct steer_skb__rodata constants = {.has_vxlan = true, .has_groups = a->groups};
-	struct steer_skb_plain__rodata plain = {.has_groups = a->groups};
+	bool udp_gso = has_udp_gso();
+	struct steer_skb__rodata constants = {
+		.has_vxlan = true, .has_groups = a->groups, .has_udp_gso = udp_gso};
+	struct steer_skb_plain__rodata plain = {.has_groups = a->groups, .has_udp_gso = udp_gso};
 	const struct sl_steer_constants with = {&constants, sizeof(constants),
 						(uint64_t *)constants.hash_key},
 					without = {&plain, sizeof(plain),
