@@ -7,12 +7,19 @@
  * ourselves, look at the lane's table, and then ask for just that port. The kernel's own connect()
  * does the same: at random, of one parity, so that bind() finds the others free. Where most ports
  * of that parity are in TIME_WAIT, each refusal costs a system call, or six with the question about
- * time stamps: then the other parity comes first for as long as it has the free port. */
+ * time stamps: then the other parity comes first for as long as it has the free port.
+ *
+ * The kernel's connect() gives one port to connections with different peers. When no port is free,
+ * so do we: the kernel binds the shadow to a port that others are bound to if each has SO_REUSEADDR
+ * just then. Shadows of ours have the option for that moment alone: by then the port is the
+ * connections', and no program binds to it. */
 #include <errno.h>
 #include <netinet/in.h>
 
 #include "base/sys.h"
 #include "sock/core/endpoint.h"
+#include "sock/core/life.h"
+#include "sock/core/sock.h"
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 #include "tcp/tcp_hash.h"
@@ -23,6 +30,7 @@
 #define FULL  8  /* so many refusals tell that few ports of a parity are free */
 #define AGAIN 64 /* connections until the parity that bind() leaves is tried again */
 
+static uint32_t share_first; /* so many connections look for a port to share at once; atomic */
 static uint32_t odd_first; /* so many connections begin with the ports that bind() takes; atomic */
 
 static bool is_free(struct sl_sock *sk, const struct sl_tcp_key *key)
@@ -46,6 +54,55 @@ static int bind_to(struct sl_sock *sk, const struct sl_tcp_key *key, uint16_t po
 	return sl_sys_bind(sk->fd, &ss, len);
 }
 
+struct wanted {
+	const struct sl_tcp_key *key;
+	const struct sl_sock *by;
+	int on; /* SO_REUSEADDR */
+	bool taken;
+};
+
+static void look_for_key(struct sl_lane *lane, void *arg)
+{
+	struct wanted *w = arg;
+
+	if (w->taken || !sl_lane_lock(lane))
+		return;
+	w->taken = lane->tcp && sl_tcp_table_find(lane->tcp, w->key);
+	sl_lane_unlock(lane);
+}
+
+/* A socket that is closed meanwhile has no shadow any more: its number may be another file's, so
+ * `slow` is held. A program that has set the option itself shares its port in any case. */
+static void set_reuse(struct sl_sock *sk, void *arg)
+{
+	const struct wanted *w = arg;
+
+	if (sk == w->by || sk->local_port != w->key->lport || sl_sock_is_udp(sk) ||
+	    !sl_load(&sk->conn) || !sl_trylock(&sk->slow))
+		return;
+	if (sk->nfds && sl_load(&sk->conn) && !sk->reuse_addr && sk->local_port == w->key->lport)
+		(void)sl_sys_set_int(sk->fd, SOL_SOCKET, SO_REUSEADDR, w->on);
+	sl_unlock(&sk->slow);
+}
+
+/* Binds the shadow to a port of connections with other peers. */
+static int bind_shared(struct sl_sock *sk, const struct sl_tcp_key *key, uint32_t oif)
+{
+	struct wanted w = {.key = key, .by = sk, .on = 1};
+	int err;
+
+	sl_lane_for_each(look_for_key, &w);
+	if (w.taken)
+		return -EADDRINUSE;
+	sl_sock_for_each(set_reuse, &w);
+	(void)sl_sys_set_int(sk->fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	err = bind_to(sk, key, key->lport, oif);
+	(void)sl_sys_set_int(sk->fd, SOL_SOCKET, SO_REUSEADDR, 0);
+	w.on = 0;
+	sl_sock_for_each(set_reuse, &w);
+	return err;
+}
+
 /* The n-th try's port. */
 static uint16_t candidate(const struct sl_sock *sk, const struct sl_tcp_key *key, uint32_t n)
 {
@@ -60,7 +117,9 @@ static uint16_t candidate(const struct sl_sock *sk, const struct sl_tcp_key *key
 		(uint32_t)(sl_tcp_siphash(sk->lane->tcp->keys->own, &what, sizeof(what)) >> 32);
 
 	at = (uint32_t)((uint64_t)at * range >> 32);
-	if (n < TRIES / 2 && range > 1)
+	if (range <= TRIES) /* each once */
+		at = what.n % range;
+	else if (n < TRIES / 2)
 		at = (at & ~1u) | (sl_load(&odd_first) && (at | 1) < range);
 	return (uint16_t)(p->port_min + at);
 }
@@ -83,22 +142,43 @@ static bool may_choose(const struct sl_sock *sk)
 	return sl_tcp_params.port_max && !sk->reuse && !sk->own_ports;
 }
 
-static int choose(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif, uint32_t *ts_off)
+/* Tries ports, those of other connections if they are to be shared. */
+static int look(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif, uint32_t *ts_off,
+		bool share)
 {
+	uint32_t range = (uint32_t)(sl_tcp_params.port_max - sl_tcp_params.port_min) + 1;
+	uint32_t n, most = sl_min(range, (uint32_t)TRIES);
 	int err = -EADDRINUSE;
-	uint32_t n;
 
-	for (n = 0; n < TRIES && err == -EADDRINUSE && may_choose(sk); n++) {
+	for (n = 0; n < most && err == -EADDRINUSE && may_choose(sk); n++) {
 		key->lport = candidate(sk, key, n);
 		if (is_free(sk, key)) {
 			*ts_off = sl_tcp_stamps_offset(sk, key, oif, false);
-			err = bind_to(sk, key, key->lport, oif);
+			err = share ? bind_shared(sk, key, oif) : bind_to(sk, key, key->lport, oif);
 		}
 		if (err < 0)
 			key->lport = 0;
 	}
-	learn(n);
+	if (!share)
+		learn(n);
 	return err;
+}
+
+static int choose(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif, uint32_t *ts_off)
+{
+	uint32_t first = sl_load(&share_first);
+	int err = -EADDRINUSE;
+
+	if (sl_unlikely(first))
+		sl_store(&share_first, first - 1);
+	else
+		err = look(sk, key, oif, ts_off, false);
+	if (err != -EADDRINUSE || !may_choose(sk))
+		return err;
+	err = look(sk, key, oif, ts_off, true);
+	if (err == 0 && !first)
+		sl_store(&share_first, AGAIN);
+	return err == -EADDRINUSE && first ? look(sk, key, oif, ts_off, false) : err;
 }
 
 struct bind {
