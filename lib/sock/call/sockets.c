@@ -77,7 +77,7 @@ void sl_replace(int fd)
 		sl_sock_drop_fd((struct sl_sock *)(w - SL_FD_SOCK), fd);
 	} else if ((w & 3) == SL_FD_EPOLL) {
 		sl_fdtab_clear(fd);
-		sl_epoll_close((struct sl_epoll *)(w - SL_FD_EPOLL));
+		sl_epoll_close((struct sl_epoll *)(w - SL_FD_EPOLL), fd);
 	}
 }
 

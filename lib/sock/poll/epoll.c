@@ -4,6 +4,7 @@
 #include "sock/poll/epoll.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "base/heap.h"
@@ -41,7 +42,7 @@ found:
 	ep->refs = 1;
 	ep->nos = ep->inside = ep->spinning = ep->missed = ep->skipped = 0;
 	ep->asks = (struct sl_asks){0};
-	ep->kick = -1;
+	ep->kick = ep->ghost = -1;
 	ep->counts = sl_stats_wait_none();
 	ep->inherited = ep->lanes_known = ep->kernels = false;
 	sl_store_release(&ep->state, SL_EP_OPEN);
@@ -144,8 +145,7 @@ int sl_epoll_hand_back(int epfd)
 	return 0;
 }
 
-/* Takes every member off; state is CLOSED, so that none is added. */
-static void empty(struct sl_epoll *ep)
+void sl_epoll_empty(struct sl_epoll *ep)
 {
 	sl_lock(&ep->lock);
 	while (!sl_list_empty(&ep->items))
@@ -154,11 +154,14 @@ static void empty(struct sl_epoll *ep)
 	sl_epitem_reap(ep);
 }
 
-int sl_epoll_close(struct sl_epoll *ep)
+int sl_epoll_close(struct sl_epoll *ep, int fd)
 {
 	if (__atomic_sub_fetch(&ep->refs, 1, __ATOMIC_ACQ_REL) > 0)
 		return 0;
-	__atomic_add_fetch(&ep->users, 1, __ATOMIC_SEQ_CST);
+	/* A thread that waits goes on: by the kernel its call holds the set. The last to leave
+	 * empties it (sl_epoll_leave()). */
+	if (__atomic_add_fetch(&ep->users, 1, __ATOMIC_SEQ_CST) > 1 && !ep->inherited)
+		sl_store(&ep->ghost, sl_fd_keep((int)sl_sys_fcntl(fd, F_DUPFD_CLOEXEC, 0)));
 	sl_store_release(&ep->state, SL_EP_CLOSED);
 	if (interrupted(ep))
 		return 0; /* stays as it is, and is not used again */
@@ -168,11 +171,12 @@ int sl_epoll_close(struct sl_epoll *ep)
 	 * ready ones, each would be counted once too often, for the set that is made next here. */
 	if (ep->inherited)
 		sl_epoll_forget_items(ep);
-	empty(ep);
+	if (ep->ghost < 0)
+		sl_epoll_empty(ep);
 	sl_stats_wait_free(ep->counts);
 	sl_store(&ep->counts, sl_stats_wait_none());
 	sl_unlock(&ep->ctl);
-	/* Threads that sleep on it find it closed. */
+	/* Threads that sleep on it find it closed, and go on with the private descriptor. */
 	sl_lock(&ep->lock);
 	sl_list_for_each (l, &ep->sleepers)
 		sl_bell_ring(sl_container_of(l, struct sl_epsleeper, node)->bell);

@@ -13,20 +13,37 @@
 struct sl_list sl_epoll_sets = {&sl_epoll_sets, &sl_epoll_sets};
 struct sl_lock sl_epoll_sets_lock;
 
-void sl_epoll_leave(struct sl_epoll *ep)
+/* Of a closed set nobody is inside any more. */
+static SL_COLD void end(struct sl_epoll *ep)
 {
 	uint32_t closed = SL_EP_CLOSED;
 
+	if (!__atomic_compare_exchange_n(&ep->state, &closed, SL_EP_ENDING, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		return;
+	if (ep->ghost >= 0) {
+		sl_lock(&ep->ctl);
+		sl_epoll_empty(ep);
+		sl_unlock(&ep->ctl);
+		sl_sys_close(ep->ghost);
+		sl_store(&ep->ghost, -1);
+	}
+	sl_store_release(&ep->state, SL_EP_FREE);
+}
+
+void sl_epoll_leave(struct sl_epoll *ep)
+{
 	if (__atomic_sub_fetch(&ep->users, 1, __ATOMIC_SEQ_CST) == 0 &&
 	    sl_unlikely(sl_load(&ep->state) == SL_EP_CLOSED))
-		__atomic_compare_exchange_n(&ep->state, &closed, SL_EP_FREE, false,
-					    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+		end(ep);
 }
 
 int sl_epoll_any_fd(struct sl_epoll *ep)
 {
 	uint32_t size = sl_load(&sl_fdtab_end);
 
+	if (sl_unlikely(sl_load(&ep->ghost) >= 0))
+		return ep->ghost;
 	if (sl_fd_epoll(ep->epfd) == ep)
 		return ep->epfd;
 	for (uint32_t fd = 0; fd < size; fd++) {

@@ -203,8 +203,11 @@ static int check(void *arg, bool os)
 	bool os_first = ep->nnested || sl_load(&ep->side);
 	int n = 0;
 
-	if (sl_unlikely(sl_load(&ep->state) != SL_EP_OPEN))
-		return -EBADF;
+	if (sl_unlikely(sl_load_acquire(&ep->state) != SL_EP_OPEN)) {
+		if (ep->ghost < 0)
+			return -EBADF;
+		c->epfd = c->fds[0].fd = ep->ghost; /* the number may be another file's by now */
+	}
 	os = os && (!c->wait.spins || sl_asks_now(&ep->asks));
 	if (os && os_first)
 		n = take_os(c, 0);

@@ -9,8 +9,8 @@ struct sl_epoll;
 
 /* epoll.c: called by others of the room. sl_epoll_create() is the set's first descriptor. The
  * caller clears the table's word first and closes the kernel's descriptor itself, afterwards. */
-void sl_epoll_dup(struct sl_epoll *ep);       /* one descriptor more */
-int sl_epoll_close(struct sl_epoll *ep);      /* one less; the last one empties the set. 0 */
+void sl_epoll_dup(struct sl_epoll *ep);          /* one descriptor more */
+int sl_epoll_close(struct sl_epoll *ep, int fd); /* one less, fd; the last empties the set. 0 */
 void sl_epoll_fork_child(void);               /* in the child: sets go on with the kernel alone */
 uint32_t sl_epoll_ready(struct sl_epoll *ep); /* EPOLLIN when offloaded members have events */
 /* A watcher of a set (an outer set, a poll() call). Its callback runs when the set may have become
