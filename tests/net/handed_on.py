@@ -11,7 +11,7 @@ handed_on.py peer WHAT HOST PORT: the clients. It says whether each side got wha
 
 WHAT: conn: a connection with bytes in both queues; fin: likewise, and the peer has sent a FIN; idle: one with empty
 queues; flow: one on which both sides send all the time; back: idle, and the new program passes it back after a while;
-waiting: a listener with connections that wait for accept; reset: likewise, and the client of the oldest has reset it;
+waiting: a listener with connections that wait for accept; deferred: one with TCP_DEFER_ACCEPT; reset: likewise, and the client of the oldest has reset it;
 busy: a listener to which clients connect all the time."""
 import os
 import select
@@ -26,7 +26,7 @@ from killed_opener import pattern, settle, take, pour, all_sizes, TAIL, inq
 
 CLIENTS = 12
 BYTES = 300000
-WAIT = ("waiting", "reset")
+WAIT = ("waiting", "reset", "deferred")
 LISTENERS = (*WAIT, "busy")
 
 
@@ -85,6 +85,8 @@ def old(what, how, path, host, port):
     srv = socket.create_server((host, port), family=family(host), backlog=128)
     way = dial(path + (".store" if "+store" in what else ""))
     what = what.partition("+")[0]
+    if what == "deferred":
+        srv.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 20)
     if what in WAIT:
         answer(srv.accept()[0], b"old ")
         time.sleep(0.5)

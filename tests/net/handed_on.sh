@@ -10,7 +10,7 @@ PY=$TESTS/net/handed_on.py
 PORT=7700
 chmod 777 "$TMP"
 # (SHORT: what no other test has.)
-ALL=(waiting+store:killed: waiting:exits:old)
+ALL=(waiting+store:killed: deferred+store:exits: waiting:exits:old)
 [ -n "${SHORT:-}" ] || ALL+=(conn+store:exits: conn+store:killed: waiting+store:exits: back:closes: conn:killed:old fin:exits:old
 	reset:exits:old busy:closes:old conn:closes:new flow:killed:new busy:killed:new)
 [ -n "${SHORT:-}" ] || for what in conn fin idle flow waiting busy; do

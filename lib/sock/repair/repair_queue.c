@@ -217,6 +217,20 @@ static void take_back(const struct queue *q)
 	(void)send_acked(q, is_connected(&s) ? seq + s.rqueue : seq, NULL, 0, SL_TCP_RST);
 }
 
+/* TCP_DEFER_ACCEPT has the kernel drop the ACK that ends a handshake, and wait for bytes: here it
+ * has done so, whether bytes came or the time was over. Returns the former value. */
+static int set_defer(int listener, int seconds)
+{
+	socklen_t len = sizeof(int);
+	int was = 0;
+
+	if (sl_sys_getsockopt(listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &was, &len) ||
+	    was == seconds)
+		return seconds;
+	(void)sl_sys_set_int(listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, seconds);
+	return was;
+}
+
 int sl_repair_queue(int listener, const struct sl_tcp_repair *r, const struct sl_repair_source *src)
 {
 	struct queue q = {
@@ -241,9 +255,12 @@ int sl_repair_queue(int listener, const struct sl_tcp_repair *r, const struct sl
 		return q.netlink;
 	err = check_listener(&q) ?: make_time_wait(&q);
 	if (!err) {
+		int defer = set_defer(listener, 0);
+
 		err = give(&q, src);
 		if (err)
 			take_back(&q);
+		(void)set_defer(listener, defer);
 	}
 	sl_sys_close(q.netlink);
 	return err;
