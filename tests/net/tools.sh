@@ -158,6 +158,14 @@ printf 'int main(void){return 3;}' | gcc -x c -static -o "$TMP/static" - 2>/dev/
 	ok "a static program is told, and run" eval '"$TOOL" run "$TMP/static" 2>"$TMP/err"; [ $? = 3 ] &&
 		grep -q "statically linked" "$TMP/err"'
 
+bg a env SLUICE_STATS_FD_NUM=2 "$TOOL" run -- python3 -c 'import signal, socket, sys
+all = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(4)]
+for s in all: s.bind((sys.argv[1], 0))
+print("bound", flush=True)
+signal.pause()' "$A4" >"$TMP/out" 2>/dev/null
+wait_line "$TMP/out" bound
+ok "STATS_FD_NUM=2: two of four sockets have counters" test "$(stat -c 1 -p "$(stat --list | sed -n 's/^ *\([0-9]*\).*python.*/\1/p')" | grep -c Rx:)" = 2
+stop "$BG"
 kill -9 "$SERVER"
 for _ in $(seq 50); do
 	kill -0 "$SERVER" 2>/dev/null || break

@@ -66,6 +66,17 @@ while not os.path.exists(sys.argv[1]): s.recv(100)' "$TMP/end"
 	ok "CQ_AIM_INTERRUPTS_RATE_PER_SEC: 50 packets in 5 interrupts" wait_until 8 is 4 15
 	ended
 	ok "and the device is as it was" is 3 3
+	receive SLUICE_CQ_MODERATION_COUNT=33 SLUICE_CQ_AIM_INTERRUPTS_RATE_PER_SEC=5 SLUICE_CQ_AIM_MAX_PERIOD_USEC=0 SLUICE_CQ_AIM_MAX_COUNT=2
+	ok "CQ_AIM_MAX_COUNT: no more than 2 for an interrupt" wait_until 8 is 2 2
+	ended
+	receive SLUICE_CQ_MODERATION_COUNT=33 SLUICE_CQ_AIM_INTERRUPTS_RATE_PER_SEC=5 SLUICE_CQ_AIM_INTERVAL_MSEC=0
+	ok "CQ_AIM_INTERVAL_MSEC=0: told once" wait_until 8 is 33 33
+	sleep 1.5 # (the shortest interval is a second)
+	ok "and not adapted" is 33 33
+	ended
+	receive SLUICE_CQ_MODERATION_COUNT=33 SLUICE_CQ_MODERATION_ENABLE=0
+	ok "CQ_MODERATION_ENABLE=0: an interrupt for each packet" wait_until 8 is 1 1
+	ended
 	SL_ENV=()
 	stop "$TAP"
 fi
