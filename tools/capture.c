@@ -269,6 +269,21 @@ static bool turn(struct capture *c)
 	return any;
 }
 
+/* True: one of the programs has the device that was named. */
+static bool has_device(struct capture *c)
+{
+	for (unsigned i = 0; i < c->n; i++) {
+		struct sl_capture_source *s = c->src[i];
+
+		sl_capture_look(s, clock_ns(CLOCK_MONOTONIC), 0);
+		for (unsigned k = 0; s->stats && k < SL_STATS_PORTS; k++)
+			if (s->stats->port[k].used == 1 &&
+			    !strcmp(s->stats->port[k].ifname, c->device))
+				return true;
+	}
+	return false;
+}
+
 static int run(struct capture *c)
 {
 	const struct sigaction end = {.sa_handler = on_end};
@@ -285,6 +300,10 @@ static int run(struct capture *c)
 		return 1;
 	}
 	fprintf(stderr, "sluice capture: %u programs\n", c->n);
+	if (c->device && !has_device(c))
+		fprintf(stderr,
+			"sluice capture: no program has device %s offloaded now (sluice doctor %s)\n",
+			c->device, c->device);
 	while (!ended && c->good && (!c->count || c->written < (uint64_t)c->count)) {
 		if (!turn(c)) {
 			struct timespec pause = {0, IDLE_NS};

@@ -27,7 +27,10 @@ static bool dial(const char *path)
 	conn = sl_lease_dial(path, 5);
 	if (conn >= 0)
 		return true;
-	fprintf(stderr, "sluice: no daemon answers at %s: %s\n", path, strerror(-conn));
+	fprintf(stderr,
+		"sluice: no daemon answers at %s: %s; remedy: systemctl start sluiced, or sluiced "
+		"in this network namespace (--socket, SLUICE_DAEMON name another path)\n",
+		path, strerror(-conn));
 	return false;
 }
 

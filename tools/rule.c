@@ -91,8 +91,9 @@ static void print_error(void *arg, const struct sl_conf_error *e)
 {
 	const char *const *path = arg;
 
-	fprintf(stderr, "%s:%u:%u: expected %s, found '%s'\n", *path, e->line, e->col, e->expected,
-		e->found);
+	fprintf(stderr, "%s:%u:%u: expected %s, found %s%s%s\n", *path, e->line, e->col,
+		e->expected, e->found[0] ? "'" : "", e->found[0] ? e->found : "the end of the line",
+		e->found[0] ? "'" : "");
 }
 
 static void say_source(const char *what)

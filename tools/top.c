@@ -30,14 +30,15 @@ static const char help[] =
 	"  -o  what stands first\n"
 	"  -k  directory of the counters (SLUICE_STATS_SHMEM_DIR, default: of the user)\n"
 	"\n"
-	"Keys: q quit, space now, < and > order by the column left or right, R turn the order round.\n"
+	"Keys: q quit, space now, < and > order by the column left or right, R turn the order round,\n"
+	"h this text.\n"
 	"See sluice-stat(1).\n";
 
 enum order { BY_RATE, BY_PACKETS, BY_LATENCY, BY_DROPS, ORDERS };
 static const char *const order_names[ORDERS] = {"rate", "packets", "latency", "drops"};
 
 struct options {
-	bool batch, reverse;
+	bool batch, reverse, help;
 	int reports, delay_s, pid; /* reports 0: for ever */
 	enum order order;
 	const char *dir;
@@ -244,14 +245,14 @@ static void print_report(const struct options *o, unsigned lines)
 		rx += rows[i].rx_bytes;
 		tx += rows[i].tx_bytes;
 	}
-	printf("sluice top - %s, %u programs, %zu offloaded sockets, %s bytes/s in, %s out, by %s\n\n",
-	       at, n_now, n_rows, scaled(rx, b[0]), scaled(tx, b[1]), order_names[o->order]);
+	printf("sluice top - %s, %u program%s, %zu offloaded sockets, %s bytes/s in, %s out, by %s\n\n",
+	       at, n_now, n_now == 1 ? "" : "s", n_rows, scaled(rx, b[0]), scaled(tx, b[1]),
+	       order_names[o->order]);
 	printf("%7s %-15s %4s %-4s %-22s %-22s %7s %7s %7s %7s %7s %7s %7s\n", "PID", "PROGRAM",
 	       "FD", "NET", "LOCAL", "REMOTE", "RXB/s", "TXB/s", "RXP/s", "TXP/s", "RTT-us",
 	       "DROP/s", "QUEUE");
 	for (size_t i = 0; i < n_rows && (!lines || i + 4 < lines); i++)
 		print_row(&rows[i]);
-	fflush(stdout);
 }
 
 static struct termios as_it_was;
@@ -297,6 +298,7 @@ static void on_key(struct options *o, char key)
 		o->order--;
 	else if (key == 'R')
 		o->reverse = !o->reverse;
+	o->help = (key == 'h' || key == '?') && !o->help;
 }
 
 static double now_s(void)
@@ -343,7 +345,11 @@ static int reports(struct options *o)
 			fputs("\033[H\033[J", stdout);
 		else if (i)
 			putchar('\n');
-		print_report(o, o->batch ? 0 : screen_lines());
+		if (o->help)
+			fputs(help, stdout);
+		else
+			print_report(o, o->batch ? 0 : screen_lines());
+		fflush(stdout);
 	}
 	return 0;
 }

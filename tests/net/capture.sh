@@ -53,6 +53,9 @@ ok "the other capture has one direction" holds "rx == $R and tx == 0"
 
 # Flows, lanes and lengths --------------------------------------------------------------------------
 # Two clients with crossed ports: only their ends as pairs tell them apart.
+begin "$TMP/device" -w /dev/null -i "$DEV_B"
+finish "$CAPTURE"
+ok "a device that a program has is not said to be missing" not grep -q "no program has" "$TMP/device"
 stop "$SERVER"
 bg sb "$BIN/echo" "$B4" 5001
 SERVER=$BG
@@ -153,6 +156,9 @@ for option in "-s -1" "-s 1x" "-s 262145" "--lane x" "--lane -1" "--lane 100000"
 	ok "no number: $option" refused -w /dev/null $option
 	ok "the message shows the bounds: $option" grep -qF "a number from 0 to" "$TMP/refused"
 done
+begin "$TMP/nodevice" -w /dev/null -i nothere
+finish "$CAPTURE"
+ok "one that none has is" grep -q "no program has device nothere offloaded now" "$TMP/nodevice"
 ok "a program that is not there is an error" not capture -w /dev/null -p 1 2>/dev/null
 ok "extcap lists the interface" eval 'capture --extcap-interfaces | grep -q "^interface {value=sluice}"'
 ok "and its link type" eval 'capture --extcap-dlts --extcap-interface sluice | grep -q "number=1"'

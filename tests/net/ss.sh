@@ -108,6 +108,11 @@ screen() { # of sluice top, on a terminal
 		until(b"by rate")
 		os.write(tty, b">")
 		until(b"by packets")
+		os.write(tty, b"h")
+		until(b"this text")
+		got = b""
+		os.write(tty, b"R")
+		until(b"by packets")
 		os.write(tty, b"q")
 		sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 	END
