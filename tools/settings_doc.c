@@ -111,8 +111,9 @@ void sl_settings_doc_man(FILE *to)
 	      ".BI SLUICE_ NAME\n"
 	      "the name\n"
 	      ".BI VMA_ NAME\n"
-	      "is read when the former is not set. A wrong value is told in the log, and the default\n"
-	      "stays. Numbers may be written in hexadecimal (0x10), sizes with k, m or g.\n"
+	      "is read when the former is not set. A wrong value, or a name\n"
+	      "that is none, is told in the log, and the default stays.\n"
+	      "Numbers may be written in hexadecimal (0x10), sizes with k, m or g.\n"
 	      ".SH SETTINGS\n",
 	      to);
 	for (unsigned i = 0; i < SL_SETTING_COUNT; i++) {

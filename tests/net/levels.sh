@@ -35,6 +35,38 @@ run live
 same "raised while it runs: the packets from then on" "1 1" \
 	"$(grep -c 'packet: tx' <<<"$LOG") $(grep -c 'packet: rx' <<<"$LOG")"
 
+# EXCEPTION_HANDLING, with a descriptor that wants SIGIO: the kernel's alone.
+FILES=1024
+leaves() { # settings...: sets STATUS
+	SL_ENV=("SLUICE_STATS_SHMEM_DIR=$TMP" "SLUICE_LOG_FILE=$TMP/log" SLUICE_TRACELEVEL=error "$@")
+	rm -f "$TMP/log"
+	sb prlimit --nofile=$FILES:$FILES python3 -c 'import fcntl, os, socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind((sys.argv[1], 0))
+fcntl.fcntl(s, fcntl.F_SETFL, fcntl.fcntl(s, fcntl.F_GETFL) | os.O_ASYNC)
+s.sendto(b"x", (sys.argv[2], 7000))' "$B4" "$A4" >"$TMP/out" 2>&1
+	STATUS=$?
+	LOG=$(cat "$TMP/log" 2>/dev/null)
+}
+for e in -1 0; do
+	leaves SLUICE_EXCEPTION_HANDLING=$e
+	same "EXCEPTION_HANDLING=$e: no error" "0 " "$STATUS $LOG"
+done
+for e in 1 2; do
+	leaves VMA_EXCEPTION_HANDLING=$e
+	ok "EXCEPTION_HANDLING=$e: an error in the log, and the program goes on" eval '[ $STATUS = 0 ] &&
+		says "ERROR.*fd [0-9]+ goes to the kernel: a socket option that is not done in user space"'
+done
+leaves SLUICE_EXCEPTION_HANDLING=3
+ok "EXCEPTION_HANDLING=3: it is aborted" eval '[ $STATUS = 134 ] && says "ERROR.*fd [0-9]+ goes to the kernel"'
+leaves SLUICE_EXCEPTION_HANDLING=-2
+same "EXCEPTION_HANDLING=-2: a start goes as ever" "0 " "$STATUS $LOG"
+FILES=100
+leaves SLUICE_EXCEPTION_HANDLING=-2
+ok "and one that fails ends the program" eval '[ $STATUS = 1 ] && says "ERROR.*the program ends"'
+leaves
+same "which goes on otherwise" "0 " "$STATUS $LOG"
+
 SL_ENV=("SLUICE_STATS_SHMEM_DIR=$TMP" SLUICE_TRACELEVEL=func SLUICE_LOG_FILE=)
 OUT=$(sb python3 "$TESTS/net/levels.py" terminal "$B4" "$A4" 7000 "$BUILD/sluice")
 ok "on a terminal packets are dim" grep -q $'\033\[2m.*FINE' <<<"$OUT"

@@ -326,6 +326,16 @@ static void warn_of_missing_devices(void)
 			name);
 }
 
+/* Nothing is offloaded in this process. */
+static void stay_out(int err)
+{
+	if (sl_settings.exception_handling == -2) {
+		sl_err("sluice", "the program ends (SLUICE_EXCEPTION_HANDLING=-2)");
+		sl_sys(SYS_exit_group, EXIT_FAILURE);
+	}
+	sl_store_release(&sl_up_state, err);
+}
+
 static void start_first(void)
 {
 	int ret, deadly;
@@ -348,13 +358,13 @@ static void start_first(void)
 			"everything stays with the kernel: a seccomp filter would kill this "
 			"process for system call %d",
 			deadly);
-		sl_store_release(&sl_up_state, -EPERM);
+		stay_out(-EPERM);
 		return;
 	}
 	if (sl_cgroup_has_programs()) {
 		sl_warn("sluice", "everything stays with the kernel: " SL_CGROUP_DECIDES);
 		sl_cgroup_forget();
-		sl_store_release(&sl_up_state, -EPERM);
+		stay_out(-EPERM);
 		return;
 	}
 	if (sl_setting_is_set(SL_SETTING_devices))
@@ -366,6 +376,7 @@ static void start_first(void)
 			remedy(ret));
 		sl_cgroup_forget();
 		show_reason(ret);
+		stay_out(ret);
 	}
 	if (ret >= 0 || sl_stats->kernels)
 		atexit(sl_shut_down);

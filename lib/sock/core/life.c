@@ -8,12 +8,14 @@
 #include "sock/core/sock.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/compat.h"
 #include "base/log.h"
 #include "base/roomy.h"
+#include "base/settings.h"
 #include "base/sys.h"
 #include "ctl/front/broker.h"
 #include "net/ipconf.h"
@@ -215,6 +217,17 @@ static enum sl_reason shown(enum sl_reason reason)
 		       : reason;
 }
 
+/* EXCEPTION_HANDLING finds the options and calls of a program that are not done in user space. */
+static void say_leaves(const struct sl_sock *sk, enum sl_reason reason)
+{
+	bool found = reason == SL_REASON_OPTION && sl_settings.exception_handling > 0;
+
+	sl_log(found ? SL_LOG_ERROR : SL_LOG_DEBUG, "sock", "fd %d goes to the kernel: %s", sk->fd,
+	       sl_reason_text(reason));
+	if (found && sl_settings.exception_handling == 3)
+		abort();
+}
+
 /* The socket goes on as the kernel's. What is in our queue is still read through us first: the
  * descriptor stays ours, in state KERNEL, and every call but receive passes through. requeue: the
  * queued datagrams go to the kernel while new packets still come here, so none overtakes them. */
@@ -230,7 +243,7 @@ static void sock_to_kernel(struct sl_sock *sk, enum sl_reason reason, bool reque
 		sl_stats->handed_back++;
 	else
 		sl_stats->not_offloaded++;
-	sl_debug("sock", "fd %d goes to the kernel: %s", sk->fd, sl_reason_text(reason));
+	say_leaves(sk, reason);
 	take_late(sk, requeue);
 	leave(sk, SL_READY_DEMOTED, sk->proto == IPPROTO_UDP);
 }
