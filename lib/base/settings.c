@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -535,6 +536,30 @@ int sl_settings_load(char **env)
 	return wrong;
 }
 
+/* The time of the start in UTC: the C library's own functions read the time zone from files and
+ * allocate. A year is counted from the first of March, so that the day of a leap year is its last
+ * one. */
+static void banner_time(void)
+{
+	struct timespec now;
+	int64_t day, era, of_era, year, of_year, month, second;
+
+	if (clock_gettime(CLOCK_REALTIME, &now))
+		return;
+	second = (int64_t)now.tv_sec % 86400;
+	day = (int64_t)now.tv_sec / 86400 + 719468; /* since 0000-03-01 */
+	era = day / 146097;
+	of_era = day % 146097;
+	year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+	of_year = of_era - (365 * year + year / 4 - year / 100);
+	month = (5 * of_year + 2) / 153;
+	sl_debug("settings", "Current Time: %lld-%02d-%02d %02d:%02d:%02d UTC",
+		 (long long)(year + era * 400 + (month >= 10)),
+		 (int)(month < 10 ? month + 3 : month - 9),
+		 (int)(of_year - (153 * month + 2) / 5 + 1), (int)(second / 3600),
+		 (int)(second / 60 % 60), (int)(second % 60));
+}
+
 static void banner_process(void)
 {
 	struct utsname u;
@@ -547,6 +572,7 @@ static void banner_process(void)
 				cmd[i] = ' ';
 		sl_debug("settings", "Cmd Line: %s", cmd);
 	}
+	banner_time();
 	sl_debug("settings", "Pid: %ld", sl_sys(SYS_getpid));
 	if (sl_sys(SYS_uname, &u) == 0) {
 		sl_debug("settings", "System: %s", u.release);

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include <fcntl.h>
 #include <cmocka.h>
@@ -211,6 +213,37 @@ static void test_high_level_raises_details_and_shows_all(void **state)
 	}
 }
 
+static time_t wall; /* 0: the clock's */
+
+int clock_gettime(clockid_t id, struct timespec *ts)
+{
+	if (id != CLOCK_REALTIME || !wall)
+		return (int)syscall(SYS_clock_gettime, id, ts);
+	*ts = (struct timespec){.tv_sec = wall};
+	return 0;
+}
+
+static void test_banner_has_the_time(void **state)
+{
+	static const time_t times[] = {1,          951782399,  951782400,  951868800,
+				       1078012799, 1709164800, 1735689599, 1735689600,
+				       1772323199, 1772323200, 4107542399, 4107542400};
+
+	for (unsigned i = 0; i < sl_array_len(times); i++) {
+		char text[80];
+		struct tm tm;
+
+		wall = times[i];
+		strftime(text, sizeof(text), "Current Time: %Y-%m-%d %H:%M:%S UTC\n",
+			 gmtime_r(&wall, &tm));
+		assert_int_equal(LOAD("SLUICE_TRACELEVEL=debug"), 0);
+		wall = 0;
+		assert_non_null(strstr(out, text));
+	}
+	assert_int_equal(LOAD("SLUICE_TRACELEVEL=details"), 0);
+	assert_null(strstr(out, "Current Time"));
+}
+
 static void test_changed_settings_are_shown(void **state)
 {
 	assert_int_equal(LOAD("SLUICE_RX_POLL=5"), 0);
@@ -381,6 +414,7 @@ int main(void)
 		cmocka_unit_test(test_preset_yields_to_what_is_given),
 		cmocka_unit_test(test_presets_are_those_of_vma),
 		cmocka_unit_test(test_high_level_raises_details_and_shows_all),
+		cmocka_unit_test(test_banner_has_the_time),
 		cmocka_unit_test(test_changed_settings_are_shown),
 		cmocka_unit_test(test_without_effect_says_so),
 		cmocka_unit_test(test_every_vma_name_is_taken),
