@@ -320,6 +320,26 @@ static bool check_program(const char *path)
 	return kind != SL_PROGRAM_LIBC;
 }
 
+/* A script without "#!" is the shell's, as with execvp(3), env(1) and nice(1). Returns only if that
+ * fails. */
+static void run_by_shell(char *path, char **program)
+{
+	size_t n = 0;
+	char **args;
+
+	while (program[n])
+		n++;
+	args = calloc(n + 2, sizeof(*args));
+	if (!args)
+		return;
+	args[0] = "/bin/sh";
+	args[1] = path;
+	for (size_t i = 1; i < n; i++)
+		args[i + 1] = program[i];
+	execv(args[0], args);
+	free(args);
+}
+
 int sl_tool_run(int argc, char **argv)
 {
 	struct options o = {0};
@@ -350,6 +370,10 @@ int sl_tool_run(int argc, char **argv)
 	want_bpffs();
 	fflush(NULL);
 	execv(path, o.program);
+	if (errno == ENOEXEC) {
+		run_by_shell(path, o.program);
+		errno = ENOEXEC;
+	}
 	fprintf(stderr, "sluice run: %s: %s\n", path, strerror(errno));
 	return 126;
 }

@@ -148,6 +148,9 @@ ok "a wrong setting is refused" eval '"$TOOL" run RX_POLL=fast true 2>/dev/null;
 ok "an unknown one too" eval '"$TOOL" run RX_POL=1 true 2>/dev/null; [ $? = 2 ]'
 ok "a program that is not there" eval '"$TOOL" run /nonexistent 2>/dev/null; [ $? = 127 ]'
 ok "the program's exit status is run's" eval '"$TOOL" run -- sh -c "exit 7"; [ $? = 7 ]'
+# shellcheck disable=SC2016
+printf 'exit $(($1 + ${LD_PRELOAD:+2}))\n' >"$TMP/plain" && chmod +x "$TMP/plain"
+ok "a script without #! is the shell's" eval '"$TOOL" run "$TMP/plain" 7; [ $? = 9 ]'
 # (A linker of musl ends a program into which a library of glibc is preloaded. This one is glibc's, by such a name.)
 ln -s "$(gcc -print-file-name=ld-linux-x86-64.so.2)" "$TMP/ld-musl-x86_64.so.1"
 printf '#include <stdlib.h>\nint main(void){return getenv("LD_PRELOAD") ? 1 : 3;}' |
