@@ -127,9 +127,8 @@ static bool is_left(const struct sl_device *d, const struct sl_nic_rule *r)
 static int make(const struct sl_device *d, const struct sl_nic_rule *r, uint64_t *id,
 		const char **why)
 {
-	return is_any(r->key.local) || is_left(d, r)
-		       ? 0
-		       : sl_nic_ops->add(d->info.ifindex, r, id, why);
+	return is_any(r->key.local) || is_left(d, r) ? 0
+						     : sl_nic_ops->add(d->info.ifindex, r, id, why);
 }
 
 /* Gives the rule a copy of the claims. 0 or -ENOMEM. */

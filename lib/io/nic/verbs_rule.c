@@ -38,8 +38,7 @@ const struct sl_verbs_target *sl_verbs_group_find(const struct sl_verbs_rx *v,
 
 	for (; tag; tag = sl_load_acquire(&t->next)) {
 		t = sl_verbs_target(v, tag);
-		if (sl_load(&t->port) == port && t->vlan == vlan &&
-		    !memcmp(t->addr, addr, 16))
+		if (sl_load(&t->port) == port && t->vlan == vlan && !memcmp(t->addr, addr, 16))
 			return t;
 	}
 	return NULL;

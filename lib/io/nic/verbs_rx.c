@@ -104,8 +104,7 @@ static inline const struct sl_verbs_target *find_target(const struct sl_verbs_rx
 	if (tag >= sl_load_acquire(&v->ntargets))
 		return NULL;
 	t = sl_verbs_target(v, tag);
-	return sl_likely(sl_load(&t->port) == h->port && t->proto == h->proto &&
-			 t->vlan == h->vlan)
+	return sl_likely(sl_load(&t->port) == h->port && t->proto == h->proto && t->vlan == h->vlan)
 		       ? t
 		       : NULL;
 }

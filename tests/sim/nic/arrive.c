@@ -163,7 +163,7 @@ static struct told read_told(struct msghdr *m)
 			t.tagged = aux.tp_status & TP_STATUS_VLAN_VALID;
 			t.tci = aux.tp_vlan_tci;
 			t.proto = aux.tp_status & TP_STATUS_VLAN_TPID_VALID ? aux.tp_vlan_tpid
-									     : ETH_P_8021Q;
+									    : ETH_P_8021Q;
 		}
 	}
 	return t;
