@@ -29,6 +29,7 @@
 #include "tcp/tcp_in.h"
 
 static struct sl_lock lock; /* a leaf; protects what follows */
+static struct sl_lock placing; /* listeners get their lanes one after another */
 static struct sl_tlisten *free_list;
 static uint32_t ids;
 static uint32_t nlisteners;
@@ -106,6 +107,7 @@ uint32_t sl_tlisten_count(void)
 void sl_tlisten_child(void)
 {
 	memset(&lock, 0, sizeof(lock));
+	memset(&placing, 0, sizeof(placing));
 	free_list = NULL;
 	nlisteners = 0;
 	draining = 0;
@@ -270,24 +272,55 @@ static enum sl_reason claim(struct sl_sock *sk, struct sl_tlisten *l, bool waits
 	return reason;
 }
 
+/* A listener that gets its lane. */
+struct mate {
+	const struct sl_sock *sk;
+	struct sl_lane *lane; /* NULL: there is none */
+};
+
+static void look_for_mate(struct sl_sock *o, void *arg)
+{
+	struct mate *m = arg;
+	struct sl_lane *lane = sl_load_acquire(&o->lane);
+
+	if (o != m->sk && !sl_sock_is_udp(o) && sl_load(&o->lsn) && lane != &sl_limbo &&
+	    o->local_port == m->sk->local_port)
+		m->lane = lane;
+}
+
+/* Gives the listener a lane. Where a rule of the NIC brings the packets of a port (by verbs), all to
+ * one lane, its listeners share that lane. */
+static bool take_lane(struct sl_sock *sk)
+{
+	struct mate m = {.sk = sk};
+
+	if (sl_settings.rx_backend == SL_RX_VERBS && sk->reuseport &&
+	    sl_load(&sk->lane) == &sl_limbo)
+		sl_sock_for_each(look_for_mate, &m);
+	return m.lane ? sl_sock_enter_lane(sk, m.lane) : sl_sock_take_lane(sk, sk->bound_if);
+}
+
 static enum sl_reason prepare(struct sl_sock *sk, int backlog)
 {
 	struct sl_tlisten *l;
 	enum sl_reason reason;
+	int err = -EDEADLK;
 
 	if (sl_sock_read_names(sk) < 0 || sk->local_port == 0)
 		return SL_REASON_RUNTIME;
 	if (sl_addr_is_loopback(&sk->local))
 		return SL_REASON_LOCAL;
 	sl_tcp_opt_read_v6only(sk);
-	if (!sl_sock_take_lane(sk, sk->bound_if) || !sl_lane_tcp(sk->lane))
-		return SL_REASON_MEMORY;
 	l = new_listener(sk);
 	if (!l)
 		return SL_REASON_MEMORY;
 	l->tcp.backlog = clamp_backlog(backlog);
 	l->state = sk->heir ? SL_TLISTEN_OPEN : SL_TLISTEN_SORTING;
-	if (install(sk, l) < 0) {
+	if (sl_lock(&placing)) {
+		err = take_lane(sk) && sl_lane_tcp(sk->lane) ? install(sk, l) : -ENOMEM;
+		sl_unlock(&placing);
+	}
+	if (err < 0) {
 		free_listener(l);
 		return SL_REASON_MEMORY;
 	}
