@@ -28,7 +28,7 @@
 #include "stack/lane_tcp.h"
 #include "tcp/tcp_in.h"
 
-static struct sl_lock lock; /* a leaf; protects what follows */
+static struct sl_lock lock;    /* a leaf; protects what follows */
 static struct sl_lock placing; /* listeners get their lanes one after another */
 static struct sl_tlisten *free_list;
 static uint32_t ids;
@@ -288,8 +288,8 @@ static void look_for_mate(struct sl_sock *o, void *arg)
 		m->lane = lane;
 }
 
-/* Gives the listener a lane. Where a rule of the NIC brings the packets of a port (by verbs), all to
- * one lane, its listeners share that lane. */
+/* Gives the listener a lane. Where a rule of the NIC brings the packets of a port (by verbs), all
+ * to one lane, its listeners share that lane. */
 static bool take_lane(struct sl_sock *sk)
 {
 	struct mate m = {.sk = sk};
