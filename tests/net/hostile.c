@@ -15,6 +15,7 @@
  *   flood     members die as in race, nothing changes, and connections that wait to be accepted,
  *             thousands, have one and the same bytes in as many frames as there are
  *   many      members die with tens of thousands of such connections, without bytes
+ *   refused   as flood, with peers to which the kernel makes no connection
  *   heirs     members die with as many connections as a user can leave, whose closed sockets this
  *             process has, too: each with the same bytes, one in each of many frames; bulky: whole
  *             frames
@@ -359,9 +360,11 @@ static void put_v4(uint8_t *to, struct in_addr a)
 	memcpy(to + 12, &a, 4);
 }
 
+static bool refused_peers;
+
 static void write_entry(struct entry *e, unsigned i, struct in_addr local, uint32_t bytes)
 {
-	struct in_addr remote = {local.s_addr ^ htonl(3)};
+	struct in_addr remote = {refused_peers ? INADDR_BROADCAST : local.s_addr ^ htonl(3)};
 
 	*e = (struct entry){
 		.tcp = {.state = SL_TCP_ESTABLISHED,
@@ -555,7 +558,10 @@ static void race(const char *ifname, const char *mode)
 	static uint32_t words[4];
 	const bool bulky = !strcmp(mode, "bulky"), heirs = bulky || !strcmp(mode, "heirs");
 	struct in_addr local = address_of(ifname).sin_addr;
-	struct entry *e = conns_file(local, !strcmp(mode, "many"), heirs);
+	struct entry *e;
+
+	refused_peers = !strcmp(mode, "refused");
+	e = conns_file(local, !strcmp(mode, "many"), heirs);
 
 	words[1] = member << SL_RLOCK_SHIFT | (uint32_t)getpid();
 	words[3] = words[1] | SL_RLOCK_SLEEPERS;
@@ -613,7 +619,8 @@ int main(int argc, char **argv)
 		die_as_member(argv[2]);
 	longest = 0; /* (opening the device takes long) */
 	races = !strcmp(argv[3], "race") || !strcmp(argv[3], "flood") || !strcmp(argv[3], "many") ||
-		!strcmp(argv[3], "holes") || !strcmp(argv[3], "heirs") || !strcmp(argv[3], "bulky");
+		!strcmp(argv[3], "holes") || !strcmp(argv[3], "refused") ||
+		!strcmp(argv[3], "heirs") || !strcmp(argv[3], "bulky");
 	if (races)
 		race(argv[2], argv[3]);
 	else
