@@ -13,7 +13,10 @@
  *
  * Between the two requests the client lets the flow's packets pass to the kernel; until the second
  * the new socket drops what comes. From the first on it is all that is left of the connection, so
- * the vault has it, too: if the daemon dies in between, the next one answers the second request. */
+ * the vault has it, too: if the daemon dies in between, the next one answers the second request.
+ *
+ * A queue may have 64 MB. The daemon fills it in pieces of about a millisecond, one in a turn of
+ * its loop, while the request stays unanswered (session.c): other users do not wait for it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/tcp.h>
@@ -23,6 +26,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/fds.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -36,12 +40,15 @@
 #include "keep.h"
 #include "proof.h"
 
-#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+#define TURN_NS 1000000ull
+#define SEALS   (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 struct sl_restore {
 	int fd;       /* the new socket */
 	uint32_t seq; /* of the request */
 	bool live;    /* the restore is begun, not finished */
+	bool filling; /* the queues of the new socket do not have all bytes yet */
+	bool unbound; /* the new socket is to be bound to the shadow's device, in the end */
 	struct sl_flow_key key;
 	struct sl_tcp_repair r;
 	struct sl_repair_saved saved;
@@ -268,18 +275,18 @@ static int send_syn(struct sl_restore *x, const struct sl_lease_restore *q, int 
 	return err ? err : sl_repair_syn(x->fd, &x->r.key, x->r.scope_id, &syn, data);
 }
 
+/* 0: done, or the queues have to be filled (x->filling). */
 static int make_socket(struct sl_restore *x, const struct sl_lease_restore *q, int file)
 {
-	struct file f = {.fd = file, .rcvq = x->r.rcvq};
-	const struct sl_repair_source src = {
-		.sndq = read_sndq, .rcvq = read_rcvq, .arg = &f, .hurry = true};
+	int err;
 
 	if (q->how == SL_LEASE_SYN)
 		return send_syn(x, q, file);
-	if (q->how != SL_LEASE_LIVE)
-		return sl_repair_closed(x->fd, &x->r, &src, q->how == SL_LEASE_RESET);
-	x->live = true;
-	return sl_repair_begin(x->fd, &x->r, &src, &x->saved);
+	x->live = q->how == SL_LEASE_LIVE;
+	err = x->live ? sl_repair_start(x->fd, &x->r, &x->saved)
+		      : sl_repair_closed_start(x->fd, &x->r, &x->saved);
+	x->filling = !err;
+	return err;
 }
 
 /* The kernel connects no socket that is bound to a device by which there is no route, as the
@@ -294,10 +301,33 @@ static int make_unbound(const struct sl_session *s, struct sl_restore *x,
 		return made;
 	sl_sys_close(x->fd);
 	x->fd = made;
+	x->unbound = true;
 	err = sl_sys_set_int(made, SOL_SOCKET, SO_BINDTOIFINDEX, 0);
-	err = err ?: make_socket(x, q, fd[1]);
-	if (!err)
-		copy_int(fd[0], made, SOL_SOCKET, SO_BINDTOIFINDEX);
+	return err ?: make_socket(x, q, fd[1]);
+}
+
+/* Fills the queues for a while. -EINPROGRESS: there is more to do, in the next turn. */
+static int fill(struct sl_session *s, struct sl_restore *x, const struct sl_lease_restore *q,
+		const int fd[2])
+{
+	struct file f = {.fd = fd[1], .rcvq = x->r.rcvq};
+	const struct sl_repair_source src = {
+		.sndq = read_sndq, .rcvq = read_rcvq, .arg = &f, .hurry = true};
+	uint64_t end = sl_now_ns() + TURN_NS;
+	bool reset = q->how == SL_LEASE_RESET;
+	int err = 0;
+
+	while (x->filling) {
+		err = x->live ? sl_repair_fill(x->fd, &x->r, &src, &x->saved)
+			      : sl_repair_closed_fill(x->fd, &x->r, &src, &x->saved, reset);
+		x->filling = err > 0;
+		if (x->filling && sl_now_ns() >= end) {
+			s->goes_on = true;
+			return -EINPROGRESS;
+		}
+	}
+	if (!err && x->unbound)
+		copy_int(fd[0], x->fd, SOL_SOCKET, SO_BINDTOIFINDEX);
 	return err;
 }
 
@@ -386,23 +416,18 @@ static int queue(struct sl_session *s, const struct sl_lease_restore *q, const i
 	return err == -EALREADY && s->again ? 0 : err; /* the daemon before us did it */
 }
 
-int sl_on_restore(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+/* Begins to make it. */
+static int begin(struct sl_session *s, const struct sl_lease_restore *q, const int fd[2],
+		 const char **why)
 {
-	const struct sl_lease_restore q = m->body.restore;
-	struct sl_restore *x;
+	struct sl_restore *x = calloc(1, sizeof(*x));
 	int err;
 
-	if (s->again && s->restore && s->restore->seq == s->seq)
-		return 0; /* the daemon before us made it */
-	if (q.how == SL_LEASE_QUEUE)
-		return queue(s, &q, m->fd, why);
-	sl_restore_drop(s);
-	x = calloc(1, sizeof(*x));
 	if (!x)
 		return -ENOMEM;
-	err = check_request(s, &q, m->fd, &x->r, why);
+	err = check_request(s, q, fd, &x->r, why);
 	if (!err)
-		err = x->fd = new_socket(s, m->fd[0], why);
+		err = x->fd = new_socket(s, fd[0], why);
 	if (err < 0) {
 		free(x);
 		return err;
@@ -410,14 +435,36 @@ int sl_on_restore(struct sl_session *s, struct sl_lease_msg *m, const char **why
 	x->key = flow_key_of(&x->r.key);
 	x->seq = s->seq;
 	s->restore = x;
-	err = make_socket(x, &q, m->fd[1]);
-	if ((err == -ENETUNREACH || err == -EHOSTUNREACH) && q.how == SL_LEASE_LIVE &&
-	    !sl_proof_is_everywhere(m->fd[0]))
-		err = make_unbound(s, x, &q, m->fd, why);
+	err = make_socket(x, q, fd[1]);
+	if ((err == -ENETUNREACH || err == -EHOSTUNREACH) && q->how == SL_LEASE_LIVE &&
+	    !sl_proof_is_everywhere(fd[0]))
+		err = make_unbound(s, x, q, fd, why);
+	return err;
+}
+
+int sl_on_restore(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	const struct sl_lease_restore q = m->body.restore;
+	bool goes_on = s->goes_on && s->restore && s->restore->filling;
+	int err = 0;
+
+	if (!goes_on && s->again && s->restore && s->restore->seq == s->seq)
+		return 0; /* the daemon before us made it */
+	if (q.how == SL_LEASE_QUEUE)
+		return queue(s, &q, m->fd, why);
+	if (!goes_on) {
+		sl_restore_drop(s);
+		err = begin(s, &q, m->fd, why);
+	}
+	s->goes_on = false;
+	if (!err)
+		err = fill(s, s->restore, &q, m->fd);
+	if (err == -EINPROGRESS)
+		return err;
 	if (err)
 		sl_restore_drop(s);
 	else
-		sl_keep_restore(s, x, sizeof(*x), x->fd);
+		sl_keep_restore(s, s->restore, sizeof(*s->restore), s->restore->fd);
 	return err;
 }
 

@@ -42,6 +42,7 @@
 #define ENDING_NS   1000000000ull /* from the end of its files to a process's death, at most */
 #define LATER_NS    50000000ull   /* a request that has to wait is tried again after this, */
 #define WAITS_NS    3000000000ull /* for at most this long */
+#define GOES_ON_NS  8000000000ull /* likewise, for one that is done in pieces; clients wait 10 s */
 
 /* Coming ----------------------------------------------------------------------------------------
  */
@@ -374,9 +375,9 @@ static bool postpone(struct sl_session *s)
 
 	if (!s->waits_ns)
 		s->waits_ns = now;
-	if (now - s->waits_ns > WAITS_NS)
+	if (now - s->waits_ns > (s->goes_on ? GOES_ON_NS : WAITS_NS))
 		return false;
-	s->later_ns = now + LATER_NS;
+	s->later_ns = now + (s->goes_on ? 0 : LATER_NS);
 	s->unread = true;
 	sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_DEL, s->fd, NULL);
 	return true;
@@ -418,6 +419,7 @@ static bool serve_request(struct sl_session *s, struct sl_lease_msg *m)
 		return true;
 	if (err == -EINPROGRESS)
 		err = -EBUSY;
+	s->goes_on = false;
 	s->waits_ns = 0;
 	if (m->hdr.op >= SL_LEASE_STATUS)
 		s->asked_ns = sl_now_ns();
@@ -518,7 +520,7 @@ void sl_session_readable(struct sl_session *s)
 	if (n > 0)
 		sluiced.requests++;
 	s->seq = m.hdr.seq;
-	good = n > 0 && (!s->again || may_try(s)) && serve_request(s, &m);
+	good = n > 0 && (!s->again || s->goes_on || may_try(s)) && serve_request(s, &m);
 	/* The connection that was read is in repair mode, where close() does not wait. The request
 	 * holds the last reference (take.c): drop it now, so that the connection is gone when the
 	 * client asks for more. */

@@ -48,8 +48,9 @@ struct sl_session {
 	bool unread;              /* its request must stay in the queue (foreign.c) */
 	uint64_t asked_ns;        /* not greeted: time of its connection or last request */
 	uint64_t later_ns;        /* not 0: its request is tried again then */
-	uint64_t waits_ns;        /* start of that wait */
-	bool mute; /* the process is dead; its lanes get nothing after this grace period: */
+	bool goes_on;      /* with -EINPROGRESS: it is under way, and goes on in the next turn */
+	uint64_t waits_ns; /* start of that wait */
+	bool mute;         /* the process is dead; its lanes get nothing after this grace period: */
 	uint32_t grace;
 	/* The daemon before us may have done the next request in part or whole, in `tries`
 	 * attempts. seq: number of the last request that must not be done twice

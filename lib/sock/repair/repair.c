@@ -362,24 +362,18 @@ static int our_fin(int fd)
 	return err ? err : sl_sysi(SYS_shutdown, fd, SHUT_WR);
 }
 
-/* Sequence numbers are of no interest any more: no option, an open window. */
-static int make_closed(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
-		       bool reset)
+/* The queue is full: ends the connection. Sequence numbers are of no interest any more: no option,
+ * an open window. */
+static int end_closed(int fd, const struct sl_tcp_repair *r, bool reset, bool hurry)
 {
 	bool fins = r->fin_rcvd || !reset;
-	int err = make(fd, r, src);
+	int err = complete(fd, r);
 
 	if (!err && fins)
-		err = sl_repair_fin(fd, r, src->hurry);
+		err = sl_repair_fin(fd, r, hurry);
 	if (!err && fins && (!reset || r->fin_sent))
 		err = our_fin(fd);
-	if (!err)
-		err = sl_repair_end(fd, r, reset, src->hurry);
-	if (err)
-		unmake(fd);
-	else
-		(void)sl_broker_repair(fd, TCP_REPAIR_OFF_NO_WP);
-	return err;
+	return err ? err : sl_repair_end(fd, r, reset, hurry);
 }
 
 static uint32_t no_bytes(void *arg, uint32_t at, void *buf, uint32_t n)
@@ -423,26 +417,69 @@ static int choose_port(int fd, struct sl_tcp_repair *r)
 		   : sl_addr_from_sockaddr((struct sockaddr *)&ss, len, &a, &r->key.lport, &scope);
 }
 
-int sl_repair_closed(int fd, const struct sl_tcp_repair *given, const struct sl_repair_source *src,
-		     bool reset)
+/* Leaving repair mode clears SO_REUSEADDR. */
+static void restore_reuse(int fd, const struct sl_repair_saved *s)
 {
-	struct sl_repair_saved s = {.reuse = get_int(fd, SOL_SOCKET, SO_REUSEADDR)};
-	struct sl_tcp_repair own = *given, *r = &own;
+	if (s->reuse > 0)
+		(void)sl_sys_set_int(fd, SOL_SOCKET, SO_REUSEADDR, s->reuse);
+}
+
+static void restore_closed(int fd, const struct sl_tcp_repair *r, const struct sl_repair_saved *s)
+{
+	restore_rcvbuf(fd, r, s);
+	restore_sndbuf(fd, r, s);
+	restore_reuse(fd, s);
+}
+
+int sl_repair_closed_start(int fd, struct sl_tcp_repair *r, struct sl_repair_saved *s)
+{
 	int err = sl_broker_may_inject();
 
+	*s = (struct sl_repair_saved){.reuse = get_int(fd, SOL_SOCKET, SO_REUSEADDR)};
 	if (!err && !r->key.lport)
 		err = choose_port(fd, r);
 	if (!err)
 		err = sl_broker_repair(fd, TCP_REPAIR_ON);
-
-	if (!err) {
-		widen_buffers(fd, r, &s);
-		err = make_closed(fd, r, src, reset);
-		restore_rcvbuf(fd, r, &s);
-		restore_sndbuf(fd, r, &s);
-		if (s.reuse > 0)
-			(void)sl_sys_set_int(fd, SOL_SOCKET, SO_REUSEADDR, s.reuse);
+	if (err)
+		return err;
+	widen_buffers(fd, r, s);
+	err = make_empty(fd, r, false);
+	if (err) {
+		unmake(fd);
+		restore_closed(fd, r, s);
 	}
+	return err;
+}
+
+int sl_repair_closed_fill(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+			  struct sl_repair_saved *s, bool reset)
+{
+	int err = fill_some(fd, r, src, &s->filled);
+
+	if (err > 0)
+		return 1;
+	if (!err)
+		err = end_closed(fd, r, reset, src->hurry);
+	if (err)
+		unmake(fd);
+	else
+		(void)sl_broker_repair(fd, TCP_REPAIR_OFF_NO_WP);
+	restore_closed(fd, r, s);
+	return err;
+}
+
+int sl_repair_closed(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+		     bool reset)
+{
+	struct sl_tcp_repair own = *r;
+	struct sl_repair_saved s;
+	int err = sl_repair_closed_start(fd, &own, &s);
+
+	if (err)
+		return err;
+	do
+		err = sl_repair_closed_fill(fd, &own, src, &s, reset);
+	while (err > 0);
 	return err;
 }
 
@@ -480,13 +517,6 @@ static int go_live(int fd, const struct sl_tcp_repair *r, const struct sl_repair
 	if (!err && asks && !sl_repair_is_over(fd))
 		err = send_all(fd, (const uint8_t *)"", 1, src->hurry);
 	return err ? err : restore_fins(fd, r, src->hurry);
-}
-
-/* Leaving repair mode clears SO_REUSEADDR. */
-static void restore_reuse(int fd, const struct sl_repair_saved *s)
-{
-	if (s->reuse > 0)
-		(void)sl_sys_set_int(fd, SOL_SOCKET, SO_REUSEADDR, s->reuse);
 }
 
 static void undo(int fd, const struct sl_tcp_repair *r, const struct sl_repair_saved *s)

@@ -65,6 +65,10 @@ int sl_repair_finish_some(int fd, const struct sl_tcp_repair *r, const struct sl
  * in the key the kernel chooses one. Returns as sl_repair_kernel(). */
 int sl_repair_closed(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
 		     bool reset);
+/* The same in pieces: the second is called until it is not 1. */
+int sl_repair_closed_start(int fd, struct sl_tcp_repair *r, struct sl_repair_saved *s);
+int sl_repair_closed_fill(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+			  struct sl_repair_saved *s, bool reset);
 
 /* repair_syn.c: connects the closed socket fd, bound to the connection's local end, to key->remote
  * by the SYN that we have sent before: a peer that has answered it repeats its answer. The kernel
