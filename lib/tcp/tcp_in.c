@@ -20,6 +20,7 @@
 #include "tcp/tcp_ack.h"
 #include "tcp/tcp_arrival.h"
 #include "tcp/tcp_conn.h"
+#include "tcp/tcp_hash.h"
 #include "tcp/tcp_host.h"
 #include "tcp/tcp_in.h"
 #include "tcp/tcp_int.h"
@@ -69,10 +70,19 @@ static bool is_answer_limited(struct sl_tcp *c)
 	return false;
 }
 
-/* True: a challenge ACK may go. RFC 5961 7 limits them per second for all connections, too. */
+/* True: a challenge ACK may go. RFC 5961 7 limits them per second for all connections, too. Who
+ * counts its own could tell by a limit that it knows how many others got, and so by forged segments
+ * which connections there are (CVE-2016-5696): the limit of each second is drawn, as by Linux. */
 static bool host_may_challenge(struct sl_tcp_host *h)
 {
-	return sl_tcp_quota_take(&h->challenges, sl_tcp_params.challenge_ack_limit, h->now_us);
+	uint32_t limit = sl_tcp_params.challenge_ack_limit;
+	uint64_t drawn;
+
+	if (limit == INT32_MAX)
+		return true;
+	drawn = (uint32_t)sl_tcp_siphash(h->keys->own, &h->now_us, sizeof(h->now_us));
+	return sl_tcp_quota_take(&h->challenges,
+				 limit - limit / 2 + (uint32_t)(drawn * limit >> 32), h->now_us);
 }
 
 void sl_tcp_challenge_ack(struct sl_tcp *c)

@@ -423,18 +423,28 @@ static void blind_syn(struct t *t)
 	state(t, SL_TCP_ESTABLISHED);
 }
 
-/* RFC 5961 7: so many a second for the whole host. */
+/* RFC 5961 7: about so many a second for the whole host. Nobody may know how many exactly, or the
+ * ones that it gets itself tell how many others got (CVE-2016-5696). */
 static void challenge_limit(struct t *t)
 {
-	t->h->params.challenge_ack_limit = 3;
+	int sum = 0, same = 0, first = 0;
+
+	t->h->params.challenge_ack_limit = 100;
 	t->h->params.invalid_ratelimit_ms = 0;
 	t_open(t);
-	for (int i = 0; i < 10; i++)
-		in(t, "R 1000:1000(0)");
-	check(t, skip(t) == 3);
-	quiet(t, SIM_SECOND);
-	in(t, "R 1000:1000(0)");
-	out(t, ". 1:1(0) ack 1");
+	for (int second = 0; second < 16; second++) {
+		int n;
+
+		for (int i = 0; i < 200; i++)
+			in(t, "R 1000:1000(0)");
+		n = skip(t);
+		check(t, n >= 50 && n < 150);
+		first = second ? first : n;
+		same += n == first;
+		sum += n;
+		quiet(t, SIM_SECOND);
+	}
+	check(t, same < 8 && sum > 16 * 75 && sum < 16 * 125);
 }
 
 /* Two ends must not keep each other busy with ACKs of nothing. */
