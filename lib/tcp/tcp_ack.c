@@ -435,12 +435,14 @@ static void fill_syn(const struct sl_tcp *c, struct sl_tcp_seg *seg)
 }
 
 /* The ECN flags of a SYN (RFC 3168 6.1.1). A SYN that is sent again has none (6.1.1.1), in case a
- * middlebox drops it. */
+ * middlebox drops it; tcp_ecn_fallback 0 takes no such care. */
 static uint8_t ecn_flags(const struct sl_tcp *c)
 {
 	if (c->state == SL_TCP_SYN_RCVD)
 		return c->ecn_ok ? SL_TCP_ECE : 0;
-	return sl_tcp_asks_ecn(c) && !c->retries ? SL_TCP_ECE | SL_TCP_CWR : 0;
+	return sl_tcp_asks_ecn(c) && (!c->retries || !sl_tcp_params.ecn_fallback)
+		       ? SL_TCP_ECE | SL_TCP_CWR
+		       : 0;
 }
 
 static void send_syn(struct sl_tcp *c, const struct sl_tcp_seg *cookie)

@@ -94,8 +94,10 @@ static void rates(const struct sl_tcp *c, struct tcp_info *info)
 	uint64_t us = c->delivered_us - c->rack_sent_us;
 
 	if (c->srtt_us)
-		rate = (uint64_t)c->mss * c->cwnd * (c->cwnd < c->ssthresh / 2 ? 20 : 12) * 100000 /
-		       c->srtt_us;
+		rate = (uint64_t)c->mss * c->cwnd *
+		       (c->cwnd < c->ssthresh / 2 ? sl_tcp_params.pacing_ss
+						  : sl_tcp_params.pacing_ca) *
+		       10000 / c->srtt_us;
 	most = most ? most : UINT64_MAX;
 	info->tcpi_max_pacing_rate = most;
 	if (sl_tcp_opt(c, rate))

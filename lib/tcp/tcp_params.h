@@ -27,6 +27,9 @@ struct sl_tcp_params {
 				     segment */
 	uint8_t timestamps;       /* 0, 1, 2 (the kernel's are without random offsets) */
 	bool window_scaling, sack, dsack, ecn_out, ecn_in;
+	bool ecn_fallback;   /* a SYN that is sent again does not ask for ECN */
+	bool reflect_tos;    /* a child has the DSCP of its SYN */
+	bool stdurg;         /* the urgent byte is the one at the pointer, not before it */
 	int8_t wscale_fixed; /* window shift to announce; -1: as rmem_max needs */
 	uint8_t ecn;         /* tcp_ecn */
 	bool moderate_rcvbuf;
@@ -35,6 +38,7 @@ struct sl_tcp_params {
 	bool slow_start_after_idle;
 	bool frto, recovery_rack, tlp;
 	bool no_metrics_save, no_ssthresh_metrics_save; /* tcp_metrics.c */
+	uint32_t max_tw;                                /* records of TIME_WAIT */
 	bool rfc1337;                                   /* a reset does not end TIME_WAIT */
 	uint8_t syncookies;                             /* 0, 1, 2 (always) */
 	uint32_t max_syn_backlog; /* requests of a listener, without cookies */
@@ -46,8 +50,11 @@ struct sl_tcp_params {
 	uint32_t challenge_ack_limit; /* per second, for the whole host */
 	uint32_t max_syn_rate;        /* SYNs per second, the rest is dropped; 0: no limit */
 	uint32_t invalid_ratelimit_ms;
-	uint32_t reordering;      /* so many later arrivals tell of a loss (tcp_reordering) */
-	uint32_t tfo_blackhole_s; /* tcp_fastopen_blackhole_timeout_sec */
+	uint32_t reordering;           /* so many later arrivals tell of a loss (tcp_reordering) */
+	uint32_t max_reordering;       /* no more than so many ever do */
+	uint32_t min_rtt_s;            /* the least round trip is one of so many seconds */
+	uint32_t pacing_ss, pacing_ca; /* percent of the window in a round trip: tcpi_pacing_rate */
+	uint32_t tfo_blackhole_s;      /* tcp_fastopen_blackhole_timeout_sec */
 	_Alignas(8) char congestion[16]; /* "cubic" */
 	/* ip_local_port_range; 0: only the kernel can choose a port number (see
 	 * sock/stream/tcp_port.c) */

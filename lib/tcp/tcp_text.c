@@ -26,7 +26,7 @@ static bool is_receiving(const struct sl_tcp *c)
 	       c->state == SL_TCP_FIN_WAIT2;
 }
 
-/* Takes a new urgent pointer. As in Linux (tcp_stdurg 0) the urgent byte is the one before it. */
+/* Takes a new urgent pointer. */
 static void new_mark(struct sl_tcp *c, uint32_t up)
 {
 	if (sl_seq_lt(up, c->copied_seq) || sl_seq_lt(up, c->rcv_nxt))
@@ -47,7 +47,7 @@ static bool check_urg(struct sl_tcp *c, struct sl_tcp_arrival *a)
 	if (!is_receiving(c))
 		return true;
 	if (a->seg->flags & SL_TCP_URG)
-		new_mark(c, a->seq + a->seg->urg - !!a->seg->urg);
+		new_mark(c, a->seq + a->seg->urg - (a->seg->urg && !sl_tcp_params.stdurg));
 	/* Its byte may come later than its announcement. */
 	if (c->urg_in && !c->urg_have && !c->urg_taken && c->rcv_up - a->seq < a->len) {
 		c->urg_byte = sl_frame_ptr(a->frame)[a->off + (c->rcv_up - a->seq)];

@@ -14,7 +14,7 @@
 #include "tcp/tcp_table.h"
 #include "tcp/tcp_tw.h"
 
-#define TW_MAX 262144u /* as tcp_max_tw_buckets: beyond it a connection just ends */
+#define TW_MAX 262144u
 
 struct tw {
 	struct sl_tcp_node node;
@@ -59,7 +59,9 @@ void sl_tcp_tw_timer(struct sl_tcp_host *h, struct sl_tcp_node *n)
 static void tw_new(struct sl_tcp *c, bool fin_wait2, uint32_t timeout_ms)
 {
 	struct sl_tcp_host *h = c->host;
-	struct tw *w = h->ntw < TW_MAX ? sl_calloc(1, sizeof(*w)) : NULL;
+	/* Beyond tcp_max_tw_buckets a connection just ends. */
+	bool room = h->ntw < sl_min(sl_tcp_params.max_tw, TW_MAX);
+	struct tw *w = room ? sl_calloc(1, sizeof(*w)) : NULL;
 
 	sl_tcp_note_wait(c, true);
 	if (!w)

@@ -167,7 +167,8 @@ enum sl_parse_result sl_parse_tcp(struct sl_pkt *p, bool partial_ok, struct sl_t
 		return SL_PARSE_LEN;
 	s->len = p->payload_len;
 	s->ce = (p->tos & 3) == 3; /* RFC 3168 5 */
-	s->ect = p->tos & 3 && !(p->data[p->l4 + 12] & 15);
+	s->tos = p->tos;
+	s->ect = p->tos & 3 && !(tcp[12] & 15);
 	return SL_PARSE_OK;
 }
 

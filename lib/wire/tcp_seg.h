@@ -52,6 +52,7 @@ struct sl_tcp_seg {
 	uint32_t tsval, tsecr;
 	uint16_t len; /* bytes of payload */
 	bool ect;     /* received: IP marked it ECT or CE, and TCP's reserved bits are 0 */
+	uint8_t tos;  /* received: IP's byte; a SYN-ACK: that of its SYN */
 	struct sl_tcp_block sack[SL_TCP_MAX_SACK];
 	uint8_t tfo[SL_TCP_TFO_MAX];
 };

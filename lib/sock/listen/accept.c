@@ -30,6 +30,7 @@ struct acc {
 	socklen_t *len;
 	struct sl_sock *child;
 	struct sl_tcp_key key; /* of the child */
+	uint8_t tos;           /* of its packets */
 };
 
 static struct acc acc_of(struct sl_sock *sk, int fd, struct sockaddr *addr, socklen_t *len,
@@ -100,6 +101,7 @@ static void adopt(struct acc *a, struct sl_lane *lane, struct sl_tcp *t)
 	sk->local_port = t->node.key.lport;
 	sk->local_scope = c->oif;
 	a->key = t->node.key;
+	a->tos = t->tos;
 	a->sk->lsn->accepted++;
 	sl_tconn_set_sock(c, sk);
 	sk->conn = c;
@@ -177,6 +179,8 @@ static int finish(struct acc *a, int fd)
 		return fd;
 	}
 	sl_tcp_opt_inherit_shadow(sk, a->sk);
+	if (sl_unlikely(sl_tcp_params.reflect_tos))
+		sl_tcp_opt_reflect(sk, &a->key.remote, a->tos);
 	sl_tcp_sock_show(sk, &a->key);
 	if (a->addr)
 		sl_addr_to_sockaddr(&a->key.remote, a->key.rport, sk->local_scope, sk->family,

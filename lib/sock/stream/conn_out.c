@@ -209,6 +209,8 @@ bool sl_conn_reply(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
 	if (sk) {
 		look.prio = sk->prio;
 		look.tos = sl_sock_tos(sk, &key->remote);
+		if (sl_unlikely(sl_tcp_params.reflect_tos && seg->flags & SL_TCP_SYN))
+			look.tos = seg->tos;
 		look.ttl = sl_sock_ttl(sk, &key->remote);
 	}
 	sl_tconn_make_headers(&hdr, d, key, &look);

@@ -130,6 +130,8 @@ void sl_tcp_opt_adopt(struct sl_sock *sk);
  */
 void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from);
 void sl_tcp_opt_inherit_shadow(struct sl_sock *child, const struct sl_sock *from);
+/* Then, with tcp_reflect_tos: the child's packets have the DSCP of its SYN. */
+void sl_tcp_opt_reflect(struct sl_sock *child, const struct sl_addr *peer, uint8_t tos);
 /* Gives the listener's options to fd, a kernel connection that another process has made. */
 void sl_tcp_opt_give(const struct sl_sock *listener, int fd);
 int sl_tcp_sock_ioctl(struct sl_sock *sk, unsigned long request, void *arg); /* -EREMOTE */

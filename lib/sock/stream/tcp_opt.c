@@ -658,6 +658,22 @@ void sl_tcp_opt_inherit_shadow(struct sl_sock *child, const struct sl_sock *from
 			effect(child, &opts[i], read_value(from->fd, &opts[i]));
 }
 
+void sl_tcp_opt_reflect(struct sl_sock *child, const struct sl_addr *peer, uint8_t tos)
+{
+	int level = sl_addr_is_v4(peer) ? IPPROTO_IP : IPPROTO_IPV6;
+	int name = sl_addr_is_v4(peer) ? IP_TOS : IPV6_TCLASS;
+
+	sl_sys_set_int(child->fd, level, name, tos);
+	if (name == IP_TOS) /* has set it */
+		sl_sys_set_int(child->fd, SOL_SOCKET, SO_PRIORITY, 0);
+	for (unsigned i = 0; i < sl_array_len(opts); i++) {
+		if (opts[i].level != level || opts[i].name != name)
+			continue;
+		child->opts |= 1ull << i;
+		effect(child, &opts[i], tos);
+	}
+}
+
 int sl_tcp_opt_set_stamping(struct sl_sock *sk, int name, const void *val, socklen_t len)
 {
 	const struct sl_tconn *c = sl_load_acquire(&sk->conn);

@@ -79,6 +79,8 @@ struct sl_tcp *sl_tcp_child_new(struct sl_tcp_host *h, const struct sl_tcp_req *
 	sl_tcp_take_syn(c, &r->syn);
 	c->ts_recent = r->ts_recent;
 	c->ecn_ok = sl_tcp_wants_ecn(r);
+	if (sl_unlikely(sl_tcp_params.reflect_tos))
+		c->tos = r->syn.tos & 0xfc; /* (without ECN's bits) */
 	sl_tcp_set_state(c, SL_TCP_SYN_RCVD);
 	c->rx_first = SL_NO_FRAME;
 	c->listener = l;

@@ -56,6 +56,7 @@ static void syn_of_cookie(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 		.wnd = seg->wnd,
 		.opts = SL_TCPO_MSS,
 		.mss = mss,
+		.tos = seg->tos,
 	};
 	if (!(seg->opts & SL_TCPO_TS) || !sl_tcp_params.timestamps)
 		return;

@@ -113,6 +113,7 @@ static struct sl_tcp_seg synack_of(struct sl_tcp_host *h, const struct sl_tcp_re
 		.opts = SL_TCPO_MSS,
 		.mss = r->mss,
 		.ce = needs_ecn(r->l),
+		.tos = r->syn.tos,
 	};
 
 	if (sl_tcp_params.sack)

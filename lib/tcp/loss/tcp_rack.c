@@ -18,8 +18,7 @@
 #include "tcp/tcp_timer.h"
 #include "tcp/tcp_trouble.h"
 
-#define REO_PERSIST    16
-#define MAX_REORDERING 300u /* tcp_max_reordering */
+#define REO_PERSIST 16
 
 /* Arrivals ------------------------------------------------------------------------------------ */
 
@@ -56,7 +55,7 @@ static void note_distance(struct sl_tcp *c, const struct sl_txseg *p)
 	uint32_t segs = (c->rack_fack - p->seq + c->mss - 1) / sl_max(c->mss, (uint16_t)1);
 	struct sl_tcp_trouble *t = sl_tcp_trouble(c);
 
-	segs = sl_min(segs, MAX_REORDERING);
+	segs = sl_min(segs, sl_tcp_params.max_reordering);
 	t->reordering = sl_max(t->reordering, segs);
 }
 

@@ -11,9 +11,8 @@
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_opts.h"
 
-#define RTO_INITIAL_US  1000000u   /* RFC 6298 2.1 */
-#define RTO_FALLBACK_US 3000000u   /* 5.7 */
-#define MIN_RTT_LIFE_US 300000000u /* tcp_min_rtt_wlen: five minutes */
+#define RTO_INITIAL_US  1000000u /* RFC 6298 2.1 */
+#define RTO_FALLBACK_US 3000000u /* 5.7 */
 
 static uint32_t floor_us(const struct sl_tcp *c)
 {
@@ -70,8 +69,9 @@ static void next_sample(struct sl_tcp *c, uint32_t r)
 static void min_rtt(struct sl_tcp *c, uint32_t r)
 {
 	uint32_t now = (uint32_t)(c->host->now_us >> 20);
+	uint32_t life = (uint32_t)(sl_tcp_params.min_rtt_s * UINT64_C(1000000) >> 20);
 
-	if (c->min_rtt_us && r > c->min_rtt_us && now - c->min_rtt_at < MIN_RTT_LIFE_US >> 20)
+	if (c->min_rtt_us && r > c->min_rtt_us && now - c->min_rtt_at < life)
 		return;
 	c->min_rtt_us = r;
 	c->min_rtt_at = now;
