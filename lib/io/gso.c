@@ -327,6 +327,7 @@ void sl_gso_open(struct sl_xsk *x, uint32_t ifindex, const char *ifname, bool qd
 		return;
 	x->tx.ops = &gso_ops;
 	x->tx.caps |= SL_TX_TSO;
+	x->tx.segs = SL_TSO_SEGS;
 }
 
 void sl_gso_leave(const struct sl_gso *g)

@@ -16,6 +16,9 @@ struct sl_rx_desc {
 	bool csum_ok; /* the kernel vouches for the transport's checksum, which may be partial */
 };
 #define SL_RX_BUFS 8 /* frames of a packet at most */
+/* Frames that a burst takes beyond one for each packet: those of a packet in several, and those of
+ * packets that the kernel has put together. */
+#define SL_RX_MORE 144
 
 /* A frame to send. Once posted, the backend owns one reference, and drops it on completion. */
 struct sl_tx_desc {
@@ -47,8 +50,8 @@ struct sl_tx;
 
 struct sl_rx_ops {
 	const char *name;
-	/* Takes up to n received frames, and the further frames of the last packet: in all up to n
-	 * + SL_RX_BUFS - 1. Returns how many. */
+	/* Takes up to n received packets, and all their frames: in all up to n + SL_RX_MORE. Returns
+	 * how many frames. */
 	unsigned (*burst)(struct sl_rx *rx, struct sl_rx_desc *descs, unsigned n);
 	/* Gives the device frames to receive into. True: it is well supplied. */
 	bool (*refill)(struct sl_rx *rx, struct sl_frames *cache);
@@ -89,9 +92,11 @@ extern void (*sl_tx_on_stamp)(const struct sl_tx_ask *ask, uint64_t hw_ns);
 #define SL_TX_WAITS (1u << 3) /* posted packets wait here: no device has them yet */
 #define SL_TX_SG    (1u << 4) /* a packet may be in SL_TX_BUFS frames */
 #define SL_TX_BUFS  8
-/* Limits of one packet of SL_TX_TSO: segments, bytes of payload. */
-#define SL_TSO_SEGS  16
-#define SL_TSO_BYTES 65000
+/* Limits of one packet of SL_TX_TSO: segments (of any backend; a NIC gathers from fewer places), and
+ * bytes of payload. */
+#define SL_TSO_SEGS     45
+#define SL_TSO_NIC_SEGS 16
+#define SL_TSO_BYTES    65000
 
 /* The part of a backend's state that all backends have. */
 struct sl_rx {
@@ -103,6 +108,7 @@ struct sl_rx {
 struct sl_tx {
 	const struct sl_tx_ops *ops;
 	uint32_t caps;     /* SL_TX_* */
+	uint32_t segs;     /* SL_TX_TSO: segments of a packet at most */
 	uint32_t open;     /* changes with each post; 0: no run that could be carried on */
 	uint32_t posted;   /* frames put on the ring since the last kick */
 	uint32_t unreaped; /* frames posted since the last reap */

@@ -63,6 +63,7 @@ static const char *make_qp(struct sl_verbs_tx *v, uint32_t depth, uint32_t inlin
 		return errno == EPERM ? "no right to send raw packets (CAP_NET_RAW)"
 				      : "no raw-packet queue pair";
 	v->tx.caps |= caps;
+	v->tx.segs = SL_TSO_NIC_SEGS;
 	v->depth = sl_min(depth, attr.cap.max_send_wr) -
 		   1; /* one place is for the request that sends nothing */
 	v->inline_bytes = sl_min(inline_bytes, attr.cap.max_inline_data);

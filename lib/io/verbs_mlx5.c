@@ -57,7 +57,7 @@ static uint32_t put_train(struct sl_verbs_tx *v, uint8_t *wqe, const struct sl_t
 	const struct sl_verbs_mlx5 *m = v->direct;
 	struct sl_mlx5_req r = {(uint16_t)m->next, ctrl, d->flags & SL_TXD_CSUM,
 				(uint16_t)(d->len - d->hdr), d->hdr};
-	struct ibv_sge sge[SL_TSO_SEGS];
+	struct ibv_sge sge[SL_TSO_NIC_SEGS];
 
 	sl_verbs_train_sges(v, v->made, n, sge);
 	return sl_mlx5_put_tso(wqe, &m->wqe, r, sl_frame_ptr(d->frame) + d->off, sge, n);

@@ -33,7 +33,7 @@ void sl_verbs_query(struct sl_verbs_dev *dev)
 	dev->caps = SL_TX_CSUM;
 	if (!sl_settings.tso || tso->max_tso < SL_TSO_BYTES ||
 	    !(tso->supported_qpts & 1u << IBV_QPT_RAW_PACKET) ||
-	    attr.orig_attr.max_sge < SL_TSO_SEGS)
+	    attr.orig_attr.max_sge < SL_TSO_NIC_SEGS)
 		return;
 	dev->caps |= SL_TX_TSO;
 }
@@ -43,7 +43,7 @@ void sl_verbs_ask_tso(struct ibv_qp_init_attr_ex *attr)
 	attr->comp_mask |= IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
 	attr->max_tso_header = HEADERS_MAX;
 	attr->send_ops_flags |= IBV_QP_EX_WITH_TSO;
-	attr->cap.max_send_sge = SL_TSO_SEGS;
+	attr->cap.max_send_sge = SL_TSO_NIC_SEGS;
 }
 
 static bool carries_on(const struct sl_verbs_tx *v, uint32_t at)

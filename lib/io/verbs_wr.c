@@ -32,7 +32,7 @@ static void make_one(struct sl_verbs_tx *v, const struct sl_tx_desc *d, unsigned
 static void make_train(struct sl_verbs_tx *v, const struct sl_tx_desc *d, uint32_t n,
 		       unsigned flags)
 {
-	struct ibv_sge sge[SL_TSO_SEGS];
+	struct ibv_sge sge[SL_TSO_NIC_SEGS];
 
 	sl_verbs_train_sges(v, v->made, n, sge);
 	v->qpx->wr_flags = flags;

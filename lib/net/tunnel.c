@@ -195,6 +195,7 @@ static void open_gso(struct sl_tunnel *t)
 	if (sl_gso_is_before(*t->low.tx) && sl_link_get(t->ifindex, &link))
 		t->gso = sl_gso_make(t->ifindex, link.name, !link.no_qdisc, t->low.frames);
 	t->tx.caps = t->gso ? SL_TX_TSO : 0;
+	t->tx.segs = SL_TSO_SEGS;
 }
 
 /* Finds out where frames to the station go. */

@@ -49,7 +49,7 @@ bool sl_train_takes(const struct sl_leg *leg, const struct sl_tcp_seg *s, const 
 
 	if (!t->open || t->of != of || t->tx != leg->tx || t->open != leg->tx->open)
 		return false;
-	return s->seq == f->seq + t->bytes && s->len && s->len <= f->len && t->n < SL_TSO_SEGS &&
+	return s->seq == f->seq + t->bytes && s->len && s->len <= f->len && t->n < t->tx->segs &&
 	       t->bytes + s->len <= SL_TSO_BYTES && (s->flags & ~LAST) == f->flags &&
 	       s->opts == f->opts && s->ack == f->ack && s->wnd == f->wnd && s->ce == f->ce &&
 	       s->tsval == f->tsval && s->tsecr == f->tsecr;
