@@ -126,7 +126,7 @@ void sl_leg_input(struct sl_leg *leg, const struct sl_rx_desc *desc)
 static int receive(struct sl_leg *leg, struct sl_xsk *x)
 {
 	struct sl_lane *lane = leg->lane;
-	struct sl_rx_desc descs[MAX_BATCH + SL_RX_BUFS];
+	struct sl_rx_desc descs[MAX_BATCH + SL_RX_MORE];
 	struct sl_in in;
 	unsigned n = sl_min((unsigned)sl_settings.cq_poll_batch_max, (unsigned)MAX_BATCH);
 
