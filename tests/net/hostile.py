@@ -6,10 +6,11 @@
 # the kernel: each part sends from the peer before any claim, notes what the victim's socket gets,
 # and wants the same after the claim, or, where the victim comes after the claim, within WAIT
 # seconds. Prints "ok" or "FAILED" for each; 0 when none failed.
-import array, ctypes, os, resource, select, socket, struct, sys, time
+import ctypes, os, resource, select, socket, struct, sys, time
 
-MAGIC, VERSION = 0x4C534C53, int(os.environ["LEASE_VERSION"])
-HELLO, UMEM, PORT_OPEN, LANE_OPEN, CLAIM, UPDATE, UNCLAIM = 1, 2, 3, 10, 13, 14, 15
+import leaselib
+from leaselib import dial, flow_key, mapped, message, receive, send
+
 PASS = 4
 ATTACKER, VICTIM = 1001, 1002
 WAIT = 20
@@ -59,27 +60,22 @@ def on_peer(make):
 class Session:
     def __init__(self):
         with As(ATTACKER):
-            self.s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            self.s.connect(path)
-            self.s.settimeout(WAIT)
+            self.s = dial(path, WAIT)
             self.keep, self.given, self.why = [], [], ""
             ns = os.open("/proc/self/ns/net", os.O_RDONLY)
-            self.must(HELLO, bytes(48), [ns])
+            self.must("HELLO", bytes(48), [ns])
             os.close(ns)
-        self.must(UMEM)
-        self.must(PORT_OPEN, struct.pack("=II", ifindex, 0))
-        self.lane = struct.unpack_from("=I", self.must(LANE_OPEN, struct.pack("=II", ifindex, 0)))[0]
+        self.must("UMEM")
+        self.must("PORT_OPEN", struct.pack("=II", ifindex, 0))
+        self.lane = struct.unpack_from("=I", self.must("LANE_OPEN", struct.pack("=II", ifindex, 0)))[0]
 
     def ask(self, op, body=b"", fds=()):
-        data = struct.pack("=IHHIi", MAGIC, VERSION, op, 7, 0) + body
-        self.s.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else [])
-        data, anc, _, _ = self.s.recvmsg(65536, 65536)
-        for _, _, got in anc:  # the XSK keeps the lane
-            self.keep += array.array("i", got[: len(got) // 4 * 4])
-        assert data, "hung up"
-        err = struct.unpack_from("=IHHIi", data)[4]
-        self.why = data[16:].split(b"\0")[0].decode() if err else ""
-        return err if err else data[16:]
+        send(self.s, message(op, body), fds)
+        err, answer, got = receive(self.s)
+        self.keep += got  # the XSK keeps the lane
+        assert err != "hung up"
+        self.why = answer.split(b"\0")[0].decode() if err else ""
+        return err if err else answer
 
     def must(self, *args):
         ret = self.ask(*args)
@@ -87,25 +83,19 @@ class Session:
         return ret
 
     def body(self, s, local, remote=None, flags=0):
-        key = packed(local[0]) + (packed(remote[0]) if remote else bytes(16))
-        key += struct.pack("=HHBBBBI", local[1], remote[1] if remote else 0, PROTO[s.type], 0, 0, 0, 0)
-        return struct.pack("=II", ifindex, 0) + key + struct.pack("=IIIII", self.lane, 1, 1, flags, 0) + bytes(8)
+        return leaselib.claim(ifindex, flow_key(PROTO[s.type], local, remote), self.lane, flags=flags)
 
     def claim(self, s, local, remote=None, flags=0):
         """True: the daemon granted the claim."""
         body = self.body(s, local, remote, flags)
         self.given.append(body)
-        return isinstance(self.ask(CLAIM, body, [s.fileno()]), bytes)
+        return isinstance(self.ask("CLAIM", body, [s.fileno()]), bytes)
 
     def close(self):
         """Gives all claims up; the lease stays."""
         for body in self.given:
-            self.ask(UNCLAIM, body)
+            self.ask("UNCLAIM", body)
         self.given = []
-
-
-def packed(addr):
-    return socket.inet_pton(socket.AF_INET6, addr if ":" in addr else "::ffff:" + addr)
 
 
 def make(uid, kind, addr, port, reuse=True, group=None, peer=None, dev=None, v6only=True, opts=()):
@@ -129,7 +119,7 @@ def make(uid, kind, addr, port, reuse=True, group=None, peer=None, dev=None, v6o
                 raise
             time.sleep(0.01)
     if group and ":" in group:
-        s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, packed(group) + struct.pack("=I", ifindex))
+        s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, mapped(group) + struct.pack("=I", ifindex))
     elif group:
         s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(group) + bytes(4) + struct.pack("=I", ifindex))
     if peer:
@@ -386,8 +376,8 @@ def tcp_parts():
             got = b""
         check(f"{name} a connection of the kernel goes on", got == b"still there?", f"(claims {given})")
         # A flow that is let pass cannot become one that is steered.
-        s.ask(CLAIM, s.body(m, (own, port), c.getsockname()[:2], PASS), [m.fileno()])
-        ret = s.ask(UPDATE, s.body(m, (own, port), c.getsockname()[:2]))
+        s.ask("CLAIM", s.body(m, (own, port), c.getsockname()[:2], PASS), [m.fileno()])
+        ret = s.ask("CLAIM_UPDATE", s.body(m, (own, port), c.getsockname()[:2]))
         check(f"{name} nor is one that passes turned", not isinstance(ret, bytes))
         for x in m, c, conn, s:
             x.close()

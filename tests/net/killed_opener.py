@@ -10,7 +10,6 @@ them at the same time; idle: unread, and the child waits for the file DIR/go, wh
 
 killed_opener.py thief SOCKET DIR: asks the daemon for that connection as several users, with that child's socket and
 with another, and then makes DIR/go."""
-import array
 import ctypes
 import os
 import random
@@ -216,13 +215,11 @@ def peer(what, host, port):
 
 def ask(path, fd):
     """The daemon's answer to HEIR: its error, or the name of the socket's peer."""
-    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    s.connect(path)
-    head = struct.pack("=IHHIi", leaselib.MAGIC, leaselib.VERSION, leaselib.OPS["HEIR"], 7, 0)
-    s.sendmsg([head], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))])
-    data, fds, _, _ = socket.recv_fds(s, 65536, 1)
+    s = leaselib.dial(path)
+    leaselib.send(s, leaselib.message("HEIR"), [fd])
+    err, _, fds = leaselib.receive(s)
     if not fds:
-        return os.strerror(-struct.unpack_from("=IHHIi", data)[4])
+        return os.strerror(-err)
     return "the connection to " + socket.socket(fileno=fds[0]).getpeername()[0]
 
 

@@ -88,26 +88,18 @@ whole "$c2" "$TMP/two"
 D=$(daemon_pid)
 stop "$two" "$fourth" "$BG"
 wait_until 20 leases_are 0 || fail "leases are left"
-VERSION=$(sed -n 's/^#define SL_LEASE_VERSION //p' "$TESTS/../lib/ctl/lease/proto.h")
-out=$(sb env -u LD_PRELOAD python3 - "$TMP/sluiced.b" "$VERSION" <<'PY'
-import array, os, socket, struct, sys
+out=$(sb env -u LD_PRELOAD python3 - "$TMP/sluiced.b" "$TESTS/net" <<'PY'
+import os, sys
+sys.path.append(sys.argv[2])
+from leaselib import call, dial
 ns = os.open("/proc/self/ns/net", os.O_RDONLY)
 held, given = [], 0
-def ask(s, op, body, fds):
-    anc = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
-    s.sendmsg([struct.pack("=IHHIi", 0x4C534C53, int(sys.argv[2]), op, 7, 0) + body], anc)
-    data, anc, _, _ = s.recvmsg(65536, 65536)
-    for _, _, fds in anc:
-        for fd in array.array("i", fds[: len(fds) // 4 * 4]):
-            os.close(fd)
-    return struct.unpack_from("=IHHIi", data)[4]
 for i in range(10):
-    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    s.connect(sys.argv[1])
+    s = dial(sys.argv[1])
     held.append(s)
-    if ask(s, 1, b"none".ljust(48, b"\0"), [ns]):
+    if call(s, "HELLO", b"none".ljust(48, b"\0"), [ns])[0]:
         sys.exit("not greeted")
-    given += ask(s, 2, b"", ()) == 0
+    given += call(s, "UMEM")[0] == 0
 print(given)
 PY
 )

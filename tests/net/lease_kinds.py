@@ -3,11 +3,12 @@
 
 The daemon must refuse each descriptor that is not of the request's kind, before it does anything with it. Prints a line
 for each answer that is wrong, then "asked N, longest MS"."""
-import array, ctypes, os, socket, struct, sys, time
+import ctypes, os, socket, struct, sys, time
 
-from leaselib import MAGIC, OPS, VERSION
+from leaselib import call, dial, greet
 
 UID = 65533
+path = sys.argv[1]
 libc = ctypes.CDLL(None, use_errno=True)
 WRONG_KIND = "is not of the kind"
 # Bytes of the body, and number of descriptors (lease.def).
@@ -15,7 +16,7 @@ TAKES = {"HELLO": (48, 1), "CLAIM": (80, 1), "RESTORE": (120, 2), "TAKE": (0, 1)
          "CONNS": (80, 1), "HOLDERS": (0, 1), "BUFFER": (8, 1), "BOX": (4, 2), "HEIR": (0, 1)}
 
 
-def call(nr, *args):
+def syscall(nr, *args):
     return libc.syscall(nr, *args)
 
 
@@ -28,11 +29,11 @@ def sealed():
 
 def bpf_map():
     attr = ctypes.create_string_buffer(struct.pack("=5I", 2, 4, 4, 1, 0), 128)  # an array of one number
-    return call(321, 0, attr, 128)
+    return syscall(321, 0, attr, 128)
 
 
 def epoll_of(fd):
-    ep = call(291, 0)
+    ep = syscall(291, 0)
     libc.epoll_ctl(ep, 1, fd, struct.pack("=IQ", 1, 0))
     return ep
 
@@ -61,14 +62,14 @@ def kinds(conn):
     return {
         "memfd": (os.memfd_create("plain"), "memory"),
         "sealed memfd": (sealed(), "memory"),
-        "memfd_secret": (call(447, 0), ""),
+        "memfd_secret": (syscall(447, 0), ""),
         "bpf map": (BPF_MAP, ""),
         "pidfd": (os.pidfd_open(os.getpid()), ""),
-        "signalfd": (call(289, -1, sig, 8, 0), ""),
-        "eventfd": (call(290, 0, 0), ""),
-        "timerfd": (call(283, 1, 0), ""),
-        "inotify": (call(294, 0), ""),
-        "userfaultfd": (call(323, 1), ""),
+        "signalfd": (syscall(289, -1, sig, 8, 0), ""),
+        "eventfd": (syscall(290, 0, 0), ""),
+        "timerfd": (syscall(283, 1, 0), ""),
+        "inotify": (syscall(294, 0), ""),
+        "userfaultfd": (syscall(323, 1), ""),
         "epoll of the connection": (epoll_of(conn), ""),
         "five epoll sets": (epoll_chain(conn), ""),
         "pipe": (r, ""),
@@ -87,13 +88,6 @@ def kinds(conn):
     }
 
 
-def dial():
-    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    s.settimeout(20)
-    s.connect(sys.argv[1])
-    return s
-
-
 longest = asked = 0
 
 
@@ -101,25 +95,15 @@ def ask(s, op, body, fds):
     """The error and its reason; "hung up"."""
     global longest, asked
     start = time.monotonic()
-    s.sendmsg([struct.pack("=IHHIi", MAGIC, VERSION, OPS[op], 1, 0) + body],
-              [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])
-    data, anc, _, _ = s.recvmsg(65536, 4096)
+    err, body = call(s, op, body, fds)
     longest = max(longest, time.monotonic() - start)
     asked += 1
-    for _, _, got in anc:
-        for fd in array.array("i", got[: len(got) // 4 * 4]):
-            os.close(fd)
-    if not data:
-        return "hung up", ""
-    err = struct.unpack_from("=IHHIi", data)[4]
-    return err, data[16:].split(b"\0")[0].decode() if err else ""
+    return err, body.split(b"\0")[0].decode() if err else ""
 
 
-def greet():
-    s = dial()
-    ns = os.open("/proc/self/ns/net", os.O_RDONLY)
-    assert ask(s, "HELLO", bytes(48), [ns])[0] == 0
-    os.close(ns)
+def greeted():
+    s = dial(path)
+    assert greet(s)[0] == 0
     return s
 
 
@@ -143,15 +127,15 @@ BPF_MAP = bpf_map()
 os.setgroups([])
 os.setresgid(UID, UID, UID)
 os.setresuid(UID, UID, UID)
-session = greet()
+session = greeted()
 good = sock(socket.AF_INET, socket.SOCK_STREAM)
 there = {name: k for name, k in kinds(session.fileno()).items() if k[0] >= 0}
 for op, (size, n) in TAKES.items():
     for name, (fd, kind) in there.items():
         for i in range(n):
-            s = dial() if op == "HELLO" else session
+            s = dial(path) if op == "HELLO" else session
             err, why = ask(s, op, bytes(size), [fd if j == i else good for j in range(n)])
             if not answer_is_right(op, err, why, i, kind):
                 print(f"{op} with {name} ({i}): {err} {why}")
-                session = greet() if err == "hung up" and s is session else session
+                session = greeted() if err == "hung up" and s is session else session
 print(f"asked {asked}, {len(there)} kinds, longest {longest * 1000:.0f} ms", flush=True)

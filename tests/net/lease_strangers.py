@@ -5,7 +5,6 @@ lease_strangers.py attack SOCKET ADDRESS PORT IFINDEX PID UID PEER PORT NETNS: a
 another user (UID), and sends the daemon each request of lease.def with the server's names, numbers and descriptors: as
 a member of the server's group that has the device, too; as a process of another group; by the connection of another
 process. Prints a line for each."""
-import array
 import ctypes
 import errno
 import os
@@ -15,7 +14,8 @@ import struct
 import sys
 import time
 
-from leaselib import MAGIC, OPS, VERSION
+import leaselib
+from leaselib import OPS, dial, flow_key, mapped, message, receive, send
 
 OK = 0
 GROUP, PASS, REPLACE = 2, 4, 2
@@ -60,15 +60,9 @@ def use(host, port, path):
         time.sleep(0.002)
 
 
-def mapped(addr):
-    return bytes(10) + b"\xff\xff" + socket.inet_aton(addr)
-
-
 class Session:
     def __init__(self, group, program=b"", netns="/proc/self/ns/net"):
-        self.s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.s.settimeout(20)
-        self.s.connect(path)
+        self.s = dial(path)
         self.got = []
         ns = os.open(netns, os.O_RDONLY) if isinstance(netns, str) else os.dup(netns)
         self.hello = self.ask("HELLO", group.encode().ljust(32, b"\0") + program.ljust(16, b"\0"), [ns])
@@ -76,17 +70,13 @@ class Session:
 
     def ask(self, op, body=b"", fds=()):
         """0, the error, or "hung up"; the answer is in self.body and self.got."""
-        anc = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
         try:
-            self.s.sendmsg([struct.pack("=IHHIi", MAGIC, VERSION, OPS[op], 7, 0) + body], anc)
-            data, anc, _, _ = self.s.recvmsg(65536, 65536)
+            send(self.s, message(op, body), fds)
+            err, self.body, self.got = receive(self.s)
         except ConnectionError:
             return "hung up"
-        self.got = [fd for _, _, a in anc for fd in array.array("i", a[: len(a) // 4 * 4])]
-        self.body = data[16:]
-        if not data:
-            return "hung up"
-        err = struct.unpack_from("=IHHIi", data)[4]
+        if err == "hung up":
+            return err
         if err and any(self.body[self.body.index(0) :]):
             print(op, "is refused with what others have asked or been told:", self.body.strip(b"\0"))
         return struct.unpack_from("=i", self.body)[0] if op == "TAKE" and not err else err
@@ -126,9 +116,7 @@ def cases(fds):
     peer, rport = fds["peer"]
 
     def claim(proto, remote=None, flags=0, how=0, lane=0):
-        key = mapped(own) + (mapped(remote[0]) if remote else bytes(16))
-        key += struct.pack("=HHBBBBI", port, remote[1] if remote else 0, proto, 0, 0, 0, 0)
-        return struct.pack("=II", ifindex, how) + key + struct.pack("=IIIII", lane, 1, 1, flags, 0) + bytes(8)
+        return leaselib.claim(ifindex, flow_key(proto, (own, port), remote), lane, flags=flags, how=how)
 
     image = mapped(own) + mapped(peer) + struct.pack("=HHI", port, rport, 0)
     image += struct.pack("=7I", 1000, 2000, 2000, 65535, 65535, 65535, 2000) + struct.pack("=7I", 0, 0, 0, 87040, 131072, 0, 0)
@@ -256,9 +244,8 @@ def with_a_narrow_policy(all_cases, other_netns):
             print("without repair:", op, ret, s.body)
 
     def claim(remote=0, proto=socket.IPPROTO_UDP, flags=0, sport=udp.getsockname()[1]):
-        key = mapped(own) + (mapped(have["peer"][0]) if remote else bytes(16))
-        key += struct.pack("=HHBBBBI", sport, remote, proto, 0, 0, 0, 0)
-        return s.ask("CLAIM", struct.pack("=II", ifindex, 0) + key + struct.pack("=IIIII", lane, 1, 1, flags, 0) + bytes(8), [udp.fileno()])
+        key = flow_key(proto, (own, sport), (have["peer"][0], remote) if remote else None)
+        return s.ask("CLAIM", leaselib.claim(ifindex, key, lane, flags=flags), [udp.fileno()])
 
     for what, ret in (("no protocol of ours", claim(proto=1)), ("no port", claim(sport=0)), ("another's place in a group", claim(flags=GROUP))):
         if ret != -errno.EINVAL:

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""lease_user.py SOCKET VERSION: clients of sluiced that begin as root. Each changes its user, group or process after
+"""lease_user.py SOCKET: clients of sluiced that begin as root. Each changes its user, group or process after
 its greeting, then asks for packet memory; those of SMALL ask what is lent to nobody. Prints the answer to each.
-lease_user.py SOCKET VERSION child: one that dies after its greeting, and leaves its connection to a child.
-lease_user.py SOCKET VERSION successor: likewise, but the child has a process that gets the dead one's number, and asks
+lease_user.py SOCKET child: one that dies after its greeting, and leaves its connection to a child.
+lease_user.py SOCKET successor: likewise, but the child has a process that gets the dead one's number, and asks
 without a pause. Prints whether the daemon hung up.
-lease_user.py SOCKET VERSION "hang up" DEVICE: one that opens the device for a second, hangs up, and lives on."""
-import array
+lease_user.py SOCKET "hang up" DEVICE: one that opens the device for a second, hangs up, and lives on."""
 import ctypes
 import errno
 import os
@@ -14,23 +13,17 @@ import struct
 import sys
 import time
 
-from leaselib import OPS
+import leaselib
+from leaselib import message
 
-MAGIC, HELLO, UMEM, STATUS, DRAIN = 0x4C534C53, 1, 2, OPS["STATUS"], OPS["DRAIN"]
-path, version = sys.argv[1], int(sys.argv[2])
+path = sys.argv[1]
 libc = ctypes.CDLL(None)
 NOBODY = 65534
-STATUS_REQUEST = struct.pack("=IHHIi", MAGIC, version, STATUS, 1, 0)
+STATUS_REQUEST = message("STATUS")
 
 
-def ask(s, op, body=b"", fds=()):
-    s.sendmsg([struct.pack("=IHHIi", MAGIC, version, op, 1, 0) + body],
-              [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else [])
-    data, anc, _, _ = s.recvmsg(65536, 4096)
-    for _, _, got in anc:
-        for fd in array.array("i", got[: len(got) // 4 * 4]):
-            os.close(fd)
-    return struct.unpack_from("=IHHIi", data)[4] if data else "hung up"
+def ask(s, op, body=b""):
+    return leaselib.call(s, op, body)[0]
 
 
 def drop_capabilities():
@@ -90,28 +83,22 @@ def be_a_user():
 
 
 def request(s, name):
-    err = ask(s, STATUS if name.endswith("small") else UMEM)
+    err = ask(s, "STATUS" if name.endswith("small") else "UMEM")
     if err == 0:
         return "has it"
     try:
-        again = ask(s, STATUS)
+        again = ask(s, "STATUS")
     except OSError:
         again = "hung up"
     return f"refused, then {again}"
 
 
 def greet(s):
-    ns = os.open("/proc/self/ns/net", os.O_RDONLY)
-    err = ask(s, HELLO, bytes(48), [ns])
-    os.close(ns)
-    return err
+    return leaselib.greet(s)[0]
 
 
 def dial():
-    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    s.settimeout(20)
-    s.connect(path)
-    return s
+    return leaselib.dial(path)
 
 
 def run(name, change):
@@ -126,7 +113,7 @@ def run(name, change):
     assert greet(s) == 0
     change()
     if name == "root of a namespace, small":
-        return f"{request(s, name)}; drains: {ask(dial(), DRAIN)}"
+        return f"{request(s, name)}; drains: {ask(dial(), 'DRAIN')}"
     if not name.startswith("a child"):
         return request(s, name)
     r, w = os.pipe()
@@ -180,9 +167,9 @@ def leave_to_successor():
 def hang_up(device):
     s = dial()
     assert greet(s) == 0
-    assert ask(s, UMEM) == 0
+    assert ask(s, "UMEM") == 0
     port = struct.pack("=II", socket.if_nametoindex(device), 0)
-    while (err := ask(s, OPS["PORT_OPEN"], port)) == -errno.EAGAIN:
+    while (err := ask(s, "PORT_OPEN", port)) == -errno.EAGAIN:
         time.sleep(0.05)
     assert err == 0, err
     time.sleep(1)
@@ -190,12 +177,12 @@ def hang_up(device):
     time.sleep(30)
 
 
-if sys.argv[3:4] == ["hang up"]:
-    hang_up(sys.argv[4])
+if sys.argv[2:3] == ["hang up"]:
+    hang_up(sys.argv[3])
     sys.exit()
-if sys.argv[3:] == ["successor"]:
+if sys.argv[2:] == ["successor"]:
     leave_to_successor()
-if sys.argv[3:] == ["child"]:
+if sys.argv[2:] == ["child"]:
     s = dial()
     assert greet(s) == 0
     if os.fork() == 0:

@@ -2,14 +2,12 @@
 # A client of sluiced that breaks every rule of the protocol.
 # Usage: sluiced.py SOCKET OWN-ADDRESS IFINDEX VICTIM-PORT OTHER-HOST OTHER-HOST'S-IPv6
 # Prints the daemon's answer to each attack; exit status 0 when all were refused.
-import array, os, resource, socket, struct, sys, time
+import os, socket, struct, sys, time
 
-from leaselib import MAGIC, OPS, VERSION
+import leaselib
+from leaselib import VERSION, dial, flow_key, message, receive, send
 
 INJECT_MAX = 9224
-(HELLO, UMEM, PORT_OPEN, PORT_CLOSE, PORT_ALIVE, PORT_TAGS, VLAN_LEAVE, UNGUARD, STRAYS, LANE_OPEN, LANE_BIND, LANE_CLOSE, CLAIM, UPDATE, UNCLAIM,
- RESTORE, RESTORED, TAKE, DROP, INJECT, NEIGH, CONNS, HOLDERS, BUFFER, BOX, UNBOX) = range(1, 27)
-STATUS, DRAIN = OPS["STATUS"], OPS["DRAIN"]
 path, own, ifindex, victim = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 other, other6 = sys.argv[5:7]
 failed = 0
@@ -17,28 +15,20 @@ failed = 0
 
 class Session:
     def __init__(self):
-        self.s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.s.connect(path)
-        self.s.settimeout(10)
+        self.s = dial(path, 10)
 
-    def send(self, op, body=b"", fds=(), magic=MAGIC, version=VERSION, err=0):
-        data = struct.pack("=IHHIi", magic, version, op, 7, err) + body
-        anc = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
-        self.s.sendmsg([data], anc)
+    def send(self, op, body=b"", fds=(), **wrong):
+        send(self.s, message(op, body, **wrong), fds)
 
     def answer(self):
         """The error, "hung up", or the body of a good answer."""
         try:
-            data, anc, _, _ = self.s.recvmsg(65536, 65536)
+            err, body, fds = receive(self.s)
         except ConnectionError:
             return "hung up"
-        for _, _, fds in anc:
-            for fd in array.array("i", fds[: len(fds) // 4 * 4]):
-                os.close(fd)
-        if not data:
-            return "hung up"
-        err = struct.unpack_from("=IHHIi", data)[4]
-        return err if err else data[16:]
+        for fd in fds:
+            os.close(fd)
+        return err if err else body
 
     def ask(self, *args, **kw):
         try:
@@ -49,19 +39,13 @@ class Session:
 
     def hello(self):
         ns = os.open("/proc/self/ns/net", os.O_RDONLY)
-        ret = self.ask(HELLO, bytes(48), [ns])
+        ret = self.ask("HELLO", bytes(48), [ns])
         os.close(ns)
         return ret
 
 
-def mapped(addr):
-    return bytes(10) + b"\xff\xff" + socket.inet_aton(addr)
-
-
-def claim(port, proto=socket.IPPROTO_UDP, lane=0, flags=0, addr=None, remote=(None, 0)):
-    key = mapped(addr or own) + (mapped(remote[0]) if remote[0] else bytes(16))
-    key += struct.pack("=HHBBBBI", port, remote[1], proto, 0, 0, 0, 0)
-    return struct.pack("=II", ifindex, 0) + key + struct.pack("=IIIII", lane, 1, 1, flags, 0) + bytes(8)
+def claim(port, lane=0):
+    return leaselib.claim(ifindex, flow_key(socket.IPPROTO_UDP, (own, port)), lane)
 
 
 def refused(what, ret):
@@ -81,21 +65,21 @@ mine = bound(socket.SOCK_DGRAM)
 port = mine.getsockname()[1]
 
 # Without a greeting no request is granted.
-for op, body, fds in ((UMEM, b"", ()), (PORT_OPEN, struct.pack("=II", ifindex, 0), ()),
-                      (CLAIM, claim(port), [mine.fileno()]), (TAKE, b"", [mine.fileno()])):
+for op, body, fds in (("UMEM", b"", ()), ("PORT_OPEN", struct.pack("=II", ifindex, 0), ()),
+                      ("CLAIM", claim(port), [mine.fileno()]), ("TAKE", b"", [mine.fileno()])):
     refused(f"request {op} without a greeting", Session().ask(op, body, fds))
 
 # A message that breaks the protocol ends the connection.
 for what, kw in (("another magic", {"magic": 1}), ("an error in a request", {"err": -1})):
-    refused(what, Session().ask(STATUS, **kw))
+    refused(what, Session().ask("STATUS", **kw))
 refused("an unknown request", Session().ask(999))
-refused("a body that is too long", Session().ask(STATUS, b"x"))
-refused("a body that is too short", Session().ask(HELLO, b"x"))
-refused("a huge packet", Session().ask(HELLO, bytes(60000)))
-refused("descriptors where none belong", Session().ask(STATUS, b"", [0, 1, 2]))
-refused("a greeting without its descriptor", Session().ask(HELLO, bytes(48)))
-refused("a greeting with a file for the namespace", Session().ask(HELLO, bytes(48), [0]))
-refused("another version", Session().ask(HELLO, bytes(48), [0], version=VERSION + 1))
+refused("a body that is too long", Session().ask("STATUS", b"x"))
+refused("a body that is too short", Session().ask("HELLO", b"x"))
+refused("a huge packet", Session().ask("HELLO", bytes(60000)))
+refused("descriptors where none belong", Session().ask("STATUS", b"", [0, 1, 2]))
+refused("a greeting without its descriptor", Session().ask("HELLO", bytes(48)))
+refused("a greeting with a file for the namespace", Session().ask("HELLO", bytes(48), [0]))
+refused("another version", Session().ask("HELLO", bytes(48), [0], version=VERSION + 1))
 s = Session()
 s.hello()
 refused("two greetings", s.hello())
@@ -105,20 +89,20 @@ s = Session()
 if isinstance(s.hello(), int):
     print("NOT GREETED")
     failed += 1
-refused("a claim on a device that it has not", s.ask(CLAIM, claim(port), [mine.fileno()]))
-refused("the victim's port", s.ask(CLAIM, claim(victim), [mine.fileno()]))
-refused("the victim's claim given up", s.ask(UNCLAIM, claim(victim)))
-refused("the victim's claim changed", s.ask(UPDATE, claim(victim, lane=5)))
-refused("the victim's lane bound", s.ask(LANE_BIND, struct.pack("=II", ifindex, 0)))
-refused("the victim's lane closed", s.ask(LANE_CLOSE, struct.pack("=II", ifindex, 0)))
-refused("the victim's device closed", s.ask(PORT_CLOSE, struct.pack("=II", ifindex, 0)))
-refused("the victim's guard taken off", s.ask(UNGUARD, struct.pack("=II", ifindex, 0)))
-refused("the victim's strays", s.ask(STRAYS, struct.pack("=II", ifindex, 0)))
+refused("a claim on a device that it has not", s.ask("CLAIM", claim(port), [mine.fileno()]))
+refused("the victim's port", s.ask("CLAIM", claim(victim), [mine.fileno()]))
+refused("the victim's claim given up", s.ask("UNCLAIM", claim(victim)))
+refused("the victim's claim changed", s.ask("CLAIM_UPDATE", claim(victim, 5)))
+refused("the victim's lane bound", s.ask("LANE_BIND", struct.pack("=II", ifindex, 0)))
+refused("the victim's lane closed", s.ask("LANE_CLOSE", struct.pack("=II", ifindex, 0)))
+refused("the victim's device closed", s.ask("PORT_CLOSE", struct.pack("=II", ifindex, 0)))
+refused("the victim's guard taken off", s.ask("UNGUARD", struct.pack("=II", ifindex, 0)))
+refused("the victim's strays", s.ask("STRAYS", struct.pack("=II", ifindex, 0)))
 tcp = bound(socket.SOCK_STREAM)
-refused("a connection that is none", s.ask(RESTORE, bytes(120), [tcp.fileno(), tcp.fileno()]))
-refused("the end of what has not begun", s.ask(RESTORED, struct.pack("=I", 1)))
-refused("a UDP socket's buffer", s.ask(BUFFER, struct.pack("=iI", 32, 1 << 20), [mine.fileno()]))
-refused("another option than a buffer", s.ask(BUFFER, struct.pack("=iI", socket.SO_MARK, 1), [tcp.fileno()]))
+refused("a connection that is none", s.ask("RESTORE", bytes(120), [tcp.fileno(), tcp.fileno()]))
+refused("the end of what has not begun", s.ask("RESTORED", struct.pack("=I", 1)))
+refused("a UDP socket's buffer", s.ask("BUFFER", struct.pack("=iI", 32, 1 << 20), [mine.fileno()]))
+refused("another option than a buffer", s.ask("BUFFER", struct.pack("=iI", socket.SO_MARK, 1), [tcp.fileno()]))
 here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 stream = socket.socketpair()[0]
 named = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -126,16 +110,16 @@ named.connect(path)  # (the daemon's own)
 listening = socket.socket()
 listening.bind((own, 0))
 listening.listen()
-refused("a box that is a pipe", s.ask(BOX, struct.pack("=I", 1), [os.pipe()[1], listening.fileno()]))
-refused("a box that is a stream", s.ask(BOX, struct.pack("=I", 1), [stream.fileno(), listening.fileno()]))
-refused("a box that somebody listens at", s.ask(BOX, struct.pack("=I", 1), [named.fileno(), listening.fileno()]))
-refused("a box of no listener", s.ask(BOX, struct.pack("=I", 1), [here.fileno(), tcp.fileno()]))
-refused("a box without a listener", Session().ask(BOX, struct.pack("=I", 1), [here.fileno()]))
-refused("a box given up that there is not", s.ask(UNBOX, struct.pack("=I", 1)))
+refused("a box that is a pipe", s.ask("BOX", struct.pack("=I", 1), [os.pipe()[1], listening.fileno()]))
+refused("a box that is a stream", s.ask("BOX", struct.pack("=I", 1), [stream.fileno(), listening.fileno()]))
+refused("a box that somebody listens at", s.ask("BOX", struct.pack("=I", 1), [named.fileno(), listening.fileno()]))
+refused("a box of no listener", s.ask("BOX", struct.pack("=I", 1), [here.fileno(), tcp.fileno()]))
+refused("a box without a listener", Session().ask("BOX", struct.pack("=I", 1), [here.fileno()]))
+refused("a box given up that there is not", s.ask("UNBOX", struct.pack("=I", 1)))
 for i in range(64):
-    if s.ask(BOX, struct.pack("=I", i), [here.fileno(), listening.fileno()]) != b"":
+    if s.ask("BOX", struct.pack("=I", i), [here.fileno(), listening.fileno()]) != b"":
         refused("a box", -1)
-refused("boxes without end", s.ask(BOX, struct.pack("=I", 64), [here.fileno(), listening.fileno()]))
+refused("boxes without end", s.ask("BOX", struct.pack("=I", 64), [here.fileno(), listening.fileno()]))
 # Claims: only of packets to a socket's own address, from the peers that may send to it.
 def inject(fd, dst, dport, src="192.0.2.1", length=None):
     udp = struct.pack("!HHHH", 53, dport, 8, 0)
@@ -147,7 +131,7 @@ def inject(fd, dst, dport, src="192.0.2.1", length=None):
     else:
         packet = struct.pack("!BBHHHBBH", 0x45, 0, 28, 0, 0, 64, socket.IPPROTO_UDP, 0)
         packet += socket.inet_aton(src) + socket.inet_aton(dst) + udp
-    return s.ask(INJECT, struct.pack("=II", length or len(packet), 0) + packet.ljust(INJECT_MAX, b"\0"), [fd.fileno()])
+    return s.ask("INJECT", struct.pack("=II", length or len(packet), 0) + packet.ljust(INJECT_MAX, b"\0"), [fd.fileno()])
 
 
 any4 = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -170,26 +154,26 @@ for fd in any4, any6:
     print("received from", fd.recvfrom(1)[1][0])
 any4.connect((other, 9))
 refused("a packet from who is not the peer", inject(any4, own, any4.getsockname()[1]))
-refused("to drain the daemon", s.ask(DRAIN))
+refused("to drain the daemon", s.ask("DRAIN"))
 
 # A lease belongs to one process (and one user: lease_user.py).
 pid = os.fork()
 if pid == 0:
-    os._exit(0 if s.ask(UMEM) == -1 else 1)
+    os._exit(0 if s.ask("UMEM") == -1 else 1)
 refused("a child that asks by its parent's connection", -1 if os.waitpid(pid, 0)[1] == 0 else b"")
-if isinstance(s.ask(STRAYS, struct.pack("=II", ifindex, 0)), str):
+if isinstance(s.ask("STRAYS", struct.pack("=II", ifindex, 0)), str):
     print("NOT SERVED: the parent after that")
     failed += 1
 
 # Each of these connections would make a line of the log.
 for _ in range(300):
-    Session().ask(UMEM)
+    Session().ask("UMEM")
 
 # Floods: connections, requests without reading the answers, half-closed ones.
 crowd = [Session() for _ in range(400)]
 gone = 0
 for c in crowd:
-    gone += c.ask(STATUS) == "hung up"
+    gone += c.ask("STATUS") == "hung up"
 print("of", len(crowd), "connections", gone, "were refused")
 failed += gone < len(crowd) - 256
 for c in crowd:
@@ -200,7 +184,7 @@ n = 0
 end = time.monotonic() + 10
 while time.monotonic() < end:
     try:
-        s.send(STATUS)
+        s.send("STATUS")
         n += 1
     except BlockingIOError:
         time.sleep(0.001)
@@ -218,7 +202,7 @@ s = Session()
 times = []
 for _ in range(2000):
     t = time.perf_counter()
-    s.ask(STATUS)
+    s.ask("STATUS")
     times.append(time.perf_counter() - t)
 print("an answer takes %.0f us (median, from python)" % (sorted(times)[1000] * 1e6))
 sys.exit(failed != 0)

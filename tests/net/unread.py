@@ -1,21 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """unread.py SOCKET IFINDEX: a client that asks for descriptors and does not read the answers. Prints how many were under way
 to it."""
-import array
 import os
-import socket
 import struct
 import sys
 
-from leaselib import MAGIC, OPS, VERSION, Session
-
-
-def fds_of(anc):
-    fds = [fd for _, _, got in anc for fd in array.array("i", got[:len(got) // 4 * 4])]
-    for fd in fds:
-        os.close(fd)
-    return len(fds)
-
+from leaselib import OPS, Session, message, receive
 
 port = struct.pack("=II", int(sys.argv[2]), 0)
 holder, other = Session(sys.argv[1]), Session(sys.argv[1])  # (the first keeps the device open)
@@ -26,7 +16,7 @@ sent = 0
 try:
     for _ in range(60):
         for op in "PORT_OPEN", "PORT_CLOSE":
-            other.s.send(struct.pack("=IHHIi", MAGIC, VERSION, OPS[op], 8, 0) + port)
+            other.s.send(message(op, port))
         sent += 1
 except OSError:
     pass
@@ -36,10 +26,12 @@ other.s.settimeout(1)
 n = 0
 try:
     while True:
-        data, anc, _, _ = other.s.recvmsg(65536, 65536)
-        if not data:
+        err, _, fds = receive(other.s)
+        if err == "hung up":
             break
-        n += fds_of(anc)
+        for fd in fds:
+            os.close(fd)
+        n += len(fds)
 except OSError:
     pass
 print(n)
