@@ -9,14 +9,7 @@ lease_up -c
 ONE=65534 TWO=65533
 SOCKET=$TMP/sluiced.b
 logs() { cat "$TMP/sluice.db.log"; }
-claim_on() { bpftool map dump pinned "/sys/fs/bpf/sluice/$1/endpoints" 2>/dev/null | grep -q "\"local_port\": $2"; }
 no_claim() { ! claim_on "$@"; }
-echo_as() { # user, address, port; its number is BG
-	LEASED_UID=$1
-	bg sb "$BIN/echo" "$2" "$3"
-	unset LEASED_UID
-	wait_udp b "$3"
-}
 hostile() { # mode; BG is its PID, $TMP/hostile has its output
 	bg b setpriv --reuid=$TWO --regid=$TWO --clear-groups "$BIN/hostile" "$SOCKET" "$DEV_BC" "$1" >"$TMP/hostile"
 	wait_until 20 grep -q "^writes" "$TMP/hostile" || fail "$1: $(cat "$TMP/hostile")"

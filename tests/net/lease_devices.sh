@@ -14,7 +14,6 @@ run() { # user, host's address, port: an echo server; its number is BG
 	unset LEASED_UID
 	wait_udp b "$3"
 }
-claim_on() { bpftool map dump pinned "/sys/fs/bpf/sluice/$1/endpoints" 2>/dev/null | grep -q "\"local_port\": $2"; }
 group_of() { daemon ports | awk -v d="$1" '$1 == d { print $8 }'; }
 memory_of() { awk '/memfd:sluice-umem/ { print $5; exit }' "/proc/$1/maps"; }
 memories() { grep -c "memfd:sluice-umem" "/proc/$D/maps"; }

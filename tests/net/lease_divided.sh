@@ -30,7 +30,7 @@ answers() { # address, port
 }
 parts() { daemon ports | awk -v d="$DEV_B" '$1 == d { print $8, $3 }' | sort | xargs; }
 told() { wait_until 10 grep -q -e "$1" "$TMP"/sluice.[0-9]*.log; }
-logged() { wait_until 10 grep -q -e "$1" "$TMP/sluice.db.log"; }
+daemon_logs() { wait_until 10 grep -q -e "$1" "$TMP/sluice.db.log"; }
 nobody() { wait_until 20 leases_are 0 || fail "leases are left"; }
 released() { wait_until 20 grep -q "$DEV_B: released" "$TMP/sluice.db.log"; }
 tcp_in() { b awk '/^Tcp:/ && $2 ~ /[0-9]/ { print $11 }' /proc/net/snmp; } # InSegs
@@ -68,7 +68,7 @@ daemon_ends
 starts "$(printf 'allow user *\ndivide %s 2' "$DEV_B")"
 run "$ONE"
 one=$BG
-ok "what takes no rules is not divided, which is said" logged "$DEV_B is not divided, so one group at a time.*takes no rules"
+ok "what takes no rules is not divided, which is said" daemon_logs "$DEV_B is not divided, so one group at a time.*takes no rules"
 ok "one group has it" wait_until 10 has_claim "$PORT"
 run "$TWO"
 ok "the other is the kernel's" told "stays with the kernel"
@@ -81,7 +81,7 @@ ok "of such a NIC it says that it can be divided" file_has <(doctor "${DAEMON_BY
 export NIC_REFUSES=tcp
 starts "$(printf 'allow user *\ndivide v*,%s 2' "$DEV_B")"
 run "$ONE"
-ok "nor is one that takes rules, but not for TCP" logged "$DEV_B is not divided.*takes no rules for TCP"
+ok "nor is one that takes rules, but not for TCP" daemon_logs "$DEV_B is not divided.*takes no rules for TCP"
 ok "it is left as it was" nic_says "ntuple off"
 ok "with all its queues" nic_says "spread over 4"
 stop "$BG"
@@ -211,7 +211,7 @@ ok "another" wait_until 10 has_claim "$PORT"
 three=$BG
 run "$TWO"
 four=$BG
-ok "the third finds no room, which is said" logged "process $four .*refused: $DEV_B takes no more rules for flows"
+ok "the third finds no room, which is said" daemon_logs "process $four .*refused: $DEV_B takes no more rules for flows"
 ok "the kernel serves it" answers "$B4" "$PORT"
 offload_begin
 ok "the others are as before" answers "$B4" "$two_port"

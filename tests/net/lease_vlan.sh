@@ -19,7 +19,6 @@ ip -n "${NS}b" link set "$LOW_B.7" up
 POLICY="allow user * device $LOW_B,$LOW_B.5,$LOW_B.6"
 daemon_ends
 daemon_starts "$POLICY"
-logged() { cat "$TMP"/sluice.*.log 2>/dev/null | grep -q -e "$1"; }
 servers=() files=()
 for s in "$B4 7000" "$B4 7001" "$B4V 7002"; do
 	read -r addr port <<<"$s"

@@ -5,16 +5,12 @@
 . "$(dirname "$0")/lib_lease.sh"
 need python3 bridge
 lease_up
-vxlan() { # host, name, vni, local, remote, device, address
-	ip -n "$NS$1" link add "$2" type vxlan id "$3" dstport 4789 local "$4" remote "$5" dev "$6" &&
-		ip -n "$NS$1" addr add "$7/24" dev "$2" && ip -n "$NS$1" link set "$2" up
-}
 VX_A=192.168.77.1 VX_B=192.168.77.2
 # (The kernel counts outer packets that it gets: hosts say nothing by themselves.)
 for h in a b; do "$h" sh -c 'echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6'; done
-vxlan a vx 42 "$A4" "$B4" "$DEV_A" $VX_A && vxlan b vx 42 "$B4" "$A4" "$DEV_B" $VX_B || skip "no VXLAN devices"
-vxlan a other 43 "$A4" "$B4" "$DEV_A" 192.168.78.1
-vxlan b other 43 "$B4" "$A4" "$DEV_B" 192.168.78.2
+vxlan_up a vx 42 "$A4" "$B4" "$DEV_A" $VX_A && vxlan_up b vx 42 "$B4" "$A4" "$DEV_B" $VX_B || skip "no VXLAN devices"
+vxlan_up a other 43 "$A4" "$B4" "$DEV_A" 192.168.78.1
+vxlan_up b other 43 "$B4" "$A4" "$DEV_B" 192.168.78.2
 for h in a b; do # (nor do they ask for the neighbour anew)
 	mac=$(ip -n "$NS$([ $h = a ] && echo b || echo a)" -j link show vx | sed 's/.*"address":"\([^"]*\)".*/\1/')
 	ip -n "$NS$h" neigh replace "$([ $h = a ] && echo $VX_B || echo $VX_A)" lladdr "$mac" dev vx
@@ -23,7 +19,6 @@ MAC_B=$(ip -n "${NS}b" -j link show vx | sed 's/.*"address":"\([^"]*\)".*/\1/')
 POLICY="allow user * device $DEV_B,vx"
 daemon_ends
 daemon_starts "$POLICY"
-logged() { cat "$TMP"/sluice.*.log 2>/dev/null | grep -q -e "$1"; }
 map() { bpftool -j map dump pinned "/sys/fs/bpf/sluice/$DEV_B/$1" 2>/dev/null; }
 follows() { map vxlans | python3 -c 'import json, sys
 sys.exit([x["formatted"]["value"]["flags"] & 3 for x in json.load(sys.stdin)] != [int(sys.argv[1])])' "$1"; }

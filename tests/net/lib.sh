@@ -219,6 +219,8 @@ file_has() { # file, pattern
 	*) mapfile -t lines <"$1" && [[ "${lines[*]}" == *"$2"* ]] ;;
 	esac
 }
+# True: a line of a log of this test's programs (their SLUICE_LOG_FILE) matches the pattern.
+logged() { grep -qs -e "$1" "$TMP"/sluice.*.log; }
 wait_line() { wait_until "${3:-30}" file_has "$1" "$2" || die "$1 never said: $2"; }
 # The file of a program (steady) whose second word counts: prints it; sets COUNT to it, without a process. (The program
 # writes the file while it is read: a file that is empty just then is read as 0.)
@@ -509,6 +511,10 @@ no_tcx() { # from here on programs and the daemon take the kernel for one withou
 	export NO_TCX=1
 	PRELOAD=$BUILD/tests/vlan/libsluice-preload.so SLUICED=$BUILD/tests/vlan/sluiced
 }
+vxlan_up() { # host, name, vni, local, remote, device, address
+	ip -n "$NS$1" link add "$2" type vxlan id "$3" dstport 4789 local "$4" remote "$5" dev "$6" &&
+		ip -n "$NS$1" addr add "$7/24" dev "$2" && ip -n "$NS$1" link set "$2" up
+}
 vlan_qos() { # host, VLAN device, FROM:TO...: its egress-qos-map, with 0 for TO in entries that go
 	local h=$1 dev=$2 dir=$BUILD/tests/vlan lower=${2%.*}
 	shift 2
@@ -519,6 +525,7 @@ vlan_qos() { # host, VLAN device, FROM:TO...: its egress-qos-map, with 0 for TO 
 		ip -n "$NS$h" link set "$dev" type vlan egress-qos-map "$@"
 	fi
 }
+has_xdp() { b ip link show "$DEV_B" | grep -q xdp; } # true: an XDP program is on b's device
 link_is_up() { [[ $(ip -n "$NS$1" -o link show "$2") == *LOWER_UP* ]]; }
 
 # The wire of net_up -w: starts it with the options and waits until it passes packets.

@@ -5,7 +5,8 @@
 #   daemon CMD..      runs `sluice daemon CMD` on b's daemon
 #   daemon_pid, vault_pid        the process ids of b's daemon and vault
 #   leases_are N      true: N programs have a lease
-#   has_claim PORT    true: a program on b has a claim on that port
+#   has_claim PORT    true: a program on b has a claim on that port; claim_on DEVICE PORT: on another device
+#   echo_as USER ADDRESS PORT    a preloaded UDP echo of that user on b, in the background (BG)
 #   daemon_ends, daemon_starts POLICY, on_steering_nic   end b's daemon, start another one
 #   alive_watch, alive_end WHAT  assert that b's daemon answers all the time in between
 # shellcheck shell=bash source=lib.sh
@@ -31,7 +32,14 @@ leases() { # prints how many there are: a line each, under a heading
 	echo $((${#lines[@]} > 0 ? ${#lines[@]} - 1 : 0))
 }
 leases_are() { [ "$(leases)" = "$1" ]; }
-has_claim() { bpftool map dump pinned "/sys/fs/bpf/sluice/$LOW_B/endpoints" 2>/dev/null | grep -q "\"local_port\": $1"; }
+claim_on() { bpftool map dump pinned "/sys/fs/bpf/sluice/$1/endpoints" 2>/dev/null | grep -q "\"local_port\": $2"; }
+has_claim() { claim_on "$LOW_B" "$1"; }
+echo_as() {
+	LEASED_UID=$1
+	bg sb "$BIN/echo" "$2" "$3"
+	unset LEASED_UID
+	wait_udp b "$3"
+}
 
 # Has b's daemon run over a NIC that takes rules for flows; the file STATE is the NIC's memory (tests/net/steering_nic.c).
 # shellcheck disable=SC2034 # daemon_up's

@@ -12,7 +12,6 @@ subject() { # limits of the shell, WHAT [LIMIT]
 	shift 2
 	pb bash -c "ulimit $limits && exec python3 $TESTS/net/limits.py $what $A4 7000 $*"
 }
-logged() { cat "$TMP"/sluice.*.log 2>/dev/null | grep -q -e "$1"; }
 
 for MODE in $MODES; do
 	# File sizes: the library's memory does not count as files, and its log lines end no program.

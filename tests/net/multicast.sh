@@ -6,7 +6,6 @@
 net_up
 need python3
 mcast_routes
-logged() { cat "$TMP"/sluice.*.log 2>/dev/null | grep -q -e "$1"; }
 for MODE in $MODES; do
 	for fam in 4 6; do
 		peer=A$fam own=B$fam

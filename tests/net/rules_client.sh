@@ -22,7 +22,6 @@ connects() { # lines of the configuration
 	bg sb python3 "$TESTS/net/rules_client.py" connect "$A4" 7001 <"$TMP/end" >"$TMP/said" 3>&-
 	wait_line "$TMP/said" ready
 }
-has_xdp() { b ip link show "$DEV_B" | grep -q xdp; }
 ends() { # waits until the device is free for the next program
 	stop "$BG"
 	wait_until 10 not has_xdp || fail "the device is not left"

@@ -11,7 +11,6 @@ need python3
 net_up
 ours() { b ip -o link | grep -c ': sluice[0-9]'; }
 none() { [ "$(ours)" = 0 ]; }
-has_xdp() { b ip link show "$DEV_B" | grep -q xdp; }
 # (tcx programs are not listed by older tools: links say which they are.)
 programs() {
 	local holder

@@ -25,7 +25,6 @@ start() { # what, settings...
 	PROGRAM=$BG
 	[ "$what" != wait ] || wait_line "$TMP/out" ready
 }
-logged() { cat "$TMP"/sluice.*.log 2>/dev/null | grep -q -e "$1"; }
 stat() { # prints an expression over s, the object of `sluice stat --json`, and total(a counter of the lanes)
 	b "$BUILD/sluice" stat --json 2>/dev/null | python3 -c 'import json, sys
 s = json.load(sys.stdin)

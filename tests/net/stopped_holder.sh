@@ -6,12 +6,6 @@
 . "$(dirname "$0")/lib_lease.sh"
 lease_up -c
 ONE=65534 TWO=65533
-echo_as() { # user, address, port; its number is BG
-	LEASED_UID=$1
-	bg sb "$BIN/echo" "$2" "$3"
-	unset LEASED_UID
-	wait_udp b "$3"
-}
 as() { b timeout 30 setpriv "--reuid=$1" "--regid=$1" --clear-groups "${@:2}"; }
 flows() { # FILE WHAT: 200 answers in two seconds, an answer takes a millisecond or less
 	ok "$2" wait_until 2 grows "$TMP/$1" $(($(answered "$TMP/$1") + 200))
@@ -28,7 +22,6 @@ refused() { # WHEN
 	told=$(as $TWO "$BIN/sluiced_stuck" "$TMP/sluiced.b" honest "$DEV_BC")
 	same "$1: one more program of the group is told soon that it has ended ($told)" "(-108)" "${told##* }"
 }
-claim_on() { bpftool map dump pinned "/sys/fs/bpf/sluice/$1/endpoints" 2>/dev/null | grep -q "\"local_port\": $2"; }
 echo_as $ONE "$B4" 7001
 echo_as $TWO "$B4C" 7002
 honest=$BG

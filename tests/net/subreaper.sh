@@ -7,7 +7,6 @@ net_up
 need python3
 bg a python3 "$TESTS/net/reflector.py" "$A4" 7000 1
 wait_udp a 7000
-has_xdp() { b ip link show "$DEV_B" | grep -q xdp; }
 for MODE in $MODES; do
 	offload_begin
 	differ subreaper pb python3 "$TESTS/net/subreaper.py" "$A4" 7000

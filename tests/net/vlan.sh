@@ -10,7 +10,6 @@ VLANS=${VLANS:-5}
 net_up
 VID=${VLANS##* }
 mapfile -t LONG_MAP < <(seq -f %g:1 10 42)
-logged() { cat "$TMP"/sluice.*.log 2>/dev/null | grep -q -e "$1"; }
 text() { a socat -u - "UDP4:$B4:7000" <<<"$1"; }
 text6() { a socat -u - "UDP6:[$B6]:7000" <<<"$1"; }
 comes() { # word: sends it until it comes

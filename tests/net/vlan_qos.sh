@@ -28,7 +28,6 @@ MAC=$(a ip -o link show "$DEV_A" | sed "s/.*ether //; s/ .*//")
 for to in "$A4" "$A6"; do
 	ip -n "${NS}b" neigh replace "$to" lladdr "$MAC" dev "$DEV_B" nud permanent
 done
-logged() { cat "$TMP"/sluice.*.log 2>/dev/null | grep -q -e "$1"; }
 kernel_has() { [ -n "$(b ss -Htn state established)" ]; }
 for MODE in $MODES; do
 	rm -f "$TMP/go"

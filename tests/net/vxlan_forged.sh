@@ -13,7 +13,6 @@ for h in a b; do
 	ip -n "$NS$h" addr add "$([ $h = a ] && echo $VA || echo $VB)/24" dev vx && ip -n "$NS$h" link set vx up
 done
 mac=$(ip -n "${NS}b" -j link show vx | sed 's/.*"address":"\([^"]*\)".*/\1/')
-logged() { cat "$TMP"/sluice.*.log 2>/dev/null | grep -q -e "$1"; }
 sent_all="end first $(echo good{0..7}) long:1305 $(echo row{0..5}:405) sums0:406 sums2:406 sums4:406"
 declare -A KERNELS=()
 for MODE in $MODES; do

@@ -7,7 +7,6 @@ need python3 bpftool
 net_up
 VX_A=192.168.77.1 VX_B=192.168.77.2
 ip link add "late$$" type vxlan id 9 dstport 4789 2>"$TMP/err" && ip link del "late$$" || skip "no VXLAN devices"
-logged() { cat "$TMP"/sluice.*.log 2>/dev/null | grep -q -e "$1"; }
 opened() { logged "$1: taken out of VXLAN on $DEV_B"; }
 has_lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
 programs() { # numbers of the steering programs on the device: one
@@ -15,10 +14,6 @@ programs() { # numbers of the steering programs on the device: one
 import json, sys
 print(*[p["id"] for p in json.load(sys.stdin) if p.get("name") in ("steer", "steer_skb") and sys.argv[1] in str(p.get("map_ids"))])' \
 		"$(bpftool -j map show pinned "/sys/fs/bpf/sluice/$DEV_B/endpoints" | python3 -c 'import json, sys; print(json.load(sys.stdin)["id"])')"
-}
-vxlan() { # host, name, vni, local, remote, device, address
-	ip -n "$NS$1" link add "$2" type vxlan id "$3" dstport 4789 local "$4" remote "$5" dev "$6" &&
-		ip -n "$NS$1" addr add "$7/24" dev "$2" && ip -n "$NS$1" link set "$2" up
 }
 # (The kernel counts each outer packet that comes before the device below opens them: host a says nothing by itself.)
 a sh -c 'echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6'
@@ -34,7 +29,7 @@ for MODE in $MODES; do
 	bg a python3 "$TESTS/net/vxlan_late.py" "$B4" 7000 >"$TMP/numbered"
 	numbered=$BG
 	wait_until 10 has_lines "$TMP/numbered" 3
-	vxlan a vx 42 "$A4" "$B4" "$DEV_A" $VX_A && vxlan b vx 42 "$B4" "$A4" "$DEV_B" $VX_B
+	vxlan_up a vx 42 "$A4" "$B4" "$DEV_A" $VX_A && vxlan_up b vx 42 "$B4" "$A4" "$DEV_B" $VX_B
 	ok "the device below opens its packets" wait_until 10 opened vx
 	n=$(wc -l <"$TMP/numbered")
 	wait_until 10 has_lines "$TMP/numbered" $((n + 3))
@@ -51,7 +46,7 @@ for MODE in $MODES; do
 	ok "past the kernel" test $(($(udp_stat b InDatagrams) - before)) -lt 20
 	same "a stream, echoed whole" "300000 of 300000" "$(a python3 "$TESTS/net/vxlan_native.py" tcp $VX_B 7000 300000)"
 	# The next one needs no other program.
-	vxlan a two 43 "$A4" "$B4" "$DEV_A" 192.168.78.1 && vxlan b two 43 "$B4" "$A4" "$DEV_B" 192.168.78.2
+	vxlan_up a two 43 "$A4" "$B4" "$DEV_A" 192.168.78.1 && vxlan_up b two 43 "$B4" "$A4" "$DEV_B" 192.168.78.2
 	ok "a second one" wait_until 10 opened two
 	same "it has the same program" "$new" "$(programs)"
 	stop "$server"

@@ -6,7 +6,6 @@
 need python3 bpftool bridge
 net_up
 VX_A=192.168.77.1 VX_B=192.168.77.2
-logged() { cat "$TMP"/sluice.*.log 2>/dev/null | grep -q -e "$1"; }
 follows() { # rp_filter: is it what `vxlans` has?
 	bpftool -j map dump pinned "/sys/fs/bpf/sluice/$DEV_B/vxlans" 2>/dev/null | python3 -c '
 import json, sys
@@ -28,15 +27,11 @@ print(sum(sum(n for k, n in c.items() if k.startswith("redirect_") and k != "red
       sum(c["redirect_bytes"] for c in v))'
 }
 udp6_in() { b awk '$1 == "Udp6InDatagrams" { print $2 }' /proc/net/snmp6; }
-vxlan() { # host, name, vni, local, remote, device, address
-	ip -n "$NS$1" link add "$2" type vxlan id "$3" dstport 4789 local "$4" remote "$5" dev "$6" &&
-		ip -n "$NS$1" addr add "$7/24" dev "$2" && ip -n "$NS$1" link set "$2" up
-}
-vxlan a vx 42 "$A4" "$B4" "$DEV_A" $VX_A && vxlan b vx 42 "$B4" "$A4" "$DEV_B" $VX_B || skip "no VXLAN devices"
-vxlan a other 43 "$A4" "$B4" "$DEV_A" 192.168.78.1
-vxlan b other 43 "$B4" "$A4" "$DEV_B" 192.168.78.2
-vxlan a six 44 "$A6" "$B6" "$DEV_A" 192.168.79.1
-vxlan b six 44 "$B6" "$A6" "$DEV_B" 192.168.79.2
+vxlan_up a vx 42 "$A4" "$B4" "$DEV_A" $VX_A && vxlan_up b vx 42 "$B4" "$A4" "$DEV_B" $VX_B || skip "no VXLAN devices"
+vxlan_up a other 43 "$A4" "$B4" "$DEV_A" 192.168.78.1
+vxlan_up b other 43 "$B4" "$A4" "$DEV_B" 192.168.78.2
+vxlan_up a six 44 "$A6" "$B6" "$DEV_A" 192.168.79.1
+vxlan_up b six 44 "$B6" "$A6" "$DEV_B" 192.168.79.2
 for MODE in $MODES; do
 	case $MODE:$MODES in both:*one*) continue ;; esac
 	rm -f "$TMP"/sluice.*.log

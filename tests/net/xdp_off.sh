@@ -5,7 +5,6 @@
 RX=xdp # (the test looks at XDP programs and sockets)
 . "$(dirname "$0")/lib.sh"
 net_up
-has_xdp() { b ip link show "$DEV_B" | grep -q xdp; }
 # The program stands some time before its maps have the socket: traffic goes on beside the kernel.
 bypasses() {
 	local in n

@@ -45,7 +45,6 @@ finish() { # what, how many come back
 stat_line() { # of sluice stat
 	"$BUILD/sluice" stat -v 3 -c 1 -k "$TMP/stats" 2>/dev/null | sed -n "s/^Dev Mem $1: *//p" | head -n 1
 }
-said() { grep -q -e "$1" "$TMP"/sluice.*.log; }
 
 for options in min_inline=0 min_inline=18; do
 	SIM_OPTIONS=$options
@@ -60,7 +59,7 @@ SIM_OPTIONS=
 
 # The manual has one look for a line of libvma's at DEBUG.
 begin VMA_TRACELEVEL=DEBUG SLUICE_RING_DEV_MEM_TX=16384 -- 1 1x100 ..
-ok "DEBUG: the device's memory" said 'DEBUG *: verbs: simulated0: port(s): 1 vendor: [0-9]* fw: [^ ]* max_qp_wr: [1-9][0-9]* on_device_memory: [1-9][0-9]*$'
+ok "DEBUG: the device's memory" logged 'DEBUG *: verbs: simulated0: port(s): 1 vendor: [0-9]* fw: [^ ]* max_qp_wr: [1-9][0-9]* on_device_memory: [1-9][0-9]*$'
 finish "debug" 1
 
 # Sixteen packets of 1 KB fill the NIC's memory; the rest is sent from host memory. Afterwards it is free again.
@@ -81,12 +80,12 @@ same "less than asked for" 4096 "$(stat_line Alloc)"
 finish "less" 3
 SIM_OPTIONS=dm=4096
 begin SLUICE_RING_DEV_MEM_TX=4096 SLUICE_RING_ALLOCATION_LOGIC_RX=10 -- 2 4x1400 ..
-ok "a second lane finds none" said 'no on-device memory: there is none left'
+ok "a second lane finds none" logged 'no on-device memory: there is none left'
 finish "a second lane" 4
 same "the first one has it" 2 "$(counted dm_sends)"
 SIM_OPTIONS=dm=0
 begin SLUICE_RING_DEV_MEM_TX=16384 -- 1 8x1400 ..
-ok "the log says that there is none" said 'no on-device memory: the device has none'
+ok "the log says that there is none" logged 'no on-device memory: the device has none'
 same "nothing to show" "" "$(stat_line Alloc)"
 finish "none" 8
 

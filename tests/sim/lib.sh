@@ -61,6 +61,10 @@ received() {
 	wait_end "$RECEIVER" 60 || fail "the receiver found the frames wrong"
 	sed 's/^/  /' "$TMP/received"
 }
+# A figure of the NIC of the program that runs on host a, as it is now.
+figure() { nic_control a stat | sed -n "s/^$1 //p"; }
+# True: programs have gone back from AF_XDP to verbs so many times.
+by_verbs_again() { [ "$(cat "$TMP"/sluice.*.log | grep -c 'by verbs again')" -ge "$1" ]; }
 value() { # name
 	sed -n "s/^$1 //p" "$TMP/received"
 }

@@ -9,7 +9,6 @@ need python3
 net_up
 MODE=simulated
 
-said() { grep -q -e "$1" "$TMP"/sluice.*.log; }
 # Prints how many sockets are paced by the NIC, and how many by the wheel.
 ways() {
 	"$BUILD/sluice" pace -k "$TMP/stats" -j | python3 -c 'import json, sys

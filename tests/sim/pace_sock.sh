@@ -10,18 +10,18 @@ paced 10 1200 1250 20000 leave
 paced 10 8000 1250 200000
 # (The send buffer holds 8 ms: a NIC makes up for nothing, so a sender that is delayed for longer is slower.)
 paced 10 30000 1500 1000000 sndbuf=1000000
-ok "no wheel" not said 'wheel'
+ok "no wheel" not logged 'wheel'
 
 SIM_OPTIONS=rates=127
 paced 20 160 500 "$(seq -s, 500 10 1130)" poll
-ok "64 rates: no wheel" not said 'wheel'
+ok "64 rates: no wheel" not logged 'wheel'
 
 SIM_OPTIONS=rates=16,rate_max=50000,burst=0
 begin 160 500 "$(seq -s, 250 10 880)" poll
 ok "16 rates: 16 sockets by the NIC, 48 by the wheel" wait_until 20 are "16 48"
 end "16 rates"
 ok "16 rates: all are whole and in order" is_whole 160
-ok "16 rates: the log says so" said 'wheel: ENOSPC'
+ok "16 rates: the log says so" logged 'wheel: ENOSPC'
 begin 3000 1250 60000
 ok "out of range: by the wheel" wait_until 20 are "0 1"
 end "out of range"
@@ -31,7 +31,7 @@ begin 300 1250 10000
 ok "a device without rates: by the wheel" wait_until 20 are "0 1"
 end "no rates"
 ok "no rates: whole and in order" is_whole 300
-ok "no rates: the device says so, and is not asked" said 'wheel: EOPNOTSUPP'
+ok "no rates: the device says so, and is not asked" logged 'wheel: EOPNOTSUPP'
 SIM_OPTIONS=rates=16,rate_max=50000,burst=0
 begin 800 1250 10000 burst=12500
 ok "a burst where the device knows none: by the NIC" wait_until 20 are "1 0"
@@ -52,14 +52,14 @@ nic_control a "fail 50 4" >"$TMP/control"
 same "fail: the NIC obeys" ok "$(cat "$TMP/control")"
 end fail
 ok "fail: whole and in order" is_whole 600
-ok "fail: the wheel goes on" said 'wheel from now on'
+ok "fail: the wheel goes on" logged 'wheel from now on'
 for fault in fatal "stall 1"; do
 	begin 2000 1250 20000 poll
 	wait_until 20 are "1 0" || fail "not by the NIC"
 	nic_control a "$fault" >/dev/null
 	go_on
 	ok "$fault: the sender ends" wait_end "$SENDER" 60
-	ok "$fault: the wheel goes on" said 'wheel from now on'
+	ok "$fault: the wheel goes on" logged 'wheel from now on'
 	stop "$RECEIVER"
 done
 done_testing

@@ -9,7 +9,7 @@ PACE_TRIES=${PACE_TRIES:-3}
 
 by_nic() {
 	paced "$@"
-	ok "${4%%,*} ${*:5}: no wheel" not said 'wheel'
+	ok "${4%%,*} ${*:5}: no wheel" not logged 'wheel'
 }
 by_nic 10 130 1514 1000 tcp
 by_nic 10 1600 1514 20000 tcp

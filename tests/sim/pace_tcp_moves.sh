@@ -46,7 +46,7 @@ ok "what waits in the NIC is no round trip: $by_nic us, by the wheel $(srtt)" te
 stream 4000000 2500000 rate=5000000 rate=1000000 rate=2000000
 arrived "another rate"
 ok "another rate: in order" in_order
-ok "another rate: by the NIC" not said wheel
+ok "another rate: by the NIC" not logged wheel
 stream 4000000 1000000 rate=0
 arrived "none"
 ok "none: in order" in_order
@@ -56,7 +56,7 @@ ok "none and back: in order" in_order
 stream 2000000 1000000 fork
 arrived "a fork"
 ok "a fork: in order" in_order
-ok "a fork: by the NIC" not said wheel
+ok "a fork: by the NIC" not logged wheel
 stream 2000000 1000000 stamps "wait=$TMP/go" stamps
 : >"$TMP/go"
 arrived "stamps"
@@ -85,7 +85,7 @@ for fault in "fail 50 4" fatal unplug "stall 1"; do
 	wait_until 20 are "1 0" || fail "not by the NIC"
 	nic_control a "$fault" >"$TMP/control"
 	same "$fault: the NIC obeys" ok "$(cat "$TMP/control")"
-	ok "$fault: the wheel goes on" wait_until 20 said 'wheel from now on'
+	ok "$fault: the wheel goes on" wait_until 20 logged 'wheel from now on'
 	arrived "$fault"
 	[ -d "$TMP/nic.a/unplugged" ] && mv "$TMP/nic.a/unplugged" "$TMP/nic.a/sys/class/infiniband_verbs/uverbs0"
 done

@@ -9,7 +9,6 @@ MODE=simulated
 SIM=$TMP/nic.a
 BIN=$BUILD/tests/net
 
-said() { grep -q -e "$1" "$TMP"/sluice.*.log; }
 # Removes logs and reports before the next part; prints them first if a test has failed since the last time.
 fresh() {
 	[ "$FAILED" = "${EXPLAINED:-0}" ] || {
@@ -30,9 +29,9 @@ wait_udp b 7000
 sa "$BIN/steady" -n 500 "$B4" 7000 "$TMP/answers"
 say "  sent, answered, doubled, wrong, failed, gap: $(cat "$TMP/answers")"
 same "all are answered, once" "500 500 0 0 0" "$(cut -d' ' -f1-5 "$TMP/answers")"
-ok "by verbs" said 'by verbs (simulated0'
+ok "by verbs" logged 'by verbs (simulated0'
 ok "$(counted frames) frames by the NIC" test "$(counted frames)" -ge 490
-ok "requests are written directly" said 'written directly)'
+ok "requests are written directly" logged 'written directly)'
 same "doorbells as the record says" 0 "$(counted bells_wrong)"
 fresh
 
@@ -54,32 +53,29 @@ stream() { # command to the NIC in the middle of the stream; "": none
 	same "${1:-nothing}: not a byte is lost" "$SUM" "$(cat "$TMP/got")"
 }
 stream ""
-ok "by verbs" said 'by verbs (simulated0'
-ok "nothing failed" not said 'from now on'
+ok "by verbs" logged 'by verbs (simulated0'
+ok "nothing failed" not logged 'from now on'
 fresh
 for fault in fatal unplug "stall 1" "fail 3 4" "fail 1 21"; do
 	stream "$fault"
-	ok "$fault: goes on by AF_XDP" said 'by AF_XDP from now on'
+	ok "$fault: goes on by AF_XDP" logged 'by AF_XDP from now on'
 	[ -d "$SIM/unplugged" ] && mv "$SIM/unplugged" "$SIM/sys/class/infiniband_verbs/uverbs0"
 	fresh
 done
 
 # A NIC that was plugged in again is used again, while the stream goes on.
-again() { # how often
-	[ "$(cat "$TMP"/sluice.*.log | grep -c 'by verbs again')" -ge "$1" ]
-}
 b bash -c "socat -u TCP-LISTEN:7001,reuseaddr - | sha256sum" >"$TMP/got" &
 GOT=$!
 wait_tcp b 7001
 bg sa python3 "$TESTS/sim/slow_send.py" "$B4" 7001 "$TMP/stream" 4000
 SENDER=$BG
-wait_until 30 said 'by verbs (simulated0' || fail "not by verbs"
+wait_until 30 logged 'by verbs (simulated0' || fail "not by verbs"
 nic_control a unplug >/dev/null
-ok "unplugged: AF_XDP" wait_until 20 said 'by AF_XDP from now on'
+ok "unplugged: AF_XDP" wait_until 20 logged 'by AF_XDP from now on'
 nic_control a replug >/dev/null
-ok "plugged in again: verbs" wait_until 20 again 1
+ok "plugged in again: verbs" wait_until 20 by_verbs_again 1
 nic_control a "fail 1 4" >/dev/null
-ok "after an error, too" wait_until 20 again 2
+ok "after an error, too" wait_until 20 by_verbs_again 2
 rm -f "$TMP/stream.slow"
 ok "there and back: the sender ends" wait_end "$SENDER" 60
 wait "$GOT"
@@ -89,19 +85,19 @@ fresh
 # An error completion loses no datagram: what was not sent is sent by AF_XDP.
 bg sa "$BIN/steady" -n 1500 "$B4" 7000 "$TMP/answers"
 STEADY=$BG
-wait_until 30 said 'by verbs' || fail "not by verbs"
+wait_until 30 logged 'by verbs' || fail "not by verbs"
 nic_control a "fail 100 4" >/dev/null
 ok "it ends" wait_end "$STEADY" 60
 same "all are answered, once, over an error" "1500 1500 0 0 0" "$(cut -d' ' -f1-5 "$TMP/answers")"
-ok "it was over an error" said 'from now on: local protection error'
+ok "it was over an error" logged 'from now on: local protection error'
 fresh
 
 # Without the right to raw packets, without the library, or when not wanted: AF_XDP, and the log says why.
 by_xdp() { # what, log
 	sa "$BIN/steady" -n 100 "$B4" 7000 "$TMP/answers"
 	same "$1: all are answered" "100 100 0 0 0" "$(cut -d' ' -f1-5 "$TMP/answers")"
-	[ -z "$2" ] || ok "$1: the log says so" said "$2"
-	ok "$1: not by verbs" not said 'by verbs'
+	[ -z "$2" ] || ok "$1: the log says so" logged "$2"
+	ok "$1: not by verbs" not logged 'by verbs'
 	fresh
 }
 SIM_OPTIONS=deny_raw=1
@@ -120,8 +116,8 @@ for how in SLUICE_TX_REQUESTS=ibv MLX5_QP_SIGNATURE=1; do
 	SL_ENV=("$how")
 	sa "$BIN/steady" -n 100 "$B4" 7000 "$TMP/answers"
 	same "$how: all are answered" "100 100 0 0 0" "$(cut -d' ' -f1-5 "$TMP/answers")"
-	ok "$how: by verbs" said 'by verbs (simulated0'
-	ok "$how: not directly" not said 'written directly'
+	ok "$how: by verbs" logged 'by verbs (simulated0'
+	ok "$how: not directly" not logged 'written directly'
 	fresh
 done
 SL_ENV=()

@@ -98,7 +98,7 @@ for SIM_OPTIONS in "" rates=0; do
 	ok "UDP ${SIM_OPTIONS:-with a rate}: by NIC and wheel are $by" wait_until 20 are "$by"
 	end "UDP ${SIM_OPTIONS:-with a rate}"
 	ok "UDP ${SIM_OPTIONS:-with a rate}: whole and in order" is_whole 300
-	[ -z "$SIM_OPTIONS" ] || ok "and the device says why" said 'wheel: EOPNOTSUPP'
+	[ -z "$SIM_OPTIONS" ] || ok "and the device says why" logged 'wheel: EOPNOTSUPP'
 	paced 10 1000 1250 20000
 	looked_at "paced by ${SIM_OPTIONS:-the NIC}"
 done
@@ -129,5 +129,5 @@ ok "a long egress-qos-map: the sender ends" sa timeout 60 python3 "$TESTS/sim/bu
 wait "$GOT"
 same "a long egress-qos-map: not a byte is lost" "$SUM" "$(cat "$TMP/got")"
 ok "a long egress-qos-map: nothing by the NIC" bulk_by_kernel
-ok "and that is said" said "$DEV_A stays with the kernel: its egress-qos-map has more than 32 entries"
+ok "and that is said" logged "$DEV_A stays with the kernel: its egress-qos-map has more than 32 entries"
 done_testing
