@@ -3,7 +3,6 @@
  * 9293 3.1, RFC 768; kernel: tcp_gso_segment(), __udp_gso_segment()). */
 #include "io/split.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <netinet/in.h>
 
@@ -102,27 +101,13 @@ int sl_split_parse(struct sl_split *s, const uint8_t *pkt, uint32_t avail, uint3
 	return err ? err : parse_gso(s, pkt, vnet);
 }
 
-static void put_be32(uint8_t *p, uint32_t v)
-{
-	v = htobe32(v);
-	memcpy(p, &v, sizeof(v));
-}
-
-static uint32_t get_be32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return be32toh(v);
-}
-
 /* Flags that belong to the end of the whole stay on the last piece, those that belong to its
  * beginning on the first (RFC 3168 6.1.2: CWR is said once). */
 static void tcp_header(const struct sl_split *s, uint8_t *tcp, uint32_t at, uint32_t len)
 {
 	uint16_t urg = sl_get_be16(tcp + 18);
 
-	put_be32(tcp + 4, get_be32(tcp + 4) + at);
+	sl_put_be32(tcp + 4, sl_get_be32(tcp + 4) + at);
 	if (s->hlen + at + len < s->total)
 		tcp[13] &= (uint8_t) ~(SL_TCP_FIN | SL_TCP_PSH);
 	if (!at)

@@ -37,11 +37,6 @@ static const int unreach6[] = {
 	[ICMPV6_REJECT_ROUTE] = EACCES,
 };
 
-static uint32_t get_be32(const uint8_t *p)
-{
-	return (uint32_t)sl_get_be16(p) << 16 | sl_get_be16(p + 2);
-}
-
 static bool says4(struct sl_in_icmp *e, const uint8_t *icmp)
 {
 	/* The kernel tells nobody of fragments that came too late. */
@@ -66,10 +61,10 @@ static bool says4(struct sl_in_icmp *e, const uint8_t *icmp)
 
 static bool says6(struct sl_in_icmp *e, const uint8_t *icmp)
 {
-	e->info = get_be32(icmp + 4);
+	e->info = sl_get_be32(icmp + 4);
 	switch (e->type) {
 	case ICMPV6_PKT_TOOBIG:
-		e->mtu = get_be32(icmp + 4);
+		e->mtu = sl_get_be32(icmp + 4);
 		if (e->mtu < MIN_PMTU6)
 			return false;
 		e->err = EMSGSIZE;
@@ -116,7 +111,7 @@ static bool read_segment(const struct sl_pkt *p, struct sl_in_icmp *e)
 	ip += hlen;
 	e->lport = sl_get_be16(ip);
 	e->rport = sl_get_be16(ip + 2);
-	e->seq = get_be32(ip + 4);
+	e->seq = sl_get_be32(ip + 4);
 	return sl_addr_eq(&to, &e->local);
 }
 

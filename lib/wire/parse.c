@@ -128,19 +128,11 @@ enum sl_parse_result sl_parse_udp(struct sl_pkt *p, bool partial_ok)
 	return l4_sum_ok(p, IPPROTO_UDP, ulen, udp + 6, partial_ok) ? SL_PARSE_OK : SL_PARSE_CSUM;
 }
 
-static uint32_t get_be32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, 4);
-	return be32toh(v);
-}
-
 /* RFC 9293 3.1 */
 static bool read_tcp_header(struct sl_tcp_seg *s, const uint8_t *tcp, uint32_t hlen)
 {
-	s->seq = get_be32(tcp + 4);
-	s->ack = get_be32(tcp + 8);
+	s->seq = sl_get_be32(tcp + 4);
+	s->ack = sl_get_be32(tcp + 8);
 	s->flags = tcp[13];
 	s->wnd = sl_get_be16(tcp + 14);
 	s->urg = sl_get_be16(tcp + 18);

@@ -15,14 +15,6 @@ enum { END, NOP, MSS, WSCALE, SACK_OK, SACK, TS = 8, MD5 = 19, TFO = 34, EXP = 2
 /* The experimental option that Fast Open had before RFC 7413 (RFC 6994). */
 #define TFO_MAGIC 0xf989
 
-static uint32_t get_be32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, 4);
-	return be32toh(v);
-}
-
 static uint8_t *put_be32(uint8_t *p, uint32_t v)
 {
 	v = htobe32(v);
@@ -33,8 +25,8 @@ static uint8_t *put_be32(uint8_t *p, uint32_t v)
 static void parse_ts(struct sl_tcp_seg *s, const uint8_t *p)
 {
 	s->opts |= SL_TCPO_TS;
-	s->tsval = get_be32(p);
-	s->tsecr = get_be32(p + 4);
+	s->tsval = sl_get_be32(p);
+	s->tsecr = sl_get_be32(p + 4);
 }
 
 static void parse_sack(struct sl_tcp_seg *s, const uint8_t *p, size_t len)
@@ -44,7 +36,7 @@ static void parse_sack(struct sl_tcp_seg *s, const uint8_t *p, size_t len)
 	s->opts |= SL_TCPO_SACK;
 	s->nsack = (uint8_t)(len / 8);
 	for (unsigned i = 0; i < s->nsack; i++, p += 8)
-		s->sack[i] = (struct sl_tcp_block){get_be32(p), get_be32(p + 4)};
+		s->sack[i] = (struct sl_tcp_block){sl_get_be32(p), sl_get_be32(p + 4)};
 }
 
 /* A request is empty; a cookie has 4 to 16 bytes, an even number (RFC 7413 4.1.1). */
@@ -108,7 +100,7 @@ bool sl_tcpopt_parse(struct sl_tcp_seg *s, const uint8_t *p, size_t n)
 	s->opts = s->nsack = s->wscale = s->tfo_len = 0;
 	s->mss = 0;
 	s->tsval = s->tsecr = 0;
-	if (sl_likely(n == TS_ONLY_LEN && get_be32(p) == TS_ONLY)) {
+	if (sl_likely(n == TS_ONLY_LEN && sl_get_be32(p) == TS_ONLY)) {
 		parse_ts(s, p + 4);
 		return true;
 	}

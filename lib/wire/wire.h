@@ -44,6 +44,14 @@ static inline uint16_t sl_get_be16(const void *p)
 	return (uint16_t)(b[0] << 8 | b[1]);
 }
 
+static inline uint32_t sl_get_be32(const void *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, 4);
+	return __builtin_bswap32(v);
+}
+
 static inline void sl_put_be16(void *p, uint16_t v)
 {
 	v = __builtin_bswap16(v);
