@@ -236,11 +236,6 @@ static int error_of(struct sl_sock *sk, int fd)
 	return err;
 }
 
-static void end_kernel_call(void *sk)
-{
-	sl_sock_out_of_kernel(sk);
-}
-
 /* Receives by a socket of the kernel's, which keeps its errors itself. -EREMOTE: receive one
  * message after the other, since the socket still has datagrams here, its connection may come back,
  * or the program asks for the ends of sends, and some sends were ours. */
@@ -252,7 +247,7 @@ static int receive_in_kernel(struct sl_sock *sk, int fd, struct mmsghdr *msgs, u
 	if (flags & MSG_ERRQUEUE || sl_sock_queued(sk) || sk->told_mss ||
 	    sl_settings.rx_poll_init || !sl_sock_in_kernel(sk))
 		return -EREMOTE;
-	pthread_cleanup_push(end_kernel_call, sk);
+	pthread_cleanup_push(sl_sock_end_kernel_call, sk);
 	got = (int)sl_sys_cancel(SYS_recvmmsg, fd, msgs, n, flags, timeout);
 	pthread_cleanup_pop(1);
 	for (int i = 0; i < got; i++)

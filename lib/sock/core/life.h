@@ -81,6 +81,11 @@ static inline void sl_sock_out_of_kernel(struct sl_sock *sk)
 {
 	__atomic_fetch_sub(&sk->in_kernel, 1, __ATOMIC_RELEASE);
 }
+/* The same for pthread_cleanup_push(3): the thread may be cancelled in the kernel call. */
+static inline void sl_sock_end_kernel_call(void *sk)
+{
+	sl_sock_out_of_kernel(sk);
+}
 /* A stream that a child has goes on, and only the kernel can let both use it. slow held. */
 void sl_sock_leave_to_others(struct sl_sock *sk);
 /* A descriptor of the socket closes; the last one ends the socket. The caller closes fd itself. */

@@ -206,11 +206,6 @@ int sl_tcp_sock_accept_ours(struct sl_sock *sk, struct sockaddr_storage *peer, s
 	return err;
 }
 
-static void end_kernel_call(void *sk)
-{
-	sl_sock_out_of_kernel(sk);
-}
-
 /* The time until the deadline. NULL: there is none. */
 static struct timespec *time_left(uint64_t deadline, struct timespec *ts)
 {
@@ -271,7 +266,7 @@ static int kernel_accept(struct acc *a)
 		return (int)sl_sys_cancel(SYS_accept4, a->fd, a->addr, a->len, a->flags);
 	if (!sl_sock_in_kernel(sk))
 		return sl_tcp_sock_accept(sk, a->fd, a->addr, a->len, a->flags);
-	pthread_cleanup_push(end_kernel_call, sk);
+	pthread_cleanup_push(sl_sock_end_kernel_call, sk);
 	r = in_kernel(a);
 	pthread_cleanup_pop(1);
 	return r;

@@ -288,11 +288,6 @@ static ssize_t await_kernel(const struct rx *x, int fd, int *flags)
 	return r == -EREMOTE || r == -EINTR ? r : 0;
 }
 
-static void end_kernel_call(void *sk)
-{
-	sl_sock_out_of_kernel(sk);
-}
-
 /* recvmsg(2) of the kernel. -EREMOTE: the connection has come back to us meanwhile. */
 static ssize_t kernel_recvmsg(const struct rx *x, int fd, struct msghdr *m, int flags)
 {
@@ -313,7 +308,7 @@ static ssize_t kernel_recvmsg(const struct rx *x, int fd, struct msghdr *m, int 
 	}
 	if (!sl_sock_in_kernel(x->sk))
 		return -EREMOTE;
-	pthread_cleanup_push(end_kernel_call, x->sk);
+	pthread_cleanup_push(sl_sock_end_kernel_call, x->sk);
 	n = sl_sys_cancel(SYS_recvmsg, fd, m, flags);
 	pthread_cleanup_pop(1);
 	sl_stats_rx_os(x->sk->stats, n, flags & MSG_PEEK);

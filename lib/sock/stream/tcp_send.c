@@ -150,11 +150,6 @@ static ssize_t taken(const struct tx *x)
 	return (ssize_t)x->done;
 }
 
-static void end_kernel_call(void *sk)
-{
-	sl_sock_out_of_kernel(sk);
-}
-
 /* Has the kernel send. -EREMOTE: the connection has come back to us meanwhile. */
 static ssize_t kernel_sendmsg(struct sl_sock *sk, int fd, const struct msghdr *m, int flags)
 {
@@ -170,7 +165,7 @@ static ssize_t kernel_sendmsg(struct sl_sock *sk, int fd, const struct msghdr *m
 	sl_inherit_send(sk);
 	if (!sl_sock_in_kernel(sk))
 		return -EREMOTE;
-	pthread_cleanup_push(end_kernel_call, sk);
+	pthread_cleanup_push(sl_sock_end_kernel_call, sk);
 	n = sl_sys_cancel(SYS_sendmsg, fd, m, flags);
 	pthread_cleanup_pop(1);
 	sl_stats_tx_os(sk->stats, n);
