@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The C library's functions as dlsym(3) finds them, and objects that are bound past this library.
+ *
+ * Theory of operation: the foreign functions of a language look a call up in "libc.so.6", and an
+ * object opened with RTLD_DEEPBIND (PHP opens its extensions so) prefers its own dependencies to
+ * what is preloaded. Both would use a descriptor of ours by the C library, which knows the kernel's
+ * socket alone. So dlsym() of a handle finds the function of this library where it would find the
+ * C library's, and after such a dlopen(3) the slots of the new objects are led here. A function
+ * that another preloaded library puts in between stays what it is. */
+#include "real.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/mman.h>
+
+#if defined(__x86_64__)
+#define FIRST_VERSION "GLIBC_2.2.5"
+#elif defined(__aarch64__)
+#define FIRST_VERSION "GLIBC_2.17"
+#else
+#define FIRST_VERSION "GLIBC_2.34"
+#endif
+
+/* A caller says by its return address where to search: so these are left by a jump. */
+#define JUMPS __attribute__((visibility("default"), optimize("optimize-sibling-calls")))
+
+/* What preload.map exports, but for liburing's functions. */
+static const char *const names[] = {
+#define SL_CALL(result, name, params, raw) #name,
+#include "calls.def"
+#undef SL_CALL
+	"dlsym", "fcntl64", "sendfile64", "closefrom", "dprintf", "__dprintf_chk",
+	"__read_chk", "__recv_chk", "__recvfrom_chk", "__poll_chk", "__ppoll_chk", "vfork",
+	"_exit", "_Exit", "execv", "execvp", "execl", "execlp", "execle", "signal", "bsd_signal",
+	"ssignal", "sysv_signal", "__sysv_signal", "siginterrupt", "sigset", "setrlimit64",
+	"freopen64", "_IO_fclose", "_IO_fdopen", "aio_read64", "aio_write64", "lio_listio64",
+	"preadv64v2", "pwritev64v2", "__read", "__write", "__send", "__connect", "__close",
+	"__dup2", "__fcntl", "__poll", "__select", "__sigaction", "__vfork", "unshare", "setns",
+	"syscall", "sockatmark",
+};
+#define NAMES sl_array_len(names)
+
+/* Of each name, the C library's function and ours; NULL: it has none, or it is not to be replaced. */
+static struct {
+	void *theirs, *ours;
+} both[NAMES];
+static bool have_both;
+
+typedef void *dlsym_fn(void *handle, const char *name);
+
+static dlsym_fn *real_dlsym(void)
+{
+	static dlsym_fn *f;
+	dlsym_fn *found = sl_load(&f);
+
+	if (!found) {
+		found = (dlsym_fn *)dlvsym(RTLD_NEXT, "dlsym", FIRST_VERSION);
+		sl_store(&f, found);
+	}
+	return found;
+}
+
+static bool is_here(const void *f)
+{
+	Dl_info at, here;
+
+	return dladdr(f, &at) && dladdr(names, &here) && at.dli_fbase == here.dli_fbase;
+}
+
+static int find_name(const char *name)
+{
+	for (size_t i = 0; i < NAMES; i++)
+		if (!strcmp(names[i], name))
+			return (int)i;
+	return -1;
+}
+
+/* Ours, where f is the C library's, and ours is what the program means by that name. */
+static void *ours_for(const char *name, void *f)
+{
+	dlsym_fn *look = real_dlsym();
+	void *mine = look(RTLD_NEXT, name) == f ? look(RTLD_DEFAULT, name) : NULL;
+
+	return mine && is_here(mine) ? mine : f;
+}
+
+static __attribute__((noinline)) void *find(void *handle, const char *name)
+{
+	void *f = real_dlsym()(handle, name);
+
+	return f && find_name(name) >= 0 && strncmp(name, "io_uring", 8) ? ours_for(name, f) : f;
+}
+
+JUMPS void *dlsym(void *handle, const char *name)
+{
+	if (handle != RTLD_NEXT && handle != RTLD_DEFAULT)
+		return find(handle, name);
+	return real_dlsym()(handle, name);
+}
+
+/* RTLD_DEEPBIND -------------------------------------------------------------------------------- */
+
+static void look_up_both(void)
+{
+	if (sl_load_acquire(&have_both))
+		return;
+	for (size_t i = 0; i < NAMES; i++) {
+		void *f = strncmp(names[i], "io_uring", 8) ? real_dlsym()(RTLD_NEXT, names[i]) : NULL;
+		void *mine = f ? ours_for(names[i], f) : NULL;
+
+		if (mine != f) {
+			sl_store(&both[i].theirs, f);
+			sl_store(&both[i].ours, mine);
+		}
+	}
+	dlerror(); /* of a name that this C library does not have */
+	sl_store_release(&have_both, true);
+}
+
+/* An object, in the midst of dl_iterate_phdr(3), where no call of the linker's may be made. */
+struct object {
+	ElfW(Addr) base;
+	const ElfW(Phdr) *head;
+	unsigned heads;
+	const ElfW(Sym) *symbols;
+	const char *strings;
+};
+
+static bool is_in(const struct object *o, uint32_t type, uintptr_t at)
+{
+	for (unsigned i = 0; i < o->heads; i++) {
+		const ElfW(Phdr) *p = &o->head[i];
+
+		if (p->p_type == type && at - (o->base + p->p_vaddr) < p->p_memsz)
+			return true;
+	}
+	return false;
+}
+
+/* The pages that the linker has made read-only are so again afterwards. */
+static void set_slot(const struct object *o, void **slot, void *f)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	void *start = (void *)((uintptr_t)slot & ~(page - 1));
+	bool sealed = is_in(o, PT_GNU_RELRO, (uintptr_t)slot);
+
+	if (sealed && mprotect(start, page, PROT_READ | PROT_WRITE))
+		return;
+	sl_store(slot, f);
+	if (sealed)
+		(void)mprotect(start, page, PROT_READ);
+}
+
+/* lazy: a slot may lead into the object itself until its first use. */
+static void lead_here(const struct object *o, const ElfW(Rela) *r, size_t bytes, bool lazy)
+{
+	for (const ElfW(Rela) *end = r + bytes / sizeof(*r); r < end; r++) {
+		const ElfW(Sym) *s = &o->symbols[ELF64_R_SYM(r->r_info)];
+		void **slot = (void **)(o->base + r->r_offset), *at;
+		int i;
+
+		if (!ELF64_R_SYM(r->r_info) || s->st_shndx != SHN_UNDEF ||
+		    ELF64_ST_TYPE(s->st_info) == STT_TLS)
+			continue;
+		i = find_name(o->strings + s->st_name);
+		if (i < 0 || !both[i].ours)
+			continue;
+		at = sl_load(slot);
+		if (at == both[i].theirs || (lazy && is_in(o, PT_LOAD, (uintptr_t)at)))
+			set_slot(o, slot, both[i].ours);
+	}
+}
+
+static void lead_object_here(struct object *o, const ElfW(Dyn) *d)
+{
+	const ElfW(Rela) *all = NULL, *jumps = NULL;
+	size_t all_bytes = 0, jumps_bytes = 0;
+
+	for (; d->d_tag != DT_NULL; d++) {
+		/* (The linker has made addresses of them on most machines.) */
+		uintptr_t at = d->d_un.d_ptr < o->base ? o->base + d->d_un.d_ptr : d->d_un.d_ptr;
+
+		switch (d->d_tag) {
+		case DT_SYMTAB:
+			o->symbols = (const void *)at;
+			break;
+		case DT_STRTAB:
+			o->strings = (const void *)at;
+			break;
+		case DT_RELA:
+			all = (const void *)at;
+			break;
+		case DT_RELASZ:
+			all_bytes = d->d_un.d_val;
+			break;
+		case DT_JMPREL:
+			jumps = (const void *)at;
+			break;
+		case DT_PLTRELSZ:
+			jumps_bytes = d->d_un.d_val;
+			break;
+		}
+	}
+	if (!o->symbols || !o->strings)
+		return;
+	if (all)
+		lead_here(o, all, all_bytes, false);
+	if (jumps)
+		lead_here(o, jumps, jumps_bytes, true);
+}
+
+static int count(struct dl_phdr_info *info, size_t size, void *n)
+{
+	(void)info, (void)size;
+	++*(unsigned *)n;
+	return 0;
+}
+
+/* *old: how many objects were there before; the new ones are behind them. */
+static int lead(struct dl_phdr_info *info, size_t size, void *old)
+{
+	struct object o = {.base = info->dlpi_addr, .head = info->dlpi_phdr, .heads = info->dlpi_phnum};
+
+	(void)size;
+	if (*(unsigned *)old) {
+		--*(unsigned *)old;
+		return 0;
+	}
+	for (unsigned i = 0; i < o.heads; i++)
+		if (o.head[i].p_type == PT_DYNAMIC)
+			lead_object_here(&o, (const void *)(o.base + o.head[i].p_vaddr));
+	return 0;
+}
+
+/* True: the library's own call: what it opens is to use the C library alone. */
+static bool is_the_library(const void *caller)
+{
+	Dl_info at, so;
+
+	return lib_is_there() && dladdr(caller, &at) && dladdr((void *)lib.socket, &so) &&
+	       at.dli_fbase == so.dli_fbase;
+}
+
+static __attribute__((noinline)) void *open_deep(const char *file, int mode)
+{
+	unsigned old = 0;
+	void *so;
+
+	look_up_both();
+	dl_iterate_phdr(count, &old);
+	so = REAL(dlopen)(file, mode);
+	if (so)
+		dl_iterate_phdr(lead, &old);
+	return so;
+}
+
+/* (Of a file without a slash the caller's own path of libraries decides, so that is left alone.) */
+JUMPS void *dlopen(const char *file, int mode)
+{
+	if (mode & RTLD_DEEPBIND && file && strchr(file, '/') &&
+	    !is_the_library(__builtin_return_address(0)))
+		return open_deep(file, mode);
+	return REAL(dlopen)(file, mode);
+}
