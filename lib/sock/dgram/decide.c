@@ -190,6 +190,9 @@ static enum sl_reason decide_held(struct sl_sock *sk, bool waits)
 			sl_udp_sk(sk)->os_first |= older;
 			sl_udp_sk(sk)->os_turn = true; /* ours is next */
 			sl_store(&sk->state, SL_STATE_OFFLOADED);
+			/* The keeper has not watched the shadow, or told of it long ago. */
+			if (older)
+				sl_sock_notify(sk, EPOLLIN | EPOLLRDNORM);
 			sl_lane_unlock(lane);
 		}
 		sk->stats->state = SL_STATE_OFFLOADED;

@@ -175,10 +175,12 @@ static void ask_shadow(struct sl_sock *sk)
 	struct pollfd p[2] = {{.fd = sl_sock_shadow(sk), .events = POLLIN | POLLRDHUP},
 			      {.fd = sl_tlisten_box(sk), .events = POLLIN}};
 	struct timespec zero = {0, 0};
-	uint8_t bits = 0;
+	uint8_t bits = 0, had = __atomic_exchange_n(&sk->os, 0, __ATOMIC_ACQ_REL);
+	long n = sl_sys(SYS_ppoll, p, p[1].fd < 0 ? 1 : 2, &zero, NULL, 8);
 
-	__atomic_exchange_n(&sk->os, 0, __ATOMIC_ACQ_REL);
-	if (sl_sys(SYS_ppoll, p, 2, &zero, NULL, 8) > 0) {
+	if (n < 0) { /* (RLIMIT_NOFILE is lower than the list is long) */
+		bits = had;
+	} else if (n > 0) {
 		bits |= (p[0].revents | p[1].revents) & POLLIN ? SL_OS_IN : 0;
 		bits |= p[0].revents & POLLERR ? SL_OS_ERR : 0;
 		note_shutdown(sk, p[0].revents);
