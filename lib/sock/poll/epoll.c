@@ -145,7 +145,8 @@ int sl_epoll_hand_back(int epfd)
 	return 0;
 }
 
-void sl_epoll_empty(struct sl_epoll *ep)
+/* Takes every member off; state is not OPEN, so that none is added. */
+static void empty(struct sl_epoll *ep)
 {
 	sl_lock(&ep->lock);
 	while (!sl_list_empty(&ep->items))
@@ -162,6 +163,7 @@ int sl_epoll_close(struct sl_epoll *ep, int fd)
 	 * empties it (sl_epoll_leave()). */
 	if (__atomic_add_fetch(&ep->users, 1, __ATOMIC_SEQ_CST) > 1 && !ep->inherited)
 		sl_store(&ep->ghost, sl_fd_keep((int)sl_sys_fcntl(fd, F_DUPFD_CLOEXEC, 0)));
+	ep->empty = empty;
 	sl_store_release(&ep->state, SL_EP_CLOSED);
 	if (interrupted(ep))
 		return 0; /* stays as it is, and is not used again */
@@ -172,7 +174,7 @@ int sl_epoll_close(struct sl_epoll *ep, int fd)
 	if (ep->inherited)
 		sl_epoll_forget_items(ep);
 	if (ep->ghost < 0)
-		sl_epoll_empty(ep);
+		empty(ep);
 	sl_stats_wait_free(ep->counts);
 	sl_store(&ep->counts, sl_stats_wait_none());
 	sl_unlock(&ep->ctl);

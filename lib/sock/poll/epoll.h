@@ -64,13 +64,14 @@ enum sl_ep_state { SL_EP_FREE, SL_EP_OPEN, SL_EP_CLOSED, SL_EP_ENDING };
 struct sl_epoll {
 	struct sl_lock lock;
 	struct sl_lock ctl;
-	uint32_t state;    /* enum sl_ep_state; atomic */
-	uint32_t users;    /* calls inside; atomic */
-	uint32_t refs;     /* descriptors; atomic */
-	int epfd;          /* the first descriptor; may be closed while others live */
-	int ghost;         /* a private one, for threads that wait while it is closed; -1; atomic */
-	uint32_t nitems;   /* members that are ours */
-	uint32_t nnested;  /* of these, sets */
+	uint32_t state; /* enum sl_ep_state; atomic */
+	uint32_t users; /* calls inside; atomic */
+	uint32_t refs;  /* descriptors; atomic */
+	int epfd;       /* the first descriptor; may be closed while others live */
+	int ghost;      /* a private one, for threads that wait while it is closed; -1; atomic */
+	void (*empty)(struct sl_epoll *ep); /* takes every member off, when those have left */
+	uint32_t nitems;                    /* members that are ours */
+	uint32_t nnested;                   /* of these, sets */
 	uint32_t nos;      /* members given to the kernel and not taken back: at most so many */
 	uint32_t nready;   /* in the ready list; read without the lock */
 	uint32_t spinning; /* threads that poll in epoll_wait */
@@ -105,8 +106,6 @@ void sl_epoll_leave(struct sl_epoll *ep);
 void sl_epoll_unlock(struct sl_epoll *ep);
 /* Puts a set of ours behind the kernel's. NULL: it stays the kernel's alone. */
 struct sl_epoll *sl_epoll_adopt(int epfd);
-/* Takes every member off a set that is closed, so that none is added. */
-void sl_epoll_empty(struct sl_epoll *ep);
 /* Some descriptor of the set, -1: none is left. */
 int sl_epoll_any_fd(struct sl_epoll *ep);
 

@@ -13,7 +13,7 @@
 struct sl_list sl_epoll_sets = {&sl_epoll_sets, &sl_epoll_sets};
 struct sl_lock sl_epoll_sets_lock;
 
-/* Of a closed set nobody is inside any more. */
+/* The last call on a closed set has left it. */
 static SL_COLD void end(struct sl_epoll *ep)
 {
 	uint32_t closed = SL_EP_CLOSED;
@@ -23,7 +23,7 @@ static SL_COLD void end(struct sl_epoll *ep)
 		return;
 	if (ep->ghost >= 0) {
 		sl_lock(&ep->ctl);
-		sl_epoll_empty(ep);
+		ep->empty(ep);
 		sl_unlock(&ep->ctl);
 		sl_sys_close(ep->ghost);
 		sl_store(&ep->ghost, -1);
