@@ -52,6 +52,27 @@ for leaves in (False, True):
         s.getsockname()[1] == port)
     s.close()
     f.close()
+got = []
+signal.signal(signal.SIGIO, lambda *_: got.append("SIGIO"))
+for fin in (False, True):
+    s, f = pair(own, peer, far, 7005)
+    f.send(b"old")
+    if fin:
+        f.shutdown(socket.SHUT_WR)
+    settles(s, "RDHUP" if fin else "IN")
+    fcntl.fcntl(s, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(s, fcntl.F_SETFL, os.O_ASYNC)
+    time.sleep(0.1)
+    say("what is there already is no signal", got)
+    if not fin:
+        f.send(b"new")
+        wait_for(lambda: got, WAIT)
+        say("what comes is one", got[:1], take(s, 6))
+    got.clear()
+    s.close()
+    f.close()
+    time.sleep(0.1)
+    got.clear()
 s, f = pair(own, peer, far, 7004)
 f.send(b"!", socket.MSG_OOB)
 settles(s, "PRI")

@@ -159,13 +159,12 @@ int sl_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
  * is set. */
 static void signal_by_kernel(struct sl_sock *sk, int fd)
 {
-	int flags;
+	int flags = sl_sys_fcntl(fd, F_GETFL, 0);
 
-	sl_sock_kernel(sk, SL_REASON_OPTION);
-	flags = sl_sys_fcntl(fd, F_GETFL, 0);
 	if (flags < 0)
 		return;
-	sl_sys_fcntl(fd, F_SETFL, flags & ~O_ASYNC);
+	sl_sys_fcntl(fd, F_SETFL, flags & ~O_ASYNC); /* what it has got already is no news */
+	sl_sock_kernel(sk, SL_REASON_OPTION);
 	sl_sys_fcntl(fd, F_SETFL, flags | O_ASYNC);
 }
 
