@@ -46,10 +46,20 @@ for leaves in (False, True):
         raw_connect(s, peer, 7001), so_error(s))
     s.close()
     s, f = pair(own, peer, far, 7002)
+    ep = select.epoll()
+    ep.register(s, select.EPOLLIN)
     leave(s, leaves)
     port = s.getsockname()[1]
     say(leaves, "disconnected", [(disconnect(s), s.getsockname()[1] == port) for _ in range(3)], so_error(s), raw_connect(s, peer, 7003),
         s.getsockname()[1] == port)
+    fl = far.tcp(peer, 7006, 5)
+    say(leaves, "connected again", raw_connect(s, peer, 7006), attempt(ep.register, s))
+    f.close()
+    f, _ = fl.accept()
+    f.send(b"to a member")
+    say("it is a member still", [ev for _, ev in ep.poll(5)])
+    ep.close()
+    fl.close()
     s.close()
     f.close()
 got = []

@@ -123,6 +123,27 @@ int sl_bind(int fd, const struct sockaddr *addr, socklen_t len)
 	return sl_told(bind_any(fd, addr, len), "bind(%d, %s)", fd, sl_told_name(addr, len, name));
 }
 
+static bool is_nowhere(const struct sockaddr *addr, socklen_t len)
+{
+	return len >= sizeof(addr->sa_family) && !sl_guard_touch(addr, sizeof(addr->sa_family)) &&
+	       addr->sa_family == AF_UNSPEC;
+}
+
+/* A socket of the kernel's connects once more: the port that an earlier connect(2) gave it goes
+ * with its file, whose place in epoll sets the next one takes. (A connection that has ended in the
+ * kernel is still the socket's, and AF_UNSPEC leaves a disconnected one its name.) */
+static SL_COLD void unname(struct sl_sock *sk)
+{
+	struct sl_epoll_moved sets;
+
+	sl_epoll_leave_kernel(sk, &sets);
+	sl_lock(&sk->slow);
+	if (sk->phase == SL_UNCONNECTED)
+		sl_swap_unname(sk);
+	sl_unlock(&sk->slow);
+	sl_epoll_enter_ours(&sets);
+}
+
 static int connect_any(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
@@ -130,6 +151,9 @@ static int connect_any(int fd, const struct sockaddr *addr, socklen_t len)
 
 	if (sk && !sl_in_signal())
 		sl_only_look();
+	if (sl_sock_is_tcp(sk) && sl_unlikely(sk->named) && sk->phase == SL_UNCONNECTED &&
+	    sl_load(&sk->state) == SL_STATE_KERNEL && !is_nowhere(addr, len))
+		unname(sk);
 	if (sl_sock_is_tcp(sk))
 		return sl_tcp_sock_connect(sk, fd, addr, len);
 	sl_sock_change(sk);

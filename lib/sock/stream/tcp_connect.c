@@ -566,12 +566,6 @@ int sl_tcp_sock_fastopen(struct sl_sock *sk, const struct msghdr *msg)
 	return err;
 }
 
-static bool is_nowhere(const struct sockaddr *addr, socklen_t len)
-{
-	return len >= sizeof(addr->sa_family) && !sl_guard_touch(addr, sizeof(addr->sa_family)) &&
-	       addr->sa_family == AF_UNSPEC;
-}
-
 int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr, socklen_t len)
 {
 	enum sl_reason reason = SL_REASON_NONE;
@@ -579,17 +573,8 @@ int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr,
 	int err = -EREMOTE;
 
 	sl_tconn_reap_many();
-	if (sl_load(&sk->state) == SL_STATE_KERNEL) {
-		/* (A connection that has ended in the kernel is still the socket's, and AF_UNSPEC
-		 * leaves a disconnected one its name.) */
-		if (sl_unlikely(sk->named) && sk->phase == SL_UNCONNECTED &&
-		    !is_nowhere(addr, len)) {
-			sl_lock(&sk->slow);
-			sl_swap_unname(sk);
-			sl_unlock(&sk->slow);
-		}
+	if (sl_load(&sk->state) == SL_STATE_KERNEL)
 		return connect_kernel(sk, fd, addr, len);
-	}
 	if (len < sizeof(addr->sa_family) || len > sizeof(struct sockaddr_storage))
 		return -EINVAL; /* whatever its state is */
 	if (sl_guard_touch(addr, len))
