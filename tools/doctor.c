@@ -455,8 +455,8 @@ static void check_vlan(const struct sl_device *d)
 			below->name);
 		return;
 	}
-	sl_say_good("can be offloaded by %s, as long as it has that one's MAC address and no "
-		    "egress-qos-map",
+	sl_say_good("can be offloaded by %s, as long as it has that one's MAC address and at "
+		    "most 32 entries in its egress-qos-map",
 		    below->name);
 }
 
@@ -499,6 +499,7 @@ static void check_device(const struct sl_device *d)
 	}
 	if (d->lower[0]) {
 		check_vlan(d);
+		sl_doctor_link(d);
 		return;
 	}
 	sl_say_good("can be offloaded, MTU %u", d->mtu);
@@ -510,6 +511,7 @@ static void check_device(const struct sl_device *d)
 	check_queues(d);
 	check_hints(d);
 	check_checksum(d);
+	sl_doctor_link(d);
 	sl_doctor_nic(d, leased);
 }
 

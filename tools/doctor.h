@@ -32,6 +32,8 @@ void sl_doctor_program(const char *name);
 /* What the NIC's own queues can do. leased: programs get their lanes from the daemon. */
 struct sl_device;
 void sl_doctor_nic(const struct sl_device *d, bool leased);
+/* What offloaded packets pass by: the device's queueing discipline; and its version of IGMP. */
+void sl_doctor_link(const struct sl_device *d);
 
 /* Tests a path to peer ("ADDR[:PORT]", a name, "[ADDR6]:PORT") by RDMA, or serves such tests at
  * that address (NULL: each) until a signal ends it. Each step that fails is a finding. */

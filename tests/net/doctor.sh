@@ -43,6 +43,15 @@ wrong SLUICE_CONFIG_FILE="$TMP/none" -- "$DEV_B"
 ok "no file of rules" says "MEND  $TMP/none: No such file or directory; no rules"
 b env LD_PRELOAD="$TMP/libsluice-preload.so" "$BUILD/sluice" doctor "$DEV_B" >"$TMP/said" 2>/dev/null
 ok "no library at that path" says "MEND  LD_PRELOAD has $TMP/libsluice-preload.so: No such file"
+b sysctl -qw "net.ipv4.conf.$DEV_B.force_igmp_version=2"
+b tc qdisc replace dev "$DEV_B" root pfifo limit 99 2>/dev/null && shaped=1 || shaped=
+wrong -- "$DEV_B"
+ok "an old version of IGMP" says "note  held to IGMPv2: .*net.ipv4.conf.$DEV_B.force_igmp_version=0"
+[ -z "$shaped" ] || ok "a queueing discipline that is passed by" says "note  offloaded packets pass its queueing discipline by (pfifo)"
+b sysctl -qw "net.ipv4.conf.$DEV_B.force_igmp_version=0"
+b tc qdisc del dev "$DEV_B" root 2>/dev/null
+wrong SLUICE_RX_POLL=1 -- "$DEV_B"
+ok "neither otherwise" eval 'not says "IGMP" >/dev/null && not says "queueing" >/dev/null'
 echo 'int main(void) { return 0; }' >"$TMP/p.c"
 kind() { # words, program
 	wrong -- --program "$2" "$DEV_B"
