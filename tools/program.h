@@ -22,8 +22,8 @@ enum sl_program_kind {
 
 /* Kind of the file. who: its path, or that of the interpreter of a script. */
 enum sl_program_kind sl_program_kind(const char *path, char *who, size_t len);
-/* Why its sockets stay with the kernel, as the end of a sentence about it; NULL: they do not. remedy
- * (may be NULL): what helps, or NULL. */
+/* Why its sockets stay with the kernel, as the end of a sentence about it; NULL: they do not.
+ * remedy (may be NULL): what helps, or NULL. */
 const char *sl_program_obstacle(enum sl_program_kind kind, const char **remedy);
 
 #endif
