@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `sluice doctor` says of a device's settings in the kernel that offloaded packets do not
- * meet: its queueing discipline, and the version of IGMP. */
+/* For `sluice doctor`: a device's queueing discipline, which offloaded packets pass by, and its
+ * version of IGMP. */
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 #include <stdlib.h>

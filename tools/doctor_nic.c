@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `sluice doctor` says of a NIC's own queues: verbs, offloads, rates of flows. */
+/* For `sluice doctor`: a NIC's own queues, by verbs: their offloads, and rates of flows. */
 #include <errno.h>
 #include <string.h>
 

@@ -31,14 +31,14 @@ void sl_say_about(const char *name, const char *its_driver)
 		printf("%s\n", name);
 }
 
-/* Prints a JSON string. */
+/* Prints a JSON string. Names from elsewhere may be no UTF-8. */
 static void print_quoted(const char *text)
 {
 	putchar('"');
 	for (const char *p = text; *p; p++) {
 		if (*p == '"' || *p == '\\')
 			putchar('\\');
-		putchar((unsigned char)*p < ' ' ? '?' : *p);
+		putchar((unsigned char)*p < ' ' || (unsigned char)*p > '~' ? '?' : *p);
 	}
 	putchar('"');
 }

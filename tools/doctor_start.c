@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `sluice doctor` says of the way a program is started from here: settings in the environment,
- * the file of rules, LD_PRELOAD, the program itself. */
+/* For `sluice doctor`: how a program is started from here, by the settings in the environment, the
+ * file of rules, LD_PRELOAD, and the program itself. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
