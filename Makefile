@@ -165,6 +165,7 @@ deps:
 # Names of other tools under which the tool does their work (tools/main.c).
 ALIASES := vma_stats mlnx_qos tc_wrap tc_wrap.py
 MAN_PAGES := $(wildcard tools/*.[157] tools/*/*.8 conf/*.[157] preload/*.[157])
+LDCONFIG ?= /sbin/ldconfig
 .PHONY: install may-install
 # (Before anything is built.)
 may-install:
@@ -189,6 +190,9 @@ install: may-install all
 		install -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/ || exit 1; done
 	ln -sf sluice-stat.1 $(DESTDIR)$(PREFIX)/share/man/man1/vma_stats.1
 	for n in mlnx_qos tc_wrap; do ln -sf sluice-qos.1 $(DESTDIR)$(PREFIX)/share/man/man1/$$n.1; done
+ifeq ($(DESTDIR),) # LD_PRELOAD and programs that are linked with the library name it without its directory
+	[ "$$(id -u)" != 0 ] || $(LDCONFIG)
+endif
 
 # A tree of its own, as the package's prefix is another.
 .PHONY: deb

@@ -11,6 +11,8 @@ MODE=one
 PREFIX=$(cat "$BUILD/prefix" 2>/dev/null) || skip "nothing is built"
 make -s -C "$TOP" install BUILD="${BUILD#"$TOP/"}" DESTDIR="$TMP/x" PREFIX="$PREFIX" >"$TMP/make" 2>&1 ||
 	{ cat "$TMP/make"; die "make install fails"; }
+would() { make -n -C "$TOP" install BUILD="${BUILD#"$TOP/"}" PREFIX="$PREFIX" LDCONFIG=the-linkers-cache "$@" 2>&1 | grep -c the-linkers-cache; }
+same "the linker's cache is made anew, but not for a package" "1 0" "$(would DESTDIR=) $(would DESTDIR="$TMP/x")"
 # The tree is moved, so that nothing can depend on the place where it was installed.
 mv "$TMP/x$PREFIX" "$TMP/away"
 IN=$TMP/away
