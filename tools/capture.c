@@ -12,6 +12,7 @@
 #include "base/settings.h"
 #include "base/stats_dir.h"
 #include "capture.h"
+#include "program.h"
 #include "tools.h"
 #include "wire/finish.h"
 
@@ -296,7 +297,8 @@ static int run(struct capture *c)
 	scan(c);
 	c->scanned_ns = clock_ns(CLOCK_MONOTONIC);
 	if (c->pid && !c->found) {
-		fprintf(stderr, "sluice capture: no program %d with offloaded sockets\n", c->pid);
+		fprintf(stderr, "sluice capture: no program %d with offloaded sockets: %s\n",
+			c->pid, sl_program_unseen(c->pid));
 		return 1;
 	}
 	fprintf(stderr, "sluice capture: %u programs\n", c->n);

@@ -256,6 +256,8 @@ static int cmd_show(const struct options *o)
 
 		printed += found > 0 ? (unsigned)found : 0;
 	}
+	if (!printed && !n && sl_pins_hidden("pace"))
+		return 1;
 	if (!printed)
 		puts("no rates are set");
 	return 0;

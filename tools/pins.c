@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ctl/kern/libbpf.h"
 #include "ctl/steer/pin.h"
@@ -36,4 +37,15 @@ unsigned sl_pins_list(char names[][64], unsigned max)
 	if (d)
 		closedir(d);
 	return n;
+}
+
+bool sl_pins_hidden(const char *tool)
+{
+	if (!access(SL_PIN_ROOT, R_OK | X_OK) || errno != EACCES)
+		return false;
+	fprintf(stderr,
+		"sluice %s: this user may not read " SL_PIN_ROOT
+		", where the maps of offloaded devices are: run it as root\n",
+		tool);
+	return true;
 }

@@ -223,3 +223,17 @@ const char *sl_program_obstacle(enum sl_program_kind kind, const char **remedy)
 		*remedy = all[kind].remedy;
 	return all[kind].text;
 }
+
+const char *sl_program_unseen(int pid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	if (stat(path, &st))
+		return "there is no such process";
+	if (geteuid() && st.st_uid != geteuid())
+		return "it is another user's: run this as that user, or as root";
+	return "it runs without Sluice, has made no IP socket yet, or has another "
+	       "SLUICE_STATS_SHMEM_DIR";
+}

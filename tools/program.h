@@ -26,4 +26,7 @@ enum sl_program_kind sl_program_kind(const char *path, char *who, size_t len);
  * remedy (may be NULL): what helps, or NULL. */
 const char *sl_program_obstacle(enum sl_program_kind kind, const char **remedy);
 
+/* Why the counters of a process are not found, in words. */
+const char *sl_program_unseen(int pid);
+
 #endif

@@ -157,6 +157,8 @@ static int for_each_source(const struct options *o, int (*fn)(void *arg), void *
 		n = sl_pins_list(names, 64);
 	else if (o->device)
 		snprintf(names[n++], 64, "%.63s", o->device);
+	if (!n && !o->file && sl_pins_hidden("rule"))
+		return 1;
 	if (!n) {
 		int status = load_file(o->file), s = fn(arg);
 
@@ -293,6 +295,8 @@ static int change_rules(const struct options *o, unsigned at, const struct sl_ru
 		snprintf(names[n++], 64, "%.63s", o->device);
 	else
 		n = sl_pins_list(names, 64);
+	if (!n && sl_pins_hidden("rule"))
+		return 1;
 	if (!n) {
 		fprintf(stderr,
 			"sluice rule: no offloaded device has pinned maps below " SL_PIN_ROOT "\n");

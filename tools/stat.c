@@ -13,6 +13,7 @@
 #include "base/settings.h"
 #include "base/stats_dir.h"
 #include "sluice.h"
+#include "program.h"
 #include "stat_file.h"
 #include "tools.h"
 
@@ -433,7 +434,8 @@ int sl_tool_stat(int argc, char **argv)
 	if (o.format == FORMAT_PROMETHEUS && !o.pid && !o.name)
 		return prometheus_all(&o, files, n);
 	if (!n) {
-		fprintf(stderr, "sluice stat: Failed to identify process...\n");
+		fprintf(stderr, "sluice stat: Failed to identify process...%s%s\n",
+			o.pid ? " " : "", o.pid ? sl_program_unseen(o.pid) : "");
 		return 1;
 	}
 	if (n > 1) {

@@ -64,6 +64,8 @@ int sl_tool_preload_path(char *buf, size_t len);
 int sl_pins_open(const char *device, const char *map);
 /* The directories of pins, one for each offloaded device; at most max. Returns how many. */
 unsigned sl_pins_list(char names[][64], unsigned max);
+/* True: this user may not look at the pins. Says so, for the tool ("rule"). */
+bool sl_pins_hidden(const char *tool);
 
 /* True: a bpffs is mounted on /sys/fs/bpf. */
 bool sl_bpffs_mounted(void);

@@ -39,7 +39,7 @@ static const char *const order_names[ORDERS] = {"rate", "packets", "latency", "d
 
 struct options {
 	bool batch, reverse, help;
-	int reports, delay_s, pid; /* reports 0: for ever */
+	int reports, delay_ms, pid; /* reports 0: for ever */
 	enum order order;
 	const char *dir;
 };
@@ -315,7 +315,7 @@ static void wait_next(struct options *o)
 	struct pollfd p = {.fd = o->batch ? -1 : STDIN_FILENO, .events = POLLIN};
 	char key;
 
-	if (poll(&p, 1, o->delay_s * 1000) <= 0 || o->batch)
+	if (poll(&p, 1, o->delay_ms) <= 0 || o->batch)
 		return;
 	if (read(STDIN_FILENO, &key, 1) == 1)
 		on_key(o, key);
@@ -354,6 +354,24 @@ static int reports(struct options *o)
 	return 0;
 }
 
+/* "5" or "0.5": whole numbers on both sides of a point. */
+static bool take_seconds(const char *text, int *ms)
+{
+	char whole[8], part[4] = "000";
+	size_t n = strcspn(text, "."), m = text[n] ? strlen(text + n + 1) : 0;
+	int s = 0, rest = 0;
+
+	if (n >= sizeof(whole) || m >= sizeof(part) || (text[n] && !m))
+		return false;
+	memcpy(whole, text, n);
+	whole[n] = 0;
+	memcpy(part, text + n + (text[n] != 0), m);
+	if (!sl_tool_number(whole, 0, 86400, &s) || !sl_tool_number(part, 0, 999, &rest))
+		return false;
+	*ms = s * 1000 + rest;
+	return *ms >= 10;
+}
+
 static int one_option(int c, struct options *o)
 {
 	switch (c) {
@@ -365,9 +383,7 @@ static int one_option(int c, struct options *o)
 			       ? -1
 			       : wrong_top_usage("a number of reports", optarg);
 	case 'd':
-		return sl_tool_number(optarg, 1, 86400, &o->delay_s)
-			       ? -1
-			       : wrong_top_usage("seconds", optarg);
+		return take_seconds(optarg, &o->delay_ms) ? -1 : wrong_top_usage("seconds", optarg);
 	case 'p':
 		return sl_tool_number(optarg, 1, INT32_MAX, &o->pid)
 			       ? -1
@@ -392,7 +408,7 @@ static int one_option(int c, struct options *o)
 int sl_tool_top(int argc, char **argv)
 {
 	static const struct option longs[] = {{"help", no_argument, NULL, 'h'}, {0}};
-	struct options o = {.delay_s = 3};
+	struct options o = {.delay_ms = 3000};
 	int c, status = -1;
 
 	sl_settings_load(NULL);

@@ -80,6 +80,7 @@ run() {
 	same "only ours" $n "$(sluice_ss --sluice -Htuan | wc -l)"
 	same "top lists them" $n "$(b "$SL" top -b -n 1 -k "$TMP" | grep -cE ":$((PORT / 100))[0-9]{2} ")"
 	ok "top ends by q, and orders by a key" screen
+	ok "top takes parts of a second" seconds
 	ok "a wrong filter is refused" not sluice_ss "sport ="  2>/dev/null
 	ok "what TCP has measured" file_says "cwnd:" sluice_ss -Htni dst "$A4"
 	ok "memory" file_says "skmem:(r" sluice_ss -Huanm src "$B4"
@@ -93,6 +94,15 @@ run() {
 	same "the other connection lives" 1 "$(left)"
 	finish one
 	same "they end as on the kernel" "$(cat "$TMP/ended.kernel")" "$(cat "$TMP/ended.one")"
+}
+seconds() { # of sluice top: right ones, then wrong ones
+	local d
+	for d in 1 0.2 86400; do
+		b timeout 20 "$SL" top -b -n 1 -d "$d" -k "$TMP" >/dev/null || return
+	done
+	for d in 0 0.001 -1 1. 1.2345 x 0,5 1.x; do
+		not b "$SL" top -b -n 1 -d "$d" -k "$TMP" 2>/dev/null || return
+	done
 }
 screen() { # of sluice top, on a terminal
 	b python3 - "$SL" top -d 60 -k "$TMP" <<-'END'

@@ -138,6 +138,17 @@ ok "deleting nothing fails" eval '! rule del --device "$DEV_A" 1 2>/dev/null'
 printf 'use os tcp server *:5001\nuse os udp_connect *:53\n' >"$TMP/conf"
 ok "a wrong line is placed" eval 'rule list --file "$TMP/conf" 2>&1 >/dev/null | grep -q "conf:1:8: expected a role"'
 
+# What another user does not see is not said to be absent. ----------------------------------------
+nobody() { a setpriv --reuid=65534 --regid=65534 --clear-groups env -u SLUICE_STATS_SHMEM_DIR "$TOOL" "$@" >"$TMP/nobody" 2>&1; }
+for c in "rule list" "rule test udp_sender $B4:9" "rule add use os udp_sender *:9" "pace show"; do
+	# shellcheck disable=SC2086
+	ok "$c: the maps are root's" eval '! nobody $c && grep -q "this user may not read /sys/fs/bpf/sluice" "$TMP/nobody"'
+done
+ok "a program of root's, for another user" eval '! nobody stat -p "$SERVER" && grep -q "process\.\.\. it is another user.s" "$TMP/nobody"'
+ok "captured, too" eval '! nobody capture -w /dev/null -p "$SERVER" && grep -q "sockets: it is another user.s" "$TMP/nobody"'
+ok "no such process" eval '! stat -p 4194304 2>"$TMP/nobody"; grep -q "there is no such process" "$TMP/nobody"'
+ok "one without Sluice" eval '! stat -p $$ 2>"$TMP/nobody"; grep -q "it runs without Sluice" "$TMP/nobody"'
+
 # doctor and run --------------------------------------------------------------------------------
 a "$TOOL" doctor "$DEV_A" >"$TMP/doctor"
 ok "doctor sees native XDP" grep -q 'ok .*native XDP' "$TMP/doctor"
