@@ -16,6 +16,7 @@
 #include "ctl/rules/conf.h"
 #include "ctl/kern/netdev.h"
 #include "ctl/kern/netns.h"
+#include "ctl/kern/say.h"
 #include "net/rtnl.h"
 #include "net/vxlan.h"
 #include "stack/lane.h"
@@ -327,7 +328,7 @@ static void stays(const struct sl_link *link, int err, const char *why)
 	bool first = sl_refused_add(link->ifindex, err, sl_now_ns());
 
 	sl_log(first ? SL_LOG_WARN : SL_LOG_DEBUG, "port", "%s stays with the kernel: %s (%s)",
-	       link->name, why, strerrorname_np(-err));
+	       link->name, sl_why_of(why, link->name), strerrorname_np(-err));
 }
 
 void sl_port_vlan_over(const struct sl_port *p)

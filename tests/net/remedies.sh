@@ -63,6 +63,16 @@ case $BUILD in *san*) ;; *)
 esac
 paged "locked memory is limited"
 
+case $BUILD in *san*) ;; *)
+	SL_ENV=(SLUICE_RX_BACKEND=xdp SLUICE_LOG_FILE="$TMP/plain")
+	: >"$TMP/plain" && chmod 666 "$TMP/plain"
+	talk setpriv --reuid=65534 --regid=65534 --clear-groups
+	ok "no privileges: the device, the reason, the remedy" grep -qE \
+		"WARNING: port: $DEV_B stays with the kernel: no permission .*remedy: start sluiced\(8\)" "$TMP/plain"
+	;;
+esac
+paged "no permission for AF_XDP sockets"
+
 b sysctl -qw "net.ipv4.conf.$DEV_B.force_igmp_version=2"
 SL_ENV=(SLUICE_TRACELEVEL=3)
 talk env

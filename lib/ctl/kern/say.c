@@ -19,6 +19,13 @@ void sl_why(const char **why, const char *fmt, ...)
 	*why = text;
 }
 
+const char *sl_why_of(const char *why, const char *name)
+{
+	size_t n = strlen(name);
+
+	return !strncmp(why, name, n) && why[n] == ':' && why[n + 1] == ' ' ? why + n + 2 : why;
+}
+
 const char *sl_strerror(int err)
 {
 	const char *name = strerrordesc_np(err < 0 ? -err : err);
