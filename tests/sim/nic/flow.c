@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <linux/if_ether.h>
+#include <sched.h>
 #include <string.h>
 
 #include "nic.h"
@@ -235,6 +236,18 @@ static bool fits(const struct sim_flow *f, const struct sim_arrival *a)
 	return true;
 }
 
+static bool is_in_force(const struct sim_flow *f, const struct sim_arrival *a)
+{
+	uint64_t when = 0;
+
+	if (!f->coming && !f->going)
+		return f->since_ns <= a->real_ns;
+	/* (A frame is here a little before it comes to the kernel's program.) */
+	for (int i = 0; i < 100 && !(when = sim_steal_when()); i++)
+		sched_yield();
+	return f->coming ? when && a->real_ns >= when : !when || a->real_ns < when;
+}
+
 /* The first of the rules that fit the frame, of that queue, or of all if it is 0. */
 static const struct sim_flow *find(const struct sim_arrival *a, uint32_t qp)
 {
@@ -245,8 +258,8 @@ static const struct sim_flow *find(const struct sim_arrival *a, uint32_t qp)
 	while ((obj = sim_obj_next(&at, SIM_FLOW))) {
 		const struct sim_flow *f = &obj->flow;
 
-		if (f->since_ns <= a->real_ns && (!qp || f->qp == qp) &&
-		    (!best || f->priority < best->priority) && fits(f, a))
+		if ((!qp || f->qp == qp) && (!best || f->priority < best->priority) && fits(f, a) &&
+		    is_in_force(f, a))
 			best = f;
 	}
 	return best;

@@ -152,6 +152,7 @@ struct sim_flow {
 	uint32_t tag;
 	uint32_t nwords;
 	uint64_t since_ns; /* frames before were the kernel's (CLOCK_REALTIME) */
+	bool coming, going; /* frames from sim_steal_when() on are its own, or are no longer */
 	bool several;      /* the frame has a group's address: each rule that fits gets it */
 	uint16_t vid, vid_mask; /* of the tag that frames must have; mask 0: with or without one */
 	struct sim_flow_word {
@@ -293,6 +294,8 @@ int sim_flow_parse(struct sim_flow *f, const struct ib_uverbs_create_flow *in, s
 void sim_flow_steer(const struct sim_arrival *a);
 /* steal.c: has the kernel drop what the rules match, as of now. 0 or errno. */
 int sim_steal(void);
+/* When the first frame came to what sim_steal() has made last (CLOCK_REALTIME); 0: none has. */
+uint64_t sim_steal_when(void);
 void sim_steal_child(void);
 
 /* arrive.c */

@@ -88,10 +88,14 @@ int sim_obj_free(uint32_t handle, enum sim_type type)
 		return EINVAL;
 	if (obj->refs)
 		return EBUSY;
-	while (type == SIM_FLOW && sim_arrive())
-		; /* what has come is the rule's */
+	if (type == SIM_FLOW) {
+		obj->flow.going = true;
+		sim_steal();
+		while (sim_arrive())
+			; /* what has come before is the rule's */
+	}
 	release(obj);
-	if (type == SIM_FLOW)
+	if (type == SIM_FLOW && !sim_nic.rules)
 		sim_steal();
 	return 0;
 }

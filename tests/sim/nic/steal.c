@@ -2,12 +2,15 @@
 /* Frames that a rule matches are the queue's and not the kernel's: a program at the ingress of the
  * device that plays the port (tcx, Linux 6.6) drops them there, behind the packet socket that the
  * model reads (arrive.c). It is made anew of all rules when one comes or goes, and the kernel ends
- * it with the process, as it ends the rules of a process's context. */
+ * it with the process, as it ends the rules of a process's context. It notes the stamp of the first
+ * frame that it sees: from that one on the rules are the new ones, in the model, too, so that no
+ * frame is lost in a change, and none is taken by both. */
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "nic.h"
 #include "sys.h"
@@ -17,10 +20,12 @@
 #define TCX_NEXT    (-1)
 #define MOST        60000u
 #define NO_VID      0x1000
+#define PAGE        4096u
 
 static struct bpf_insn code[MOST];
 static unsigned n;
 static int link_fd = -1;
+static volatile uint64_t *first; /* the map's entry */
 
 static long bpf(int cmd, union bpf_attr *attr)
 {
@@ -78,17 +83,82 @@ static void put_rule(const struct sim_flow *f)
 		code[jump[i]].off = (int16_t)(n - jump[i] - 1);
 }
 
-static void make(void)
+static void put_imm64(uint8_t reg, uint8_t kind, uint64_t v)
+{
+	put(BPF_LD | BPF_DW | BPF_IMM, reg, kind, 0, (int32_t)(uint32_t)v);
+	put(0, 0, 0, 0, (int32_t)(uint32_t)(v >> 32));
+}
+
+/* Notes when the first frame has come: its stamp, or the time where it has another's (TCP's). */
+static void put_first(int map_fd)
+{
+	put_imm64(9, BPF_PSEUDO_MAP_VALUE, (uint32_t)map_fd);
+	put(BPF_LDX | BPF_MEM | BPF_DW, 0, 9, 0, 0);
+	put(BPF_JMP | BPF_JNE | BPF_K, 0, 0, 7, 0);
+	put(BPF_LDX | BPF_MEM | BPF_DW, 0, 6, offsetof(struct __sk_buff, tstamp), 0);
+	put(BPF_JMP | BPF_JNE | BPF_K, 0, 0, 4, 0);
+	put(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_ktime_get_ns);
+	put_imm64(1, 0, sim_clock_wall_ns() - sim_now_ns());
+	put(BPF_ALU64 | BPF_ADD | BPF_X, 0, 1, 0, 0);
+	put(BPF_STX | BPF_MEM | BPF_DW, 9, 0, 0, 0);
+}
+
+uint64_t sim_steal_when(void)
+{
+	return first ? *first : 0;
+}
+
+/* The rules that have come since the last change are in force from its time on. */
+static void settle(void)
+{
+	uint64_t when = sim_steal_when();
+	struct sim_obj *obj;
+	uint32_t at = 0;
+
+	while (when && (obj = sim_obj_next(&at, SIM_FLOW))) {
+		if (obj->flow.coming)
+			obj->flow.since_ns = when;
+		obj->flow.coming = false;
+	}
+}
+
+/* A map with a new place for the first frame's time. 0 or errno. */
+static int new_first(int *map_fd)
+{
+	union bpf_attr attr;
+	void *at;
+
+	if (first)
+		syscall(SYS_munmap, first, PAGE);
+	first = NULL;
+	memset(&attr, 0, sizeof(attr));
+	attr.map_type = BPF_MAP_TYPE_ARRAY;
+	attr.key_size = 4;
+	attr.value_size = 8;
+	attr.max_entries = 1;
+	attr.map_flags = BPF_F_MMAPABLE;
+	*map_fd = (int)bpf(BPF_MAP_CREATE, &attr);
+	if (*map_fd < 0)
+		return errno;
+	at = sim_mmap(NULL, PAGE, PROT_READ, MAP_SHARED, *map_fd, 0);
+	if (at != MAP_FAILED)
+		first = at;
+	return first ? 0 : errno;
+}
+
+static void make(int map_fd)
 {
 	struct sim_obj *obj;
 	uint32_t at = 0;
 
 	n = 0;
 	put(BPF_ALU64 | BPF_MOV | BPF_X, 6, 1, 0, 0);
+	put_first(map_fd);
 	put(BPF_LDX | BPF_MEM | BPF_W, 7, 6, 0, 0); /* its length */
 	put_vid();
 	while ((obj = sim_obj_next(&at, SIM_FLOW)))
-		put_rule(&obj->flow);
+		if (!obj->flow.going)
+			put_rule(&obj->flow);
 	put_exit(TCX_NEXT);
 }
 
@@ -138,7 +208,7 @@ static int update(int prog)
 
 int sim_steal(void)
 {
-	int prog, err;
+	int prog = -1, map = -1, err;
 
 	if (!sim_nic.rules) {
 		if (link_fd >= 0)
@@ -146,11 +216,17 @@ int sim_steal(void)
 		link_fd = -1;
 		return 0;
 	}
-	make();
-	prog = load();
-	err = prog < 0 ? -prog : link_fd < 0 ? attach(prog) : update(prog);
+	settle();
+	err = new_first(&map);
+	if (!err) {
+		make(map);
+		prog = load();
+		err = prog < 0 ? -prog : link_fd < 0 ? attach(prog) : update(prog);
+	}
 	if (prog >= 0)
 		sim_close(prog);
+	if (map >= 0) /* (the program has it) */
+		sim_close(map);
 	if (err)
 		sim_say("the kernel's share of %lu rules cannot be taken: %s", sim_nic.rules,
 			strerror(err));

@@ -68,7 +68,7 @@ int sim_create_flow(const struct sim_call *call)
 		sim_obj_free(h, SIM_FLOW);
 		return err;
 	}
-	sim_obj_get(h, SIM_FLOW)->flow.since_ns = sim_clock_wall_ns();
+	sim_obj_get(h, SIM_FLOW)->flow.coming = true;
 	resp.flow_handle = h;
 	sim_attr_put(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 	return 0;
