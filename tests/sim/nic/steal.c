@@ -21,6 +21,7 @@
 #define MOST        60000u
 #define NO_VID      0x1000
 #define PAGE        4096u
+#define BEFORE_NS   50000u
 
 static struct bpf_insn code[MOST];
 static unsigned n;
@@ -89,7 +90,8 @@ static void put_imm64(uint8_t reg, uint8_t kind, uint64_t v)
 	put(0, 0, 0, 0, (int32_t)(uint32_t)(v >> 32));
 }
 
-/* Notes when the first frame has come: its stamp, or the time where it has another's (TCP's). */
+/* Notes when the first frame has come: its stamp, or the time where it has another's (TCP's): then
+ * the packet socket has stamped it a little before. */
 static void put_first(int map_fd)
 {
 	put_imm64(9, BPF_PSEUDO_MAP_VALUE, (uint32_t)map_fd);
@@ -98,7 +100,7 @@ static void put_first(int map_fd)
 	put(BPF_LDX | BPF_MEM | BPF_DW, 0, 6, offsetof(struct __sk_buff, tstamp), 0);
 	put(BPF_JMP | BPF_JNE | BPF_K, 0, 0, 4, 0);
 	put(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_ktime_get_ns);
-	put_imm64(1, 0, sim_clock_wall_ns() - sim_now_ns());
+	put_imm64(1, 0, sim_clock_wall_ns() - sim_now_ns() - BEFORE_NS);
 	put(BPF_ALU64 | BPF_ADD | BPF_X, 0, 1, 0, 0);
 	put(BPF_STX | BPF_MEM | BPF_DW, 9, 0, 0, 0);
 }
