@@ -19,10 +19,15 @@ static bool is_among(const char *name, const char *controllers)
 {
 	size_t len = strlen(name);
 
-	for (const char *at = controllers; at; at = strchr(at, ','), at += !!at)
-		if (!strncmp(at, name, len) && (at[len] == ',' || !at[len]))
+	for (;;) {
+		if (!strncmp(controllers, name, len) &&
+		    (controllers[len] == ',' || !controllers[len]))
 			return true;
-	return false;
+		controllers = strchr(controllers, ',');
+		if (!controllers)
+			return false;
+		controllers++;
+	}
 }
 
 static void each_upwards(const struct walk *w, const char *root, const char *path, bool v1)
