@@ -48,7 +48,8 @@ struct sl_mark {
 };
 
 /* The record of a packet that a packet socket gets (steer_skb.bpf.c), in the place of its Ethernet
- * addresses. The receiver makes a struct sl_meta of it. */
+ * addresses. The receiver makes a struct sl_meta of it. Untagged IPv4 has 0 for its version (the
+ * private namespace's stack refuses it at its first look); sl_packet_mend() writes it again. */
 #define SL_PACKET_MAGIC 0xc4
 struct sl_packet_record {
 	__u8 magic;
@@ -60,6 +61,13 @@ struct sl_packet_record {
 };
 
 #ifndef __bpf__
+/* pkt has 15 bytes at least. */
+static inline void sl_packet_mend(__u8 *pkt)
+{
+	if (pkt[12] == 8 && !pkt[13]) /* ETH_P_IP */
+		pkt[14] |= 4 << 4;
+}
+
 _Static_assert(sizeof(struct sl_packet_record) == 12, "two Ethernet addresses");
 _Static_assert(sizeof(struct sl_meta) == 16, "metadata record");
 _Static_assert(sizeof(struct sl_meta_stamped) == 24, "metadata record with time stamp");

@@ -11,7 +11,7 @@
 #include "rules_abi.h"
 #include "vxlan.h"
 
-#define SL_STEER_ABI 13
+#define SL_STEER_ABI 14
 
 #define SL_MAX_FLOWS      262144 /* most entries of `flows` and `endpoints` (SLUICE_MAX_FLOWS) */
 #define SL_MAX_LOCALS     4096

@@ -25,7 +25,9 @@ struct {
  * it. */
 const volatile __u8 has_udp_gso = 1;
 
-#define SL_OTHERHOST 3  /* PACKET_OTHERHOST: the namespace's stack does not look at the packet */
+/* PACKET_OTHERHOST: the namespace's stack does not look at the packet. (Since 6.15 the kernel takes
+ * the type back, and IPv4's version ends it.) */
+#define SL_OTHERHOST 3
 #define LINEAR_LEAST 74 /* Ethernet, IPv6, TCP */
 #define LINEAR_PULL  256
 /* Bytes of the longest packet: the most that IPv4's length can say, an Ethernet header and two VLAN
@@ -68,16 +70,25 @@ static __always_inline int redirect(struct __sk_buff *skb, const struct sl_view 
 				    const struct target *t, struct sl_counters *c,
 				    const struct sl_port_config *cfg)
 {
-	struct sl_packet_record r = {.magic = SL_PACKET_MAGIC, .proto = p->proto};
+	struct {
+		struct sl_packet_record r;
+		__be16 type;
+		__u8 ip;
+	} head = {.r = {.magic = SL_PACKET_MAGIC, .proto = p->proto}, .type = bpf_htons(ETH_P_IP)};
 	enum match match = veil(t->match, cfg, 3);
 	__u64 bytes = skb->len;
-	const __u32 *dev = prepare(&r, p, t, c, cfg, bytes, !!skb->gso_size);
+	const __u32 *dev = prepare(&head.r, p, t, c, cfg, bytes, !!skb->gso_size);
+	__u32 len = sizeof(head.r);
 	int err;
 
 	if (!dev)
 		return SL_PASS;
+	if (!p->v6 && p->l3 == ETH_HLEN) {
+		head.ip = head.r.l4_words;
+		len = ETH_HLEN + 1;
+	}
 	err = bpf_redirect_peer(*dev, 0);
-	if (err != TC_ACT_REDIRECT || bpf_skb_store_bytes(skb, 0, &r, sizeof(r), 0)) {
+	if (err != TC_ACT_REDIRECT || bpf_skb_store_bytes(skb, 0, &head, len, 0)) {
 		c->pass_unknown++;
 		return SL_PASS;
 	}

@@ -279,6 +279,7 @@ static inline bool look(const struct sl_packet *p, struct place *pl)
 	if (!(sl_load_acquire(&pl->h->tp_status) & TP_STATUS_USER))
 		return false;
 	pl->data = (uint8_t *)pl->h + pl->h->tp_mac;
+	sl_packet_mend(sl_unconst(pl->data));
 	memcpy(&pl->rec, pl->data, sizeof(pl->rec));
 	memcpy(&pl->vnet, pl->data - sizeof(pl->vnet), sizeof(pl->vnet));
 	return true;

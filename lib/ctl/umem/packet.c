@@ -88,6 +88,8 @@ static uint32_t copy_place(const uint8_t *place, uint8_t *buf)
 		return 0;
 	memcpy(&vnet, place + mac - sizeof(vnet), sizeof(vnet));
 	memcpy(buf + LEAD, place + mac, bytes);
+	if (bytes > ETH_HLEN)
+		sl_packet_mend(buf + LEAD);
 	memcpy(&rec, buf + LEAD, sizeof(rec));
 	l3 = find_l3(buf + LEAD, bytes);
 	if (rec.magic != SL_PACKET_MAGIC || vnet.gso_type != VIRTIO_NET_HDR_GSO_NONE || !l3)
