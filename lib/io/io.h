@@ -50,8 +50,8 @@ struct sl_tx;
 
 struct sl_rx_ops {
 	const char *name;
-	/* Takes up to n received packets, and all their frames: in all up to n + SL_RX_MORE. Returns
-	 * how many frames. */
+	/* Takes up to n received packets, and all their frames: in all up to n + SL_RX_MORE.
+	 * Returns how many frames. */
 	unsigned (*burst)(struct sl_rx *rx, struct sl_rx_desc *descs, unsigned n);
 	/* Gives the device frames to receive into. True: it is well supplied. */
 	bool (*refill)(struct sl_rx *rx, struct sl_frames *cache);
@@ -92,8 +92,8 @@ extern void (*sl_tx_on_stamp)(const struct sl_tx_ask *ask, uint64_t hw_ns);
 #define SL_TX_WAITS (1u << 3) /* posted packets wait here: no device has them yet */
 #define SL_TX_SG    (1u << 4) /* a packet may be in SL_TX_BUFS frames */
 #define SL_TX_BUFS  8
-/* Limits of one packet of SL_TX_TSO: segments (of any backend; a NIC gathers from fewer places), and
- * bytes of payload. */
+/* Limits of one packet of SL_TX_TSO: segments (of any backend; a NIC gathers from fewer places),
+ * and bytes of payload. */
 #define SL_TSO_SEGS     45
 #define SL_TSO_NIC_SEGS 16
 #define SL_TSO_BYTES    65000

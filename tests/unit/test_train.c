@@ -39,7 +39,8 @@ static void set_up(void)
 	memset(&lane, 0, sizeof(lane));
 	memset(&stats, 0, sizeof(stats));
 	lane.stats = &stats;
-	tx = (struct sl_tx){.ops = &ops, .caps = SL_TX_CSUM | SL_TX_TSO, .segs = SL_TSO_SEGS, .open = 7};
+	tx = (struct sl_tx){
+		.ops = &ops, .caps = SL_TX_CSUM | SL_TX_TSO, .segs = SL_TSO_SEGS, .open = 7};
 	leg.lane = &lane;
 	leg.tx = &tx;
 	sl_build_tcp_hdr(&hdr, &between);
