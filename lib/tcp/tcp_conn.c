@@ -250,11 +250,11 @@ void sl_tcp_start(struct sl_tcp *c, const struct sl_tcp_key *key, uint32_t iss)
 	c->rcv_wnd = sl_tcp_first_window(c->rcvbuf, c->window_clamp, c->adv_mss);
 	if (sl_unlikely(route.tcp))
 		c->rcv_wnd = sl_tcp_route_window(route.tcp, c->rcv_wnd, c->adv_mss);
-	c->mss_clamp = sl_addr_is_v4(&key->remote) ? 536 : 1220; /* RFC 9293 3.7.1 */
+	c->mss_clamp = sl_addr_is_v4(&key->remote) ? SL_TCP_MSS_V4 : SL_TCP_MSS_V6;
 	c->born_us = c->host->now_us;
 	c->retries = c->probes = c->backoff = 0;
 	sl_tcp_mss_changed(c);
-	c->rcv_mss = sl_min(c->mss, (uint16_t)536);
+	c->rcv_mss = sl_min(c->mss, (uint16_t)SL_TCP_MSS_V4);
 	sl_tcp_rtt_init(c);
 	sl_tcp_loss_init(c);
 }
@@ -310,7 +310,7 @@ void sl_tcp_take_syn_options(struct sl_tcp *c, const struct sl_tcp_seg *syn)
 	}
 	sl_tcp_mtup_open(c);
 	sl_tcp_mss_changed(c);
-	c->rcv_mss = sl_min(c->mss, (uint16_t)536);
+	c->rcv_mss = sl_min(c->mss, (uint16_t)SL_TCP_MSS_V4);
 }
 
 void sl_tcp_start_buffers(struct sl_tcp *c)

@@ -286,7 +286,8 @@ bool sl_tcp_repair_dead_req(const void *bytes, uint64_t now_us, struct sl_tcp_de
 		.max_window = q.syn.wnd,
 		.rcv_wnd = q.rcv_wnd,
 		.rcv_wup = d->start,
-		.mss_clamp = opts & SL_TCPO_MSS ? sl_max(q.syn.mss, (uint16_t)SND_MSS_MIN) : 536,
+		.mss_clamp = opts & SL_TCPO_MSS ? sl_max(q.syn.mss, (uint16_t)SND_MSS_MIN)
+						: SL_TCP_MSS_V4,
 		.wscale_ok = opts & SL_TCPO_WSCALE,
 		.sack_ok = opts & SL_TCPO_SACK_OK,
 		.ts_ok = opts & SL_TCPO_TS,

@@ -16,7 +16,7 @@ enum use { USE_TABLE, USE_ISN, USE_TS, USE_COOKIE_BASE, USE_COOKIE_DATA };
 
 /* The segment sizes that a cookie can express: the largest that is not above the peer's is taken.
  * The values are those of Linux (net/ipv4/syncookies.c, net/ipv6/syncookies.c). */
-static const uint16_t mss4[] = {536, 1300, 1440, 1460};
+static const uint16_t mss4[] = {SL_TCP_MSS_V4, 1300, 1440, 1460};
 static const uint16_t mss6[] = {1280 - 60, 1480 - 60, 1500 - 60, 9000 - 60};
 
 static uint64_t rotl(uint64_t x, unsigned b)
@@ -157,7 +157,7 @@ static uint32_t period_now(const struct sl_tcp_host *h)
 uint32_t sl_tcp_cookie(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 		       const struct sl_tcp_seg *syn)
 {
-	uint16_t mss = syn->opts & SL_TCPO_MSS ? syn->mss : 536;
+	uint16_t mss = syn->opts & SL_TCPO_MSS ? syn->mss : SL_TCP_MSS_V4;
 	const uint16_t *table = mss_table(key);
 	uint32_t period = period_now(h), i = sl_array_len(mss4) - 1;
 

@@ -44,7 +44,7 @@ void sl_tcp_route_changed(struct sl_tcp *c)
  * believed. */
 static void take_mtu(struct sl_tcp *c, uint32_t mtu)
 {
-	uint32_t least = sl_addr_is_v4(&c->node.key.remote) ? 512 : 1220;
+	uint32_t least = sl_addr_is_v4(&c->node.key.remote) ? 512 : SL_TCP_MSS_V6;
 	uint32_t mss = mtu > 20 + least ? mtu - 20 : least;
 
 	if (mss >= c->pmtu_mss || c->host->ops->route(c->host, c, NULL, &c->node.key, 0).mtu_locked)

@@ -129,7 +129,7 @@ static void note_answer(struct sl_tcp *c)
  * need not empty its buffer before we send again. */
 static uint32_t segment_size(const struct sl_tcp *c)
 {
-	uint32_t half = c->max_window > 536 ? c->max_window / 2 : c->max_window;
+	uint32_t half = c->max_window > SL_TCP_MSS_V4 ? c->max_window / 2 : c->max_window;
 
 	return half && half < c->mss ? sl_max(half, 28u) : c->mss;
 }

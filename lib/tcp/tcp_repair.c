@@ -122,7 +122,7 @@ void sl_tcp_repair_get_closed(const struct sl_tcp *c, struct sl_tcp_repair *r)
 		.rcv_wup = rcv_nxt,
 		.sndbuf = c->sndbuf,
 		.rcvbuf = c->rcvbuf,
-		.mss_clamp = sl_max(c->mss_clamp, 536),
+		.mss_clamp = sl_max(c->mss_clamp, (uint16_t)SL_TCP_MSS_V4),
 		.fin_rcvd = c->fin_rcvd,
 	};
 }

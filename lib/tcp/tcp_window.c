@@ -53,7 +53,7 @@ static uint32_t round_up(uint32_t x, unsigned shift)
 static uint32_t wanted_window(struct sl_tcp *c)
 {
 	uint32_t full = full_window(c), space = sl_min(free_window(c), full);
-	uint32_t mss = sl_min(c->rcv_mss ? c->rcv_mss : 536u, full), win;
+	uint32_t mss = sl_min(c->rcv_mss ? c->rcv_mss : SL_TCP_MSS_V4, full), win;
 
 	if (space < full / 2 && sl_tcp_rcv_is_pressed(c, 4))
 		c->rcv_ssthresh = sl_min(c->rcv_ssthresh, 4u * c->adv_mss);

@@ -26,7 +26,9 @@
 
 #define SL_TCP_MAX_SACK 4
 #define SL_TCP_TFO_MAX  16
-#define SL_TCP_MAX_HDR  60
+/* Payload of a segment for a peer that named no size (RFC 9293 3.7.1). */
+#define SL_TCP_MSS_V4 536u
+#define SL_TCP_MSS_V6 1220u
 /* Offset of the payload in a frame made for sending: room for Ethernet, two tags, IPv6 and the
  * longest TCP header in front of it. Not 128: headers of 66 bytes (IPv4, time stamps) would then
  * begin at 62, two bytes below the kernel's buffer's offset in its page, and the kernel's copy (rep

@@ -34,7 +34,6 @@
 /* state that goes to the next process along with the connection */
 struct state {
 	uint64_t sent, got, left, moved, ours, kernels;
-	int stuck_s;
 	bool from_listener;
 };
 

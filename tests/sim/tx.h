@@ -14,7 +14,7 @@
 #define TX_SEND_MAX 65536u /* one large send, behind the slots */
 
 /* How the data of a send gets to the device. */
-enum tx_way { TX_HOST, TX_INLINE, TX_DEVICE_MEMORY, TX_WAYS };
+enum tx_way { TX_HOST, TX_INLINE, TX_DEVICE_MEMORY };
 
 struct tx_want {
 	uint32_t depth; /* of the send queue; 0: 128 */

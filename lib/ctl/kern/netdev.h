@@ -8,7 +8,6 @@
 /* Bits of `xdp` and of `hints`, which the headers of Debian 12 do not all have: enum netdev_xdp_act
  * and netdev_xdp_rx_metadata of linux/netdev.h. */
 #define SL_XDP_FEATURE_BASIC    (1u << 0)
-#define SL_XDP_FEATURE_REDIRECT (1u << 1)
 #define SL_XDP_FEATURE_ZEROCOPY (1u << 3)
 #define SL_XDP_FEATURE_RX_SG    (1u << 5)
 #define SL_XDP_HINT_STAMP       (1u << 0)

@@ -96,7 +96,7 @@ static int make_time_wait(const struct queue *q)
 		.snd_wnd = 65535,
 		.max_window = 65535,
 		.rcv_wnd = 65535,
-		.mss_clamp = 536,
+		.mss_clamp = SL_TCP_MSS_V4,
 	};
 	int fd = sl_repair_socket(&w.key), err;
 
