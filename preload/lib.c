@@ -6,6 +6,7 @@
  * it needs, come with the first stream or datagram socket over IP or the first epoll set, and stay
  * out of the program's name space. Calls that the loading itself makes, on its thread, go to the
  * kernel. */
+#include "named.h"
 #include "real.h"
 
 #include "base/memcheck.h"
@@ -70,7 +71,7 @@ static bool resolve(void *so)
 	struct sl_lib found;
 
 	for (size_t i = 0; i < sl_array_len(symbols); i++) {
-		void *f = dlsym(so, symbols[i].name);
+		void *f = sl_real_dlsym()(so, symbols[i].name);
 
 		if (!f)
 			return false;
@@ -122,10 +123,10 @@ static void *open_lib(void)
 			strcpy(path + n, self.dli_fname);
 			slash = strrchr(path, '/');
 			memcpy(slash + 1, name, sizeof(name));
-			so = dlopen(path, how);
+			so = REAL(dlopen)(path, how);
 		}
 	}
-	return so ? so : dlopen(name, how);
+	return so ? so : REAL(dlopen)(name, how);
 }
 
 static void load_library(void)

@@ -6,59 +6,42 @@
  * what is preloaded. Both would use a descriptor of ours by the C library, which knows the kernel's
  * socket alone. So dlsym() of a handle finds the function of this library where it would find the
  * C library's, and after such a dlopen(3) the slots of the new objects are led here. A function
- * that another preloaded library puts in between stays what it is. */
+ * that another preloaded library puts in between stays what it is; where that one stands behind
+ * this library, the program's sockets are the kernel's. */
+#include "named.h"
 #include "real.h"
 
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/mman.h>
 
-#if defined(__x86_64__)
-#define FIRST_VERSION "GLIBC_2.2.5"
-#elif defined(__aarch64__)
-#define FIRST_VERSION "GLIBC_2.17"
-#else
-#define FIRST_VERSION "GLIBC_2.34"
-#endif
-
 /* A caller says by its return address where to search: so these are left by a jump. */
 #define JUMPS __attribute__((visibility("default"), optimize("optimize-sibling-calls")))
 
-/* What preload.map exports, but for liburing's functions. */
+/* The names that preload.map exports. */
 static const char *const names[] = {
 #define SL_CALL(result, name, params, raw) #name,
 #include "calls.def"
 #undef SL_CALL
-	"dlsym", "fcntl64", "sendfile64", "closefrom", "dprintf", "__dprintf_chk",
-	"__read_chk", "__recv_chk", "__recvfrom_chk", "__poll_chk", "__ppoll_chk", "vfork",
-	"_exit", "_Exit", "execv", "execvp", "execl", "execlp", "execle", "signal", "bsd_signal",
-	"ssignal", "sysv_signal", "__sysv_signal", "siginterrupt", "sigset", "setrlimit64",
-	"freopen64", "_IO_fclose", "_IO_fdopen", "aio_read64", "aio_write64", "lio_listio64",
-	"preadv64v2", "pwritev64v2", "__read", "__write", "__send", "__connect", "__close",
-	"__dup2", "__fcntl", "__poll", "__select", "__sigaction", "__vfork", "unshare", "setns",
-	"syscall", "sockatmark",
+	"dlsym",         "fcntl64",     "sendfile64",   "closefrom",      "dprintf",
+	"__dprintf_chk", "__read_chk",  "__recv_chk",   "__recvfrom_chk", "__poll_chk",
+	"__ppoll_chk",   "vfork",       "_exit",        "_Exit",          "execv",
+	"execvp",        "execl",       "execlp",       "execle",         "signal",
+	"bsd_signal",    "ssignal",     "sysv_signal",  "__sysv_signal",  "siginterrupt",
+	"sigset",        "setrlimit64", "freopen64",    "_IO_fclose",     "_IO_fdopen",
+	"aio_read64",    "aio_write64", "lio_listio64", "preadv64v2",     "pwritev64v2",
+	"__read",        "__write",     "__send",       "__connect",      "__close",
+	"__dup2",        "__fcntl",     "__poll",       "__select",       "__sigaction",
+	"__vfork",       "unshare",     "setns",        "syscall",        "sockatmark",
 };
 #define NAMES sl_array_len(names)
 
-/* Of each name, the C library's function and ours; NULL: it has none, or it is not to be replaced. */
+/* Of each name, the C library's function and ours; NULL where the C library has none, or where ours
+ * does not take its place. */
 static struct {
 	void *theirs, *ours;
 } both[NAMES];
 static bool have_both;
-
-typedef void *dlsym_fn(void *handle, const char *name);
-
-static dlsym_fn *real_dlsym(void)
-{
-	static dlsym_fn *f;
-	dlsym_fn *found = sl_load(&f);
-
-	if (!found) {
-		found = (dlsym_fn *)dlvsym(RTLD_NEXT, "dlsym", FIRST_VERSION);
-		sl_store(&f, found);
-	}
-	return found;
-}
 
 static bool is_here(const void *f)
 {
@@ -78,7 +61,7 @@ static int find_name(const char *name)
 /* Ours, where f is the C library's, and ours is what the program means by that name. */
 static void *ours_for(const char *name, void *f)
 {
-	dlsym_fn *look = real_dlsym();
+	sl_dlsym_fn *look = sl_real_dlsym();
 	void *mine = look(RTLD_NEXT, name) == f ? look(RTLD_DEFAULT, name) : NULL;
 
 	return mine && is_here(mine) ? mine : f;
@@ -86,7 +69,7 @@ static void *ours_for(const char *name, void *f)
 
 static __attribute__((noinline)) void *find(void *handle, const char *name)
 {
-	void *f = real_dlsym()(handle, name);
+	void *f = sl_real_dlsym()(handle, name);
 
 	return f && find_name(name) >= 0 && strncmp(name, "io_uring", 8) ? ours_for(name, f) : f;
 }
@@ -95,7 +78,43 @@ JUMPS void *dlsym(void *handle, const char *name)
 {
 	if (handle != RTLD_NEXT && handle != RTLD_DEFAULT)
 		return find(handle, name);
-	return real_dlsym()(handle, name);
+	return sl_real_dlsym()(handle, name);
+}
+
+/* Libraries behind this one -------------------------------------------------------------------- */
+
+/* True: f is in a file of the C library's, or of a sanitizer, which calls that one. */
+static bool is_plain(const void *f)
+{
+	static const char *const files[] = {"libc.",   "libc-",     "libpthread",
+					    "libasan", "libtsan",   "libubsan",
+					    "liblsan", "libhwasan", "libclang_rt"};
+	const char *file;
+	Dl_info at;
+
+	if (!dladdr(f, &at) || !at.dli_fname)
+		return true;
+	file = strrchr(at.dli_fname, '/');
+	file = file ? file + 1 : at.dli_fname;
+	for (size_t i = 0; i < sl_array_len(files); i++)
+		if (!strncmp(file, files[i], strlen(files[i])))
+			return true;
+	return false;
+}
+
+bool sl_is_wrapped(void)
+{
+	enum { UNKNOWN, PLAIN, WRAPPED };
+	static uint8_t known;
+	uint8_t is = sl_load(&known);
+
+	if (sl_unlikely(is == UNKNOWN)) {
+		bool plain = is_plain((void *)REAL(connect)) && is_plain((void *)REAL(bind));
+
+		is = plain ? PLAIN : WRAPPED;
+		sl_store(&known, is);
+	}
+	return is == WRAPPED;
 }
 
 /* RTLD_DEEPBIND -------------------------------------------------------------------------------- */
@@ -105,7 +124,8 @@ static void look_up_both(void)
 	if (sl_load_acquire(&have_both))
 		return;
 	for (size_t i = 0; i < NAMES; i++) {
-		void *f = strncmp(names[i], "io_uring", 8) ? real_dlsym()(RTLD_NEXT, names[i]) : NULL;
+		void *f = strncmp(names[i], "io_uring", 8) ? sl_real_dlsym()(RTLD_NEXT, names[i])
+							   : NULL;
 		void *mine = f ? ours_for(names[i], f) : NULL;
 
 		if (mine != f) {
@@ -120,9 +140,9 @@ static void look_up_both(void)
 /* An object, in the midst of dl_iterate_phdr(3), where no call of the linker's may be made. */
 struct object {
 	ElfW(Addr) base;
-	const ElfW(Phdr) *head;
+	const ElfW(Phdr) * head;
 	unsigned heads;
-	const ElfW(Sym) *symbols;
+	const ElfW(Sym) * symbols;
 	const char *strings;
 };
 
@@ -152,7 +172,7 @@ static void set_slot(const struct object *o, void **slot, void *f)
 }
 
 /* lazy: a slot may lead into the object itself until its first use. */
-static void lead_here(const struct object *o, const ElfW(Rela) *r, size_t bytes, bool lazy)
+static void lead_here(const struct object *o, const ElfW(Rela) * r, size_t bytes, bool lazy)
 {
 	for (const ElfW(Rela) *end = r + bytes / sizeof(*r); r < end; r++) {
 		const ElfW(Sym) *s = &o->symbols[ELF64_R_SYM(r->r_info)];
@@ -171,7 +191,7 @@ static void lead_here(const struct object *o, const ElfW(Rela) *r, size_t bytes,
 	}
 }
 
-static void lead_object_here(struct object *o, const ElfW(Dyn) *d)
+static void lead_object_here(struct object *o, const ElfW(Dyn) * d)
 {
 	const ElfW(Rela) *all = NULL, *jumps = NULL;
 	size_t all_bytes = 0, jumps_bytes = 0;
@@ -219,7 +239,8 @@ static int count(struct dl_phdr_info *info, size_t size, void *n)
 /* *old: how many objects were there before; the new ones are behind them. */
 static int lead(struct dl_phdr_info *info, size_t size, void *old)
 {
-	struct object o = {.base = info->dlpi_addr, .head = info->dlpi_phdr, .heads = info->dlpi_phnum};
+	struct object o = {
+		.base = info->dlpi_addr, .head = info->dlpi_phdr, .heads = info->dlpi_phnum};
 
 	(void)size;
 	if (*(unsigned *)old) {

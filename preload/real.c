@@ -5,6 +5,7 @@
  * only the calls that it makes. dlsym() may allocate, and an allocator may read or write files: a
  * call made while this thread is inside dlsym() is answered by the raw system call. So is a call
  * that this C library does not have. */
+#include "named.h"
 #include "real.h"
 
 #include <dlfcn.h>
@@ -48,6 +49,26 @@ static const struct {
 #undef SL_CALL
 };
 
+#if defined(__x86_64__)
+#define FIRST_VERSION "GLIBC_2.2.5"
+#elif defined(__aarch64__)
+#define FIRST_VERSION "GLIBC_2.17"
+#else
+#define FIRST_VERSION "GLIBC_2.34"
+#endif
+
+sl_dlsym_fn *sl_real_dlsym(void)
+{
+	static sl_dlsym_fn *f;
+	sl_dlsym_fn *found = sl_load(&f);
+
+	if (!found) {
+		found = (sl_dlsym_fn *)dlvsym(RTLD_NEXT, "dlsym", FIRST_VERSION);
+		sl_store(&f, found);
+	}
+	return found;
+}
+
 void *sl_real_find(enum sl_call call)
 {
 	int saved = errno;
@@ -56,7 +77,7 @@ void *sl_real_find(enum sl_call call)
 	if (looking)
 		return calls[call].raw;
 	looking = true;
-	f = dlsym(RTLD_NEXT, calls[call].name);
+	f = sl_real_dlsym()(RTLD_NEXT, calls[call].name);
 	looking = false;
 	errno = saved;
 	if (!f)

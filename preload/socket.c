@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls on sockets: make, name, connect, query and set options. (socketpair(2) makes kernel sockets
  * only, so it is not wrapped.) */
+#include "named.h"
 #include "real.h"
 #include "vma_api.h"
 
@@ -29,6 +30,10 @@ int socket(int domain, int type, int protocol)
 		sl_leave_all("messages of iSCSI name sockets by number");
 	if (!may_offload(domain, type) || sl_in_vfork || !sl_lib_load())
 		return REAL(socket)(domain, type, protocol);
+	if (sl_unlikely(sl_is_wrapped())) {
+		sl_leave_all("a library behind this one in LD_PRELOAD has connect(2) or bind(2)");
+		return REAL(socket)(domain, type, protocol);
+	}
 	(void)sl_leave_tell();
 	return watched((int)done(lib.socket(domain, type, protocol)));
 }

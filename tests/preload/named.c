@@ -117,7 +117,8 @@ static void deep(void)
 
 int main(int argc, char **argv)
 {
-	static const struct t_case cases[] = {{"looked_up", looked_up}, {"deep", deep}, {NULL, NULL}};
+	static const struct t_case cases[] = {
+		{"looked_up", looked_up}, {"deep", deep}, {NULL, NULL}};
 
 	signal(SIGPIPE, SIG_IGN);
 	return t_main(argc, argv, cases);

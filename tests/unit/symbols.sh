@@ -35,7 +35,9 @@ same "libsluice.so exports what sluice.h declares" "$public" "$(exported "$LIB")
 same "libsluice-preload.so exports the calls of preload.map" "$calls" "$(exported "$PRE")"
 none "the preload library wants only public calls of ours" \
 	"$(wanted "$PRE" | grep '^sl_' | grep -vxF "$public")"
-none "libsluice.so wants none of the calls taken over" "$(common "$calls" "$(wanted "$LIB")")"
+# (preload/named.c leaves the library's own dlopen(3) and dlsym(3) alone.)
+none "libsluice.so wants none of the calls taken over" \
+	"$(common "$(grep -vxE 'dlopen|dlsym' <<<"$calls")" "$(wanted "$LIB")")"
 none "no stdio, no exit, no locale" "$(common \
 	"printf fprintf vprintf vfprintf puts fputs putchar fopen fdopen fwrite fflush perror stdout stderr exit _exit abort quick_exit system setlocale strtok rand srand setenv putenv" \
 	"$(wanted "$LIB"; wanted "$PRE" | grep -vx exit)")"

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What named.c shares: the C library's dlsym(3), and libraries that stand behind this one among the
+ * program's. */
+#ifndef SL_PRELOAD_NAMED_H
+#define SL_PRELOAD_NAMED_H
+
+#include "real.h"
+
+typedef void *sl_dlsym_fn(void *handle, const char *name);
+sl_dlsym_fn *sl_real_dlsym(void) SL_OWN; /* real.c */
+/* True: such a library has connect(2) or bind(2) itself (a proxy's, authbind's). It calls the C
+ * library past this one, with sockets that it makes and with the program's. */
+bool sl_is_wrapped(void) SL_OWN;
+
+#endif
