@@ -185,9 +185,9 @@ static struct child *on_stack(void *stack, int (*fn)(void *arg), void *arg)
 	return c;
 }
 
-/* With CLONE_VFORK the parent would wait for a child that waits for the parent: the child asks it for
- * the sockets that it uses, and fork_end() comes first. As their memory is apart, the child does not
- * see that the parent goes on at once. */
+/* With CLONE_VFORK the parent would wait for a child that waits for the parent: the child asks it
+ * for the sockets that it uses, and fork_end() comes first. As their memory is apart, the child
+ * does not see that the parent goes on at once. */
 static int clone_own(struct child *c, int flags, pid_t *ptid, void *tls, pid_t *ctid)
 {
 	bool held = lib.fork_begin();

@@ -94,8 +94,8 @@ static int cut_to_table(int n)
 	return n <= FD_SETSIZE || !lib_is_there() ? n : cut(n);
 }
 
-/* True: the call that ended with r has met a closed descriptor where the kernel would have looked at
- * none: it is to be made again, with *n bits. */
+/* True: the call has ended with r since one of its bits is a closed descriptor's, and the kernel
+ * would not have looked at that bit. It is made again with *n bits. */
 static bool is_beyond_table(long r, int *n)
 {
 	int was = *n;

@@ -170,8 +170,8 @@ static void calls(void)
 	}
 }
 
-/* Memory that can be read, and not written: the kernel finds it when it writes the answer, after the
- * wait and when the message is gone. */
+/* Memory that can be read, and not written: the kernel finds it when it writes the answer, after
+ * the wait and when the message is gone. */
 static long ask_read_only(int which, char *p)
 {
 	struct pollfd *list = (struct pollfd *)p;
@@ -252,7 +252,9 @@ static void read_only(void)
 		say(what, ask_read_only(i, hole));
 		clock_gettime(CLOCK_MONOTONIC, &b);
 		if (i == 1 || i == 3)
-			printf("waits: %d\n", (b.tv_sec - a.tv_sec) * 1000 + (b.tv_nsec - a.tv_nsec) / 1000000 >= 290);
+			printf("waits: %d\n",
+			       (b.tv_sec - a.tv_sec) * 1000 + (b.tv_nsec - a.tv_nsec) / 1000000 >=
+				       290);
 		CHECK(mprotect(hole, PAGE, PROT_READ | PROT_WRITE) == 0);
 		say("stream", recv(s, buf, 4, MSG_DONTWAIT));
 		say("datagram", recv(dgram, buf, 1, MSG_DONTWAIT | MSG_TRUNC));

@@ -289,7 +289,8 @@ static void table(void)
 			bad += x.behind[k] != 0xff;
 		printf("%d: %d, written behind %d\n", n, FD_ISSET(one, &x.rd) != 0, bad);
 	}
-	/* Bits that were never cleared are behind the table, too, if no descriptor was ever there. */
+	/* Bits that were never cleared are behind the table, too, if no descriptor was ever there.
+	 */
 	FD_SET(900, &x.rd);
 	tv = (struct timeval){2, 0};
 	say("a stale bit", select(FD_SETSIZE, &x.rd, NULL, NULL, &tv));

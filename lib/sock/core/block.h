@@ -38,8 +38,8 @@ static inline uint64_t sl_sock_deadline(uint64_t timeo_ns)
 	return timeo_ns ? sl_now_ns() + timeo_ns : 0;
 }
 
-/* Of a call that may work for long before it waits (it opens the device): its time-out, and the
- * signals that interrupt it, count from its beginning. */
+/* The beginning of a call that may open the device before it waits. Its time-out, and the signals
+ * that interrupt it, count from then. */
 struct sl_begun {
 	uint64_t deadline;
 	uint32_t ran, intr;

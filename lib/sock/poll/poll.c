@@ -633,7 +633,7 @@ static SL_APART int select_small(nfds_t k, int n, fd_set *set[3], struct timespe
 	return select_list(fds, k, n, set, timeout, sigmask);
 }
 
-/* As poll_read_only(). */
+/* Sets that can be read alone are copied as the list of poll_read_only() is. */
 static SL_COLD int select_read_only(int n, fd_set *const set[3], struct timespec *timeout,
 				    const sigset_t *sigmask)
 {
