@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 
 /* A caller says by its return address where to search: so these are left by a jump. */
-#define JUMPS __attribute__((visibility("default"), optimize("optimize-sibling-calls")))
+#define JUMPS __attribute__((visibility("default"), SL_EARLY, optimize("optimize-sibling-calls")))
 
 /* The names that preload.map exports. */
 static const char *const names[] = {

@@ -7,6 +7,8 @@
 #include "real.h"
 
 typedef void *sl_dlsym_fn(void *handle, const char *name);
+/* (Called before a sanitizer is ready, by that sanitizer.) */
+#define SL_EARLY no_sanitize("address", "undefined", "thread")
 sl_dlsym_fn *sl_real_dlsym(void) SL_OWN; /* real.c */
 /* True: such a library has connect(2) or bind(2) itself (a proxy's, authbind's). It calls the C
  * library past this one, with sockets that it makes and with the program's. */

@@ -57,7 +57,7 @@ static const struct {
 #define FIRST_VERSION "GLIBC_2.34"
 #endif
 
-sl_dlsym_fn *sl_real_dlsym(void)
+__attribute__((SL_EARLY)) sl_dlsym_fn *sl_real_dlsym(void)
 {
 	static sl_dlsym_fn *f;
 	sl_dlsym_fn *found = sl_load(&f);
