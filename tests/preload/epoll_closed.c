@@ -6,7 +6,7 @@
 #include "epoll.h"
 
 struct waiter {
-	int ep, n, timeout;
+	int ep, n, timeout, tid;
 	struct epoll_event ev;
 	pthread_t thread;
 };
@@ -15,15 +15,32 @@ static void *wait_for(void *arg)
 {
 	struct waiter *w = arg;
 
+	__atomic_store_n(&w->tid, (int)gettid(), __ATOMIC_RELEASE);
 	w->n = epoll_wait(w->ep, &w->ev, 1, w->timeout);
 	return NULL;
+}
+
+static bool is_asleep(struct waiter *w)
+{
+	int tid = __atomic_load_n(&w->tid, __ATOMIC_ACQUIRE);
+	char path[64], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	f = tid ? fopen(path, "r") : NULL;
+	if (f && fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	if (f)
+		fclose(f);
+	return state == 'S';
 }
 
 static void begin(struct waiter *w, int ep, int timeout)
 {
 	*w = (struct waiter){.ep = ep, .timeout = timeout, .n = -2};
 	CHECK(pthread_create(&w->thread, NULL, wait_for, w) == 0);
-	sleep_ms(100);
+	for (int i = 0; i < 40 && !is_asleep(w); i++)
+		sleep_ms(10);
 }
 
 static void finish(const char *what, struct waiter *w)
@@ -84,8 +101,8 @@ static void ends(void)
 	struct waiter w, v;
 
 	add(ep, EPOLL_CTL_ADD, fd, EPOLLIN, 7);
-	begin(&w, ep, 400);
-	begin(&v, ep, 300);
+	begin(&w, ep, 700);
+	begin(&v, ep, 600);
 	close(ep);
 	close(fd);
 	finish("the time is over", &w);
