@@ -30,11 +30,10 @@ static int dev_ioctl(int fd, unsigned long req, struct ifreq *ifr)
  * virtio_net; generic XDP sees them as they are.) */
 static bool may_be_partial(const char *driver)
 {
-	static const char *const list[] = {"veth",    "virtio_net", "tun",         "netkit",
-					   "macvlan", "ipvlan",     "bridge",      "dummy",
-					   "vxlan",   "geneve",     "gretap",      "ip6gretap",
-					   "bonding", "team",       "net_failover",
-					   "hv_netvsc"};
+	static const char *const list[] = {"veth",    "virtio_net", "tun",          "netkit",
+					   "macvlan", "ipvlan",     "bridge",       "dummy",
+					   "vxlan",   "geneve",     "gretap",       "ip6gretap",
+					   "bonding", "team",       "net_failover", "hv_netvsc"};
 
 	for (size_t i = 0; i < sl_array_len(list); i++) {
 		if (!strcmp(driver, list[i]))

@@ -151,9 +151,9 @@ struct sim_flow {
 	uint32_t priority; /* the lowest number comes first */
 	uint32_t tag;
 	uint32_t nwords;
-	uint64_t since_ns; /* frames before were the kernel's (CLOCK_REALTIME) */
-	bool coming, going; /* frames from sim_steal_when() on are its own, or are no longer */
-	bool several;      /* the frame has a group's address: each rule that fits gets it */
+	uint64_t since_ns;      /* frames before were the kernel's (CLOCK_REALTIME) */
+	bool coming, going;     /* frames from sim_steal_when() on are its own, or are no longer */
+	bool several;           /* the frame has a group's address: each rule that fits gets it */
 	uint16_t vid, vid_mask; /* of the tag that frames must have; mask 0: with or without one */
 	struct sim_flow_word {
 		uint16_t at;
