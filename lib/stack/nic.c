@@ -33,7 +33,7 @@
 #define WAIT_MAX    64u /* seconds */
 #define STEADY_NS   (60 * NS)
 #define DEPTH_LEAST 64u /* buffers of a receive queue */
-#define KICKS_EMPTY 64 /* kicks that empty a ring, at 32 packets each (copy mode) */
+#define KICKS_EMPTY 64  /* kicks that empty a ring, at 32 packets each (copy mode) */
 
 static uint64_t look_ns = UINT64_MAX; /* next time to try to open a queue */
 

@@ -15,7 +15,7 @@ int sl_leg_open_rx(struct sl_leg *leg, const char **why);
  * which no rule of the NIC brings. No lane held. */
 void sl_nic_rx_look(uint32_t ifindex);
 void sl_nic_rx_close(uint32_t ifindex); /* the keeper: the device is used no more */
-void sl_nic_rx_child(void); /* in a forked child */
+void sl_nic_rx_child(void);             /* in a forked child */
 /* Why a queue of the device receives nothing any more; NULL: all do. No lane held. */
 const char *sl_nic_rx_dead(const struct sl_port *port);
 
