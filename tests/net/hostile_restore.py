@@ -17,7 +17,7 @@ PORT = struct.pack("=II", socket.if_nametoindex(device), 0)
 LIVE, ENDED = 1, 2
 F_ADD_SEALS, SEALS = 1033, 2 | 4 | 8
 MUCH = 32 << 20
-SECONDS = 0.5
+SECONDS = 0.3
 
 
 def mapped(addr):
@@ -87,7 +87,7 @@ def attack(how, n, begin, end, out):
 
 
 def beside(how, n):
-    begin = time.monotonic() + 0.5
+    begin = time.monotonic() + 0.3
     pipes = []
     for f in attack, other:
         pipes.append(os.pipe())
