@@ -10,6 +10,7 @@
 #include "tcp/listen/tcp_fastopen.h"
 #include "tcp/loss/cc.h"
 #include "tcp/loss/tcp_loss.h"
+#include "tcp/loss/tcp_metrics.h"
 #include "tcp/loss/tcp_rate.h"
 #include "tcp/loss/tcp_rtt.h"
 #include "tcp/tcp_ack.h"
@@ -243,7 +244,9 @@ void sl_tcp_start(struct sl_tcp *c, const struct sl_tcp_key *key, uint32_t iss)
 	c->snd_nxt = c->write_seq = c->snd_up = iss + 1;
 	if (!c->ts_off)
 		c->ts_off = sl_tcp_ts_offset(c->host, key);
-	c->pmtu_mss = c->route_mss = route.mss;
+	c->route_mss = route.mss;
+	sl_tcp_metrics_path(c->host, key, &route);
+	c->pmtu_mss = route.mss;
 	c->adv_mss = sl_tcp_our_mss(route.adv_mss, sl_tcp_opt(c, user_mss));
 	sl_tcp_take_metrics(c, route.tcp, true);
 	c->rcv_wscale = sl_tcp_rcv_wscale(c->rcvbuf, c->rcvbuf_locked, c->window_clamp);

@@ -3,6 +3,7 @@
  * route. */
 
 #include "tcp/listen/tcp_fastopen.h"
+#include "tcp/loss/tcp_metrics.h"
 #include "tcp/tcp.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_icmp.h"
@@ -50,6 +51,7 @@ static void take_mtu(struct sl_tcp *c, uint32_t mtu)
 	if (mss >= c->pmtu_mss || c->host->ops->route(c->host, c, NULL, &c->node.key, 0).mtu_locked)
 		return;
 	set_path_mss(c, (uint16_t)mss);
+	sl_tcp_metrics_keep_path(c);
 	/* A SYN that follows asks for no more: the route's MTU is the way back's, too, as far as
 	 * anyone knows (ipv4_default_advmss()). */
 	if (c->state == SL_TCP_SYN_SENT)

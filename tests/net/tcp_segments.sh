@@ -19,6 +19,12 @@ scripts() { # script...
 		"${!own}" "$MAC_B" "$TMP/far.$N" "$@"
 }
 N=0
+subject() { # a process of its own, which knows nothing of the others' paths
+	N=$((N + 1))
+	bg pb python3 "$TESTS/net/tcp_far.py" "$TMP/far.$N"
+	far=$BG
+	wait_until 30 test -S "$TMP/far.$N" || die "the subject does not start"
+}
 for MODE in $MODES; do
 	if [ "$MODE" = both ]; then # nobody on a is preloaded
 		case " $MODES " in *" one "*) continue ;; esac
@@ -26,19 +32,16 @@ for MODE in $MODES; do
 	fi
 	for fam in ${FAMILIES:-4 6}; do
 		own=B$fam ghost=G$fam
-		N=$((N + 1))
 		ip -n "${NS}b" route flush cache # (a path MTU that one mode was told)
 		ip -n "${NS}b" -6 route flush cache
-		bg pb python3 "$TESTS/net/tcp_far.py" "$TMP/far.$N"
-		far=$BG
-		wait_until 30 test -S "$TMP/far.$N" || die "the subject does not start"
+		subject
 		ghosts_are permanent
 		segs_begin
 		scripts "$@"
 		ghosts_are reachable
 		ip -n "${NS}b" route flush cache # (icmp_small_mtu's)
 		ip -n "${NS}b" -6 route flush cache
-		[ $# -gt 0 ] || scripts advertised_learned
+		[ $# -gt 0 ] || { stop "$far" && subject && scripts advertised_learned; }
 		segs_end "segments$fam" 10
 		stop "$far"
 	done

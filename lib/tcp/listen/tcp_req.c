@@ -8,6 +8,7 @@
 #include "tcp/listen/tcp_child.h"
 #include "tcp/listen/tcp_req.h"
 #include "tcp/loss/cc.h"
+#include "tcp/loss/tcp_metrics.h"
 #include "tcp/tcp_arrival.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_hash.h"
@@ -154,6 +155,7 @@ void sl_tcp_req_fill(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl
 	struct sl_tcp_route route = h->ops->route(h, NULL, l, key, scope);
 	uint16_t mss;
 
+	sl_tcp_metrics_path(h, key, &route);
 	if (sl_unlikely(route.tcp) && !clamp)
 		clamp = route.tcp->window;
 	*r = (struct sl_tcp_req){

@@ -21,6 +21,7 @@
 #define ROWS    32
 #define WAYS    4
 #define LIFE_US 3600000000ull
+#define PATH_US 600000000ull /* net.ipv4.route.mtu_expires: ten minutes */
 
 struct entry {
 	struct sl_addr local, remote;
@@ -29,33 +30,38 @@ struct entry {
 	uint32_t ssthresh; /* 0: not known */
 	uint32_t reordering;
 	uint32_t cwnd_most; /* the route's; 0: none */
+	uint16_t path_mss;  /* the limit that a router has told; 0: none */
+	uint64_t path_us;   /* when it has */
 };
 struct sl_tcp_metrics {
 	struct entry entry[ROWS][WAYS];
 };
 
-static struct entry *row_of(const struct sl_tcp *c)
+static struct entry *row_of(const struct sl_tcp_host *h, const struct sl_tcp_key *k)
 {
-	const struct sl_tcp_key *k = &c->node.key;
-	uint64_t at = sl_addr_mix(sl_addr_mix(c->host->keys->table[0], &k->local), &k->remote);
+	uint64_t at = sl_addr_mix(sl_addr_mix(h->keys->table[0], &k->local), &k->remote);
 
-	return c->host->metrics->entry[at >> 58 & (ROWS - 1)];
+	return h->metrics->entry[at >> 58 & (ROWS - 1)];
 }
 
-/* The entry of c's addresses; NULL: there is none. */
-static struct entry *find(const struct sl_tcp *c)
+/* The entry of k's addresses; NULL: there is none. */
+static struct entry *find_key(const struct sl_tcp_host *h, const struct sl_tcp_key *k)
 {
 	struct entry *row;
 
-	if (!c->host->metrics)
+	if (!h->metrics)
 		return NULL;
-	row = row_of(c);
+	row = row_of(h, k);
 	for (struct entry *e = row; e < row + WAYS; e++)
-		if (e->at_us && c->host->now_us - e->at_us < LIFE_US &&
-		    sl_addr_eq(&e->remote, &c->node.key.remote) &&
-		    sl_addr_eq(&e->local, &c->node.key.local))
+		if (e->at_us && h->now_us - e->at_us < LIFE_US &&
+		    sl_addr_eq(&e->remote, &k->remote) && sl_addr_eq(&e->local, &k->local))
 			return e;
 	return NULL;
+}
+
+static struct entry *find(const struct sl_tcp *c)
+{
+	return find_key(c->host, &c->node.key);
 }
 
 /* Begins an entry with what the route knows of the path (tcpm_suck_dst()). So the first connection
@@ -83,7 +89,7 @@ static struct entry *make(const struct sl_tcp *c)
 		h->metrics = sl_calloc(1, sizeof(*h->metrics));
 	if (!h->metrics)
 		return NULL;
-	row = old = row_of(c);
+	row = old = row_of(h, &c->node.key);
 	for (struct entry *e = row; e < row + WAYS; e++)
 		if (e->at_us < old->at_us)
 			old = e;
@@ -106,6 +112,31 @@ uint32_t sl_tcp_metrics_begin(struct sl_tcp *c, uint32_t *cwnd_most)
 	if (e->srtt_us > c->srtt_us)
 		c->rto_us = sl_min(rto_us, sl_tcp_params.rto_max_ms * 1000);
 	return e->reordering;
+}
+
+void sl_tcp_metrics_keep_path(struct sl_tcp *c)
+{
+	struct entry *e = find(c);
+
+	if (!e)
+		e = make(c);
+	if (!e)
+		return;
+	e->at_us = e->path_us = sl_max(c->host->now_us, UINT64_C(1));
+	e->path_mss = c->pmtu_mss;
+}
+
+void sl_tcp_metrics_path(const struct sl_tcp_host *h, const struct sl_tcp_key *key,
+			 struct sl_tcp_route *r)
+{
+	const struct entry *e = find_key(h, key);
+
+	if (sl_likely(!e || !e->path_mss) || r->mtu_locked || h->now_us - e->path_us >= PATH_US ||
+	    e->path_mss >= r->mss)
+		return;
+	if (r->adv_mss == r->mss) /* (the route has no other) */
+		r->adv_mss = e->path_mss;
+	r->mss = e->path_mss;
 }
 
 /* A longer round trip is taken at once, a shorter one by an eighth. */
