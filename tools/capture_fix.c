@@ -25,12 +25,12 @@ static bool find(const uint8_t *p, uint32_t len, struct where *w)
 		if (at + 2 > len)
 			return false;
 		type = sl_get_be16(p + at);
-		if (type != 0x8100 && type != 0x88a8)
+		if (type != ETH_P_8021Q && type != ETH_P_8021AD)
 			break;
 	}
 	w->ip = at + 2;
-	w->v6 = type == 0x86dd;
-	if (w->ip + 40 > len || (type != 0x0800 && !w->v6))
+	w->v6 = type == ETH_P_IPV6;
+	if (w->ip + 40 > len || (type != ETH_P_IP && !w->v6))
 		return false;
 	if (w->v6) {
 		w->proto = p[w->ip + 6];

@@ -59,16 +59,17 @@ bool sl_capture_ends(const uint8_t *p, uint32_t len, bool sent, struct sl_captur
 	uint32_t at = 12, ip, l4;
 	uint16_t type;
 
-	while (at + 4 <= len && (sl_get_be16(p + at) == 0x8100 || sl_get_be16(p + at) == 0x88a8))
+	while (at + 4 <= len &&
+	       (sl_get_be16(p + at) == ETH_P_8021Q || sl_get_be16(p + at) == ETH_P_8021AD))
 		at += 4;
 	ip = at + 2;
 	if (ip + 20 > len)
 		return false;
 	type = sl_get_be16(p + at);
-	if (type != 0x0800 && (type != 0x86dd || ip + 40 > len))
+	if (type != ETH_P_IP && (type != ETH_P_IPV6 || ip + 40 > len))
 		return false;
 	*e = (struct sl_capture_ends){0};
-	l4 = type == 0x0800 ? read_v4(p, ip, e) : read_v6(p, len, ip, e);
+	l4 = type == ETH_P_IP ? read_v4(p, ip, e) : read_v6(p, len, ip, e);
 	if (l4 && l4 + 4 <= len && (e->proto == IPPROTO_TCP || e->proto == IPPROTO_UDP)) {
 		e->local_port = sl_get_be16(p + l4);
 		e->remote_port = sl_get_be16(p + l4 + 2);

@@ -8,6 +8,7 @@
 #include "base/addr.h"
 #include "base/log.h"
 #include "io/tap.h"
+#include "wire/wire.h"
 
 #define TEXT 160
 
@@ -25,16 +26,6 @@ static bool skip(struct where *w, uint32_t n)
 	return true;
 }
 
-static uint16_t be16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
-}
-
-static uint32_t be32(const uint8_t *p)
-{
-	return (uint32_t)be16(p) << 16 | be16(p + 2);
-}
-
 /* The EtherType behind the tags; 0: the packet is cut off. */
 static uint16_t read_ether(struct where *w)
 {
@@ -42,10 +33,10 @@ static uint16_t read_ether(struct where *w)
 
 	if (w->left < ETHER_HDR_LEN)
 		return 0;
-	type = be16(w->p + 12);
+	type = sl_get_be16(w->p + 12);
 	skip(w, ETHER_HDR_LEN);
-	while ((type == 0x8100 || type == 0x88a8) && w->left >= 4) {
-		type = be16(w->p + 2);
+	while ((type == ETH_P_8021Q || type == ETH_P_8021AD) && w->left >= 4) {
+		type = sl_get_be16(w->p + 2);
 		skip(w, 4);
 	}
 	return type;
@@ -102,11 +93,11 @@ static void describe(struct where w, char text[TEXT])
 		return;
 	}
 	n = snprintf(text, TEXT, "%s %s.%u > %s.%u", proto == IPPROTO_UDP ? "UDP" : "TCP", from,
-		     be16(w.p), to, be16(w.p + 2));
+		     sl_get_be16(w.p), to, sl_get_be16(w.p + 2));
 	if (proto == IPPROTO_TCP && w.left >= 20 && n > 0 && n < TEXT) {
 		flags_text(w.p[13], flags);
 		snprintf(text + n, (size_t)(TEXT - n), " [%s] seq %u ack %u win %u", flags,
-			 be32(w.p + 4), be32(w.p + 8), be16(w.p + 14));
+			 sl_get_be32(w.p + 4), sl_get_be32(w.p + 8), sl_get_be16(w.p + 14));
 	}
 }
 

@@ -249,11 +249,11 @@ static bool as_dgram(const struct sl_sent *s, struct sl_dgram *d)
 
 	if (!p)
 		return false;
-	while ((type = sl_get_be16(p + l3)) == 0x8100 || type == 0x88a8)
+	while ((type = sl_get_be16(p + l3)) == ETH_P_8021Q || type == ETH_P_8021AD)
 		l3 += 4;
 	l3 += 2;
 	*d = (struct sl_dgram){.frame = s->frame, .off = s->off, .l3 = l3, .ifindex = s->ifindex};
-	d->v6 = type == 0x86dd;
+	d->v6 = type == ETH_P_IPV6;
 	d->l4 = (uint16_t)(l3 + (d->v6 ? 40 : 20));
 	d->tos = d->v6 ? (uint8_t)(sl_get_be16(p + l3) >> 4) : p[l3 + 1];
 	d->ttl = p[l3 + (d->v6 ? 7 : 8)];
