@@ -106,14 +106,11 @@ static void ranges(void)
 	alive("new", udp());
 }
 
-static void calls(void)
+static void single_datagrams(int fd)
 {
-	int fd = udp(), v = 0, p[2];
+	int v = 0;
 	char a[4], b[100] = "";
 	struct iovec iov[2] = {{a, sizeof(a)}, {b, sizeof(b)}};
-	struct mmsghdr mm[4];
-	char text[4][20];
-	struct iovec one[4];
 
 	say("write", write(fd, "hello world", 11));
 	wait_in(fd);
@@ -138,6 +135,14 @@ static void calls(void)
 	say("lseek", lseek(fd, 0, SEEK_SET));
 	say("listen", listen(fd, 1));
 	say("accept", accept(fd, NULL, NULL));
+}
+
+static void several_datagrams(int fd)
+{
+	struct mmsghdr mm[4];
+	char text[4][20];
+	struct iovec one[4];
+
 	memset(mm, 0, sizeof(mm));
 	for (int i = 0; i < 4; i++) {
 		snprintf(text[i], sizeof(text[i]), "message %d", i);
@@ -157,12 +162,26 @@ static void calls(void)
 	for (int i = 0; i < 4; i++)
 		printf("%.*s ", (int)mm[i].msg_len, text[i]);
 	printf("\n");
+}
+
+static void blocking_or_not(int fd)
+{
+	int v;
+	char b[100];
+
 	v = 1;
 	say("FIONBIO", ioctl(fd, FIONBIO, &v));
 	say("empty", read(fd, b, sizeof(b)));
 	v = 0;
 	say("FIONBIO", ioctl(fd, FIONBIO, &v));
 	printf("blocking again: %d\n", !(fcntl(fd, F_GETFL) & O_NONBLOCK));
+}
+
+static void spliced(int fd)
+{
+	int p[2];
+	char b[100];
+
 	/* The kernel moves data by itself. */
 	CHECK(pipe(p) == 0);
 	CHECK(write(p[1], "through a pipe", 14) == 14);
@@ -172,6 +191,16 @@ static void calls(void)
 	printf("%s\n", b);
 	close(p[0]);
 	close(p[1]);
+}
+
+static void calls(void)
+{
+	int fd = udp();
+
+	single_datagrams(fd);
+	several_datagrams(fd);
+	blocking_or_not(fd);
+	spliced(fd);
 	close(fd);
 }
 
