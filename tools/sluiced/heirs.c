@@ -40,8 +40,8 @@
 
 #define USER_MOST 64 /* heirs of a user */
 
-/* One turn of the daemon's loop looks at so many of a dead process's things at most, and begins no
- * other piece of work after TURN_NS: other clients wait meanwhile. */
+/* Other clients wait while the daemon looks at what a dead process has left. So a turn of its loop
+ * looks at no more than this, and begins no other piece of work after TURN_NS. */
 #define LOOK_CONNS  256  /* connections */
 #define LOOK_FRAMES 4096 /* frames, for the notes in them */
 #define LOOK_PIECES 512  /* pieces of a connection's queues */

@@ -81,7 +81,7 @@ static inline void sl_sock_out_of_kernel(struct sl_sock *sk)
 {
 	__atomic_fetch_sub(&sk->in_kernel, 1, __ATOMIC_RELEASE);
 }
-/* The same for pthread_cleanup_push(3): the thread may be cancelled in the kernel call. */
+/* sl_sock_out_of_kernel() for pthread_cleanup_push(3): a kernel call may be cancelled. */
 static inline void sl_sock_end_kernel_call(void *sk)
 {
 	sl_sock_out_of_kernel(sk);

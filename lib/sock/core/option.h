@@ -15,7 +15,7 @@ static inline int sl_given_int(const void *val, socklen_t len)
 	return v;
 }
 int sl_opt_cpu(void); /* SO_INCOMING_CPU: the calling thread turns the lane */
-/* What we hold for a socket beside its shadow: bytes, but for drops (datagrams). */
+/* Bytes that we hold for a socket beside its shadow, and datagrams that we dropped. */
 struct sl_opt_mem {
 	uint32_t rmem, rcvbuf; /* received bytes that wait, and their limit */
 	uint32_t wmem, sndbuf; /* bytes on their way out, and their limit */
