@@ -24,6 +24,20 @@ static int watched(int fd)
 	return fd;
 }
 
+/* A socket that nobody uses starts the library, which then has a log to say it in. */
+static void leave_to_wrapper(void)
+{
+	static bool said;
+	int saved = errno, fd = -1;
+
+	sl_leave_all("a library behind this one in LD_PRELOAD has connect(2) or bind(2)");
+	if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
+		fd = lib.socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0)
+		lib.close(fd);
+	errno = saved;
+}
+
 int socket(int domain, int type, int protocol)
 {
 	if (sl_unlikely(domain == AF_NETLINK && protocol == NETLINK_ISCSI))
@@ -31,7 +45,7 @@ int socket(int domain, int type, int protocol)
 	if (!may_offload(domain, type) || sl_in_vfork || !sl_lib_load())
 		return REAL(socket)(domain, type, protocol);
 	if (sl_unlikely(sl_is_wrapped())) {
-		sl_leave_all("a library behind this one in LD_PRELOAD has connect(2) or bind(2)");
+		leave_to_wrapper();
 		return REAL(socket)(domain, type, protocol);
 	}
 	(void)sl_leave_tell();

@@ -27,7 +27,7 @@ wait_tcp a 7000
 ask() { # LD_PRELOAD, then what it says, and 1 if a segment came by the kernel
 	local before
 	before=$(b nstat -asz TcpInSegs | awk '/^Tcp/ { print $2 }')
-	b env SLUICE_TRACELEVEL=1 "SLUICE_LOG_FILE=$TMP/log" "LD_PRELOAD=$1" python3 -c '
+	b env SLUICE_TRACELEVEL=2 "SLUICE_LOG_FILE=$TMP/log" "LD_PRELOAD=$1" python3 -c '
 import socket, sys
 s = socket.socket()
 s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -42,4 +42,5 @@ MODE=one
 same "alone" "bindconn hello 7000 kernel" "$(ask "$TMP/w.so")"
 same "in front" "bindconn hello 7000 ours" "$(ask "$TMP/w.so:$PRELOAD")"
 same "behind" "bindconn hello 7000 kernel" "$(ask "$PRELOAD:$TMP/w.so")"
+ok "the log says so" grep -q "stay with the kernel: a library behind this one" "$TMP/log"
 done_testing
