@@ -28,6 +28,7 @@ const volatile __u8 has_udp_gso = 1;
 /* PACKET_OTHERHOST: the namespace's stack does not look at the packet. (Since 6.15 the kernel takes
  * the type back, and IPv4's version ends it.) */
 #define SL_OTHERHOST 3
+#define HEAD_BYTES   (ETH_HLEN + 1)
 #define LINEAR_LEAST 74 /* Ethernet, IPv6, TCP */
 #define LINEAR_PULL  256
 /* Bytes of the longest packet: the most that IPv4's length can say, an Ethernet header and two VLAN
@@ -74,21 +75,22 @@ static __always_inline int redirect(struct __sk_buff *skb, const struct sl_view 
 		struct sl_packet_record r;
 		__be16 type;
 		__u8 ip;
-	} head = {.r = {.magic = SL_PACKET_MAGIC, .proto = p->proto}, .type = bpf_htons(ETH_P_IP)};
+	} head = {.r = {.magic = SL_PACKET_MAGIC, .proto = p->proto}};
 	enum match match = veil(t->match, cfg, 3);
 	__u64 bytes = skb->len;
 	const __u32 *dev = prepare(&head.r, p, t, c, cfg, bytes, !!skb->gso_size);
-	__u32 len = sizeof(head.r);
+	const __u8 *pkt = p->data;
 	int err;
 
-	if (!dev)
+	if (!dev || (const void *)(pkt + HEAD_BYTES) > p->data_end)
 		return SL_PASS;
-	if (!p->v6 && p->l3 == ETH_HLEN) {
-		head.ip = head.r.l4_words;
-		len = ETH_HLEN + 1;
-	}
+	/* (A length that depends on the packet would cost the verifier twice the steps.) */
+	head.type = *(const __be16 *)(pkt + 2 * ETH_ALEN);
+	head.ip = pkt[ETH_HLEN];
+	if (head.type == bpf_htons(ETH_P_IP))
+		head.ip &= 0xf;
 	err = bpf_redirect_peer(*dev, 0);
-	if (err != TC_ACT_REDIRECT || bpf_skb_store_bytes(skb, 0, &head, len, 0)) {
+	if (err != TC_ACT_REDIRECT || bpf_skb_store_bytes(skb, 0, &head, HEAD_BYTES, 0)) {
 		c->pass_unknown++;
 		return SL_PASS;
 	}
