@@ -47,6 +47,8 @@ struct sl_pair {
 	uint64_t since_us; /* when the first piece was written */
 };
 
+#define SL_LANE_BATCH 64 /* SLUICE_CQ_POLL_BATCH_MAX up to this */
+
 struct sl_lane {
 	struct sl_lock lock;
 	uint32_t id;
@@ -92,6 +94,8 @@ struct sl_lane {
 	struct sl_sources *sources;
 	struct sl_gro *gro; /* NULL until there is TCP, and when segments are not aggregated */
 	struct sl_frames frames;
+	/* Of the turn that is made now. (The stack of a program's thread may be small.) */
+	struct sl_rx_desc descs[SL_LANE_BATCH + SL_RX_MORE];
 } SL_ALIGNED;
 
 /* Allocates the packet memory and the pool. on_room: called with the lane held for each waiting

@@ -29,7 +29,6 @@ __thread uint32_t sl_waits_ended __attribute__((tls_model("initial-exec")));
 /* Idle turns between two looks at the clock: TCP's timers need no better, and the keeper sees to
  * them, too. */
 #define CLOCK_EVERY 8
-#define MAX_BATCH   64 /* SLUICE_CQ_POLL_BATCH_MAX up to this */
 
 /* A ring without frames receives no packets, so no turn with packets refills it: idle turns do. */
 static void refill(struct sl_lane *lane, struct sl_rx *rx)
@@ -126,9 +125,9 @@ void sl_leg_input(struct sl_leg *leg, const struct sl_rx_desc *desc)
 static int receive(struct sl_leg *leg, struct sl_xsk *x)
 {
 	struct sl_lane *lane = leg->lane;
-	struct sl_rx_desc descs[MAX_BATCH + SL_RX_MORE];
+	struct sl_rx_desc *descs = lane->descs;
 	struct sl_in in;
-	unsigned n = sl_min((unsigned)sl_settings.cq_poll_batch_max, (unsigned)MAX_BATCH);
+	unsigned n = sl_min((unsigned)sl_settings.cq_poll_batch_max, (unsigned)SL_LANE_BATCH);
 
 	n = x->rx.ops->burst(&x->rx, descs, n);
 
