@@ -8,7 +8,7 @@
 #include "sock/core/sock.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <signal.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
@@ -224,8 +224,8 @@ static void say_leaves(const struct sl_sock *sk, enum sl_reason reason)
 
 	sl_log(found ? SL_LOG_ERROR : SL_LOG_DEBUG, "sock", "fd %d goes to the kernel: %s", sk->fd,
 	       sl_reason_text(reason));
-	if (found && sl_settings.exception_handling == 3)
-		abort();
+	if (found && sl_settings.exception_handling == 3) /* as abort(3) */
+		sl_sys(SYS_tgkill, sl_sys(SYS_getpid), (long)sl_tid(), SIGABRT);
 }
 
 /* The socket goes on as the kernel's. What is in our queue is still read through us first: the
