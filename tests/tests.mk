@@ -209,7 +209,7 @@ FUZZ_LIB_OBJ := $(LIB_SRC:%.c=$(FUZZ_BUILD)/%.o)
 FUZZ_DAEMON_OBJ := $(patsubst $(BUILD)/%,$(FUZZ_BUILD)/%,$(filter-out %/main.o,$(DAEMON_OBJ)))
 # (With the parts of the tools that they read.)
 FUZZ_TOOL_BIN := $(addprefix $(FUZZ_BUILD)/,fuzz_capture fuzz_pace fuzz_qos fuzz_ss)
-FUZZ_PARTS_capture := $(addprefix tools/,capture_ring capture_flow capture_pcap capture_pcapng capture_extcap capture_fix stat_file)
+FUZZ_PARTS_capture := $(addprefix tools/,capture_ring capture_flow capture_pcap capture_pcapng capture_extcap capture_fix program stat_file)
 FUZZ_PARTS_pace := tools/pace_set
 FUZZ_PARTS_qos := $(addprefix tools/,qos_dcb qos_list qos_print qos_skprio)
 FUZZ_PARTS_ss := $(addprefix tools/,ss_filter ss_kernel ss_print ss_users)

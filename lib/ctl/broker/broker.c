@@ -25,6 +25,7 @@
 #include "ctl/kern/memcg.h"
 #include "ctl/kern/netdev.h"
 #include "ctl/kern/say.h"
+#include "ctl/kern/tc.h"
 #include "ctl/steer/attach.h"
 #include "ctl/steer/attach_skb.h"
 #include "ctl/steer/guard.h"
@@ -44,6 +45,8 @@ static int port_attach(struct sl_device *p, const char **why)
 
 	/* Remove the leftovers of a process that died; the device is ours now. */
 	sl_attach_clean(p->info.ifindex);
+	if (!sl_tcx_is_there())
+		sl_attach_skb_clean(p->info.ifindex);
 	sl_pin_remove(p->info.ifindex);
 	err = sl_reaper_start(p);
 	if (err)

@@ -36,6 +36,7 @@
 #include "ctl/device/opts.h"
 #include "ctl/device/part.h"
 #include "ctl/steer/attach.h"
+#include "ctl/steer/attach_skb.h"
 #include "ctl/steer/left.h"
 #include "ctl/steer/pin.h"
 #include "ctl/umem/umem.h"
@@ -235,6 +236,7 @@ void sl_reaper_clean(uint32_t ifindex, const char *parts)
 	bool had_link = sl_left_had_link(ifindex);
 
 	sl_attach_clean(ifindex);
+	sl_attach_skb_clean(ifindex);
 	if (had_link)
 		sl_left_without(ifindex);
 	sl_pin_remove(ifindex);

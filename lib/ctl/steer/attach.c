@@ -227,7 +227,6 @@ void sl_attach_clean(uint32_t ifindex)
 	struct xdp_program *p;
 
 	sl_libs_quiet();
-	sl_attach_skb_clean(ifindex);
 	for (int i = 0; i < 10 && (p = find_ours(ifindex, 0)); i++) {
 		int err = detach_prog(p, ifindex);
 		uint32_t id;

@@ -27,7 +27,7 @@ int sl_attach_beside(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode
 void sl_attach_note_main(struct sl_attach *a, uint32_t ifindex);
 void sl_attach_unload(struct sl_attach *a); /* closes obj and prog; the device keeps the program */
 uint32_t sl_attach_mode_flag(enum xdp_attach_mode mode); /* XDP_FLAGS_* */
-/* Removes every steering program from this namespace's device: for the device's owner only. */
+/* Removes every XDP steering program from this namespace's device: for the device's owner only. */
 void sl_attach_clean(uint32_t ifindex);
 /* In a forked child. Async-signal-safe. */
 void sl_attach_child(struct sl_attach *a);
