@@ -62,7 +62,7 @@ def closed():
     v = tcp(VICTIM, OWN[4], port, listen=True)
     time.sleep(0.8)
     body = session.body(tcp(ATTACKER, OWN[4], fresh()), (OWN[4], port), (PEER[4], source))
-    check("a lone claim stays for its connection", isinstance(session.ask(UPDATE, body), bytes))
+    check("a lone claim stays for its connection", isinstance(session.ask("CLAIM_UPDATE", body), bytes))
     v.close()
 
 

@@ -16,13 +16,23 @@ import socket
 import sys
 import time
 
-libc = ctypes.CDLL("libc.so.6")  # its own functions, not those preloaded
-SYS_GETPEERNAME = {"x86_64": 52, "aarch64": 205}[os.uname().machine]
+SYS_GETPEERNAME, FIRST_VERSION = {"x86_64": (52, b"GLIBC_2.2.5"), "aarch64": (205, b"GLIBC_2.17")}[os.uname().machine]
+
+
+def its_own(name):
+    """The C library's function, where dlsym(3) would give the preloaded one."""
+    libc = ctypes.CDLL("libc.so.6")
+    libc.dlvsym.restype = ctypes.c_void_p
+    at = libc.dlvsym(ctypes.c_void_p(libc._handle), name, FIRST_VERSION)
+    return ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p)(at)
+
+
+its_syscall = its_own(b"syscall")
 
 
 def is_kernels(fd):
     buf, size = ctypes.create_string_buffer(128), ctypes.c_uint32(128)
-    return libc.syscall(SYS_GETPEERNAME, fd, buf, ctypes.byref(size)) == 0
+    return its_syscall(SYS_GETPEERNAME, fd, ctypes.addressof(buf), ctypes.addressof(size)) == 0
 
 
 def take(path):
