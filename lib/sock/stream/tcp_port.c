@@ -12,11 +12,15 @@
  * The kernel's connect() gives one port to connections with different peers. When no port is free,
  * so do we: the kernel binds the shadow to a port that others are bound to if each has SO_REUSEADDR
  * just then. Shadows of ours have the option for that moment alone: by then the port is the
- * connections', and no program binds to it. */
+ * connections', and no program binds to it. Other sockets may have it always, so the kernel is
+ * asked whether one of them has the peer. */
 #include <errno.h>
+#include <linux/netlink.h>
 #include <netinet/in.h>
 
 #include "base/sys.h"
+#include "ctl/kern/diag_sock.h"
+#include "ctl/kern/netlink.h"
 #include "sock/core/endpoint.h"
 #include "sock/core/life.h"
 #include "sock/core/sock.h"
@@ -26,9 +30,10 @@
 #include "tcp/tcp_in.h"
 #include "tcp/tcp_table.h"
 
-#define TRIES 64
-#define FULL  8  /* so many refusals tell that few ports of a parity are free */
-#define AGAIN 64 /* connections until the parity that bind() leaves is tried again */
+#define TRIES  64
+#define FULL   8  /* so many refusals tell that few ports of a parity are free */
+#define AGAIN  64 /* connections until the parity that bind() leaves is tried again */
+#define YIELDS 64 /* while another thread holds a socket */
 
 static uint32_t share_first; /* so many connections look for a port to share at once; atomic */
 static uint32_t odd_first; /* so many connections begin with the ports that bind() takes; atomic */
@@ -71,6 +76,39 @@ static void look_for_key(struct sl_lane *lane, void *arg)
 	sl_lane_unlock(lane);
 }
 
+/* True: the kernel has that connection, or its TIME_WAIT, or cannot be asked. */
+static bool kernel_has(const struct sl_tcp_key *key, uint32_t oif)
+{
+	const struct sl_diag_flow f = {
+		.local = key->local,
+		.remote = key->remote,
+		.local_port = key->lport,
+		.remote_port = key->rport,
+		.ifindex = oif,
+		.proto = IPPROTO_TCP,
+	};
+	int fd = sl_netlink_open(NETLINK_SOCK_DIAG), err;
+	struct sl_diag_sock s;
+
+	if (fd < 0)
+		return true;
+	err = sl_diag_find(fd, &f, &s);
+	sl_sys_close(fd);
+	return err ? err != -ENOENT : s.remote_port != 0;
+}
+
+/* Takes `slow` of a socket that another thread may hold. What was set is taken back, unless that
+ * takes the other one long. */
+static bool hold(struct sl_sock *sk, bool set)
+{
+	for (unsigned i = 0; !sl_trylock(&sk->slow); i++) {
+		if (set || i == YIELDS)
+			return false;
+		sl_sys(SYS_sched_yield);
+	}
+	return true;
+}
+
 /* A socket that is closed meanwhile has no shadow any more: its number may be another file's, so
  * `slow` is held. A program that has set the option itself shares its port in any case. */
 static void set_reuse(struct sl_sock *sk, void *arg)
@@ -78,7 +116,7 @@ static void set_reuse(struct sl_sock *sk, void *arg)
 	const struct wanted *w = arg;
 
 	if (sk == w->by || sk->local_port != w->key->lport || sl_sock_is_udp(sk) ||
-	    !sl_load(&sk->conn) || !sl_trylock(&sk->slow))
+	    !sl_load(&sk->conn) || !hold(sk, w->on))
 		return;
 	if (sk->nfds && sl_load(&sk->conn) && !sk->reuse_addr && sk->local_port == w->key->lport)
 		(void)sl_sys_set_int(sk->fd, SOL_SOCKET, SO_REUSEADDR, w->on);
@@ -92,7 +130,7 @@ static int bind_shared(struct sl_sock *sk, const struct sl_tcp_key *key, uint32_
 	int err;
 
 	sl_lane_for_each(look_for_key, &w);
-	if (w.taken)
+	if (w.taken || kernel_has(key, oif))
 		return -EADDRINUSE;
 	sl_sock_for_each(set_reuse, &w);
 	(void)sl_sys_set_int(sk->fd, SOL_SOCKET, SO_REUSEADDR, 1);
@@ -142,7 +180,8 @@ static bool may_choose(const struct sl_sock *sk)
 	return sl_tcp_params.port_max && !sk->reuse && !sk->own_ports;
 }
 
-/* Tries ports, those of other connections if they are to be shared. */
+/* Tries ports; share: those of other connections, too. (A port that is free is bound without the
+ * option: of the first socket Linux 5.15 remembers the option, and lets others with it bind.) */
 static int look(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif, uint32_t *ts_off,
 		bool share)
 {
@@ -154,7 +193,9 @@ static int look(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif, uint32
 		key->lport = candidate(sk, key, n);
 		if (is_free(sk, key)) {
 			*ts_off = sl_tcp_stamps_offset(sk, key, oif, false);
-			err = share ? bind_shared(sk, key, oif) : bind_to(sk, key, key->lport, oif);
+			err = bind_to(sk, key, key->lport, oif);
+			if (err == -EADDRINUSE && share)
+				err = bind_shared(sk, key, oif);
 		}
 		if (err < 0)
 			key->lport = 0;
