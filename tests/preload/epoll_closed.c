@@ -2,6 +2,7 @@
 /* An epoll set is closed while a thread waits for it: the call holds the set, and what comes for a
  * socket that is still open ends it. */
 #include <pthread.h>
+#include <sys/wait.h>
 
 #include "epoll.h"
 
@@ -136,11 +137,49 @@ static void dupped(void)
 	close(fd);
 }
 
+/* Files of sets that the process has open. */
+static int sets(void)
+{
+	char path[32], to[64];
+	int n = 0;
+
+	for (int fd = 0; fd < 65536; fd++) {
+		ssize_t len;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		len = readlink(path, to, sizeof(to) - 1);
+		to[len > 0 ? len : 0] = 0;
+		n += strstr(to, "eventpoll") != NULL;
+	}
+	return n;
+}
+
+/* A child has nothing of a set that its parent has closed. */
+static void forked(void)
+{
+	int fd = udp(), ep = epoll_create1(0), status;
+	struct waiter w;
+	pid_t pid;
+
+	add(ep, EPOLL_CTL_ADD, fd, EPOLLIN, 7);
+	begin(&w, ep, 10000);
+	close(ep);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid)
+		_exit(sets());
+	CHECK(waitpid(pid, &status, 0) == pid);
+	say("sets of the child", WEXITSTATUS(status));
+	ask(fd, 1, 10, 0, 0);
+	finish("the parent's goes on", &w);
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct t_case cases[] = {
 		{"comes", comes},   {"number", number}, {"ends", ends},
-		{"dupped", dupped}, {NULL, NULL},
+		{"dupped", dupped}, {"forked", forked}, {NULL, NULL},
 	};
 
 	return t_main(argc, argv, cases);

@@ -4,7 +4,6 @@
 #include "sock/poll/epoll.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "base/heap.h"
@@ -162,7 +161,7 @@ int sl_epoll_close(struct sl_epoll *ep, int fd)
 	/* A thread that waits goes on: by the kernel its call holds the set. The last to leave
 	 * empties it (sl_epoll_leave()). */
 	if (__atomic_add_fetch(&ep->users, 1, __ATOMIC_SEQ_CST) > 1 && !ep->inherited)
-		sl_store(&ep->ghost, sl_fd_keep((int)sl_sys_fcntl(fd, F_DUPFD_CLOEXEC, 0)));
+		sl_store(&ep->ghost, sl_fd_dup(fd));
 	ep->empty = empty;
 	sl_store_release(&ep->state, SL_EP_CLOSED);
 	if (interrupted(ep))

@@ -20,6 +20,16 @@
 #include "sock/proc/fdtab.h"
 #include "sock/core/sock.h"
 
+/* The threads that would empty a closed set are the parent's. */
+static void end_closed(struct sl_epoll *ep)
+{
+	if (ep->ghost >= 0)
+		sl_sys_close(ep->ghost);
+	ep->ghost = -1;
+	sl_epoll_forget_items(ep);
+	ep->state = SL_EP_FREE;
+}
+
 void sl_epoll_fork_child(void)
 {
 	memset(&sl_nest_lock, 0, sizeof(sl_nest_lock));
@@ -33,6 +43,8 @@ void sl_epoll_fork_child(void)
 		sl_list_init(&ep->watchers);
 		sl_list_init(&ep->ready);
 		ep->users = ep->spinning = ep->inside = ep->missed = ep->nready = 0;
+		if (ep->state == SL_EP_CLOSED || ep->state == SL_EP_ENDING)
+			end_closed(ep);
 		ep->inherited = ep->state == SL_EP_OPEN && !sl_list_empty(&ep->items);
 	}
 }

@@ -17,16 +17,18 @@ struct sl_lock sl_epoll_sets_lock;
 static SL_COLD void end(struct sl_epoll *ep)
 {
 	uint32_t closed = SL_EP_CLOSED;
+	int ghost;
 
 	if (!__atomic_compare_exchange_n(&ep->state, &closed, SL_EP_ENDING, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))
 		return;
-	if (ep->ghost >= 0) {
+	ghost = ep->ghost;
+	if (ghost >= 0) {
 		sl_lock(&ep->ctl);
 		ep->empty(ep);
 		sl_unlock(&ep->ctl);
-		sl_sys_close(ep->ghost);
-		sl_store(&ep->ghost, -1);
+		sl_store(&ep->ghost, -1); /* first: a forked child closes what it finds here */
+		sl_sys_close(ghost);
 	}
 	sl_store_release(&ep->state, SL_EP_FREE);
 }

@@ -325,7 +325,7 @@ int sl_epoll_wait(int epfd, struct epoll_event *evs, int max, const struct times
 		return kernel_wait(epfd, evs, max, timeout, sigmask);
 	if (sl_unlikely(sl_guard_touch_out(evs, sizeof(*evs))))
 		return wait_without_room(epfd, timeout, sigmask);
-	while (!sl_load(&ep->nitems) && go_inside(ep)) {
+	while (!sl_load(&ep->nitems) && sl_load(&ep->state) == SL_EP_OPEN && go_inside(ep)) {
 		r = wait_inside(ep, epfd, evs, max, timeout, sigmask);
 		if (r != -EREMOTE)
 			return r;
