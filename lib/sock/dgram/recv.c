@@ -297,8 +297,8 @@ static bool os_due(struct sl_sock *sk)
 }
 
 /* When both have data they take turns, so neither starves; a look at the next datagram finds the
- * one that the next call takes. The keeper
- * gives the first turn to the older one when it sees the kernel's (shadow.c). */
+ * one that the next call takes. The keeper gives the first turn to the older one when it sees the
+ * kernel's (shadow.c). */
 static bool is_kernels_turn(struct sl_udp_sock *us, const struct sl_rx_req *r)
 {
 	bool turn = !us->os_turn;
