@@ -288,10 +288,30 @@ void sl_nic_rx_init(void)
 	sl_nic_ops = &ops;
 }
 
-/* The kernel's connections of a claimed listener, and other flows that are let pass. */
-static void pass(uint32_t ifindex, const void *ip, size_t bytes)
+struct vlan {
+	uint32_t lower, ifindex; /* ifindex: of the VLAN device; 0: there is none */
+	uint16_t vid;
+};
+
+static bool look_for_vlan(const struct sl_link *link, void *arg)
 {
-	(void)sl_broker_inject(-1, ip, bytes, ifindex);
+	struct vlan *v = arg;
+
+	if (link->lower == v->lower && link->vlan_tag == v->vid)
+		v->ifindex = link->ifindex;
+	return !v->ifindex;
+}
+
+/* The kernel's connections of a claimed listener, other flows that are let pass, and packets of
+ * VLAN devices. Of a VLAN that has no device here the kernel takes none. */
+static void pass(uint32_t ifindex, uint16_t vid, const void *ip, size_t bytes)
+{
+	struct vlan v = {.lower = ifindex, .ifindex = vid ? 0 : ifindex, .vid = vid};
+
+	if (vid)
+		sl_link_for_each(look_for_vlan, &v);
+	if (v.ifindex)
+		(void)sl_broker_inject(-1, ip, bytes, v.ifindex);
 }
 
 /* A quarter of the frames at most wait in receive queues, in all of them together: each lane has

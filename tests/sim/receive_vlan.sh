@@ -92,5 +92,14 @@ a sysctl -qw "net.ipv4.conf.all.rp_filter=0" "net.ipv4.conf.$LOW_A.rp_filter=0"
 BEFORE=$(kernel_got)
 b "$BIN/steady" -n 50 "$NET4.133" 7000 "$TMP/answers"
 ok "a tagged packet at a rule without a tag is the kernel's" test $(($(kernel_got) - BEFORE)) -ge 40
+vlan_up b "$LOW_B" 7 || die "no third VLAN device"
+addr_up b "$LOW_B.7" "$NET4.137/30"
+ip -n "${NS}b" route replace "$NET4.133/32" dev "$LOW_B.7" src "$B4"
+ip -n "${NS}b" neigh replace "$NET4.133" lladdr "$(ip -n "${NS}a" -o link show "$LOW_A" | sed 's/.*ether \([^ ]*\).*/\1/')" \
+	dev "$LOW_B.7" nud permanent
+BEFORE=$(kernel_got) IN=$(figure received)
+b "$BIN/steady" -n 50 "$NET4.133" 7000 "$TMP/answers"
+ok "a packet of a VLAN that is not here comes to the rule, too" test $(($(figure received) - IN)) -ge 40
+same "and is nobody's" 0 $(($(kernel_got) - BEFORE))
 stop "$ECHO"
 done_testing

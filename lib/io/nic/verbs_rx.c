@@ -209,7 +209,7 @@ static inline bool take(struct sl_verbs_rx *v, const struct mlx5_cqe64 *cqe, uin
 	put_meta(v, cqe, m, d, &h);
 	return true;
 pass:
-	v->pass(v->ifindex, sl_frame_ptr(d->frame) + d->off + h.l3, d->len - h.l3);
+	v->pass(v->ifindex, h.vlan, sl_frame_ptr(d->frame) + d->off + h.l3, d->len - h.l3);
 	return false;
 other:
 	sl_store(&v->other, v->other + 1);

@@ -7,9 +7,9 @@
 #include "io/xsk.h"
 #include "steer.h"
 
-/* A packet that the rules bring here and that is the kernel's all the same (SL_CLAIM_PASS). ip: the
- * packet from its IP header on. Lane held. */
-typedef void sl_verbs_pass_fn(uint32_t ifindex, const void *ip, size_t bytes);
+/* A packet that the rules bring here and that is the kernel's all the same (SL_CLAIM_PASS). vid: of
+ * its tag; 0: it has none. ip: the packet from its IP header on. Lane held. */
+typedef void sl_verbs_pass_fn(uint32_t ifindex, uint16_t vid, const void *ip, size_t bytes);
 
 struct sl_verbs_rx_want {
 	uint32_t ifindex;
