@@ -260,7 +260,8 @@ int sl_repair_queue(int listener, const struct sl_tcp_repair *r, const struct sl
 		err = give(&q, src);
 		if (err)
 			take_back(&q);
-		(void)set_defer(listener, defer);
+		if (defer) /* (0: another process may have taken it off for its own) */
+			(void)set_defer(listener, defer);
 	}
 	sl_sys_close(q.netlink);
 	return err;
