@@ -346,8 +346,9 @@ SL_SYS(select)
 	int r;
 
 	SL_SYS_UNUSED;
+	a = cut_to_table((int)a);
 	if (!any_ours_sets((int)a, (const fd_set *)b, (const fd_set *)c, (const fd_set *)d))
-		return sl_raw(SYS_select, cut_to_table((int)a), b, c, d, e);
+		return sl_raw(SYS_select, a, b, c, d, e);
 	if (e && !sl_get(&left, (const void *)e, sizeof(left)))
 		return done(-EFAULT);
 	r = select((int)a, (fd_set *)b, (fd_set *)c, (fd_set *)d, e ? &left : NULL);

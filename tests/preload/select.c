@@ -2,6 +2,9 @@
 /* poll, ppoll, select, pselect over sockets and other descriptors. */
 #include "t.h"
 
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
 static void show(const char *what, struct pollfd *p, nfds_t n, int ms)
 {
 	int r = poll(p, n, ms);
@@ -301,6 +304,18 @@ static void table(void)
 	FD_SET(201, &x.rd);
 	say("a closed one", select(FD_SETSIZE, &x.rd, NULL, NULL, &tv));
 	close(200);
+#ifdef SYS_select
+	/* Behind the set there is no memory at all. */
+	char *pages =
+		mmap(NULL, 131072, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	fd_set *last = (fd_set *)(pages + 65536) - 1;
+
+	CHECK(pages != MAP_FAILED && mprotect(pages + 65536, 65536, PROT_NONE) == 0);
+	FD_SET(p[0], last); /* not ours: all words are looked at */
+	tv = (struct timeval){2, 0};
+	say("by its number", syscall(SYS_select, 1 << 20, last, NULL, NULL, &tv));
+	munmap(pages, 131072);
+#endif
 	close(p[0]);
 	close(p[1]);
 	close(fd);
