@@ -62,8 +62,11 @@ static int find_name(const char *name)
 static void *ours_for(const char *name, void *f)
 {
 	sl_dlsym_fn *look = sl_real_dlsym();
-	void *mine = look(RTLD_NEXT, name) == f ? look(RTLD_DEFAULT, name) : NULL;
+	void *next = look(RTLD_NEXT, name);
+	void *mine = next == f ? look(RTLD_DEFAULT, name) : NULL;
 
+	if (!next) /* this C library does not have it: dlsym(3) has not failed by that */
+		dlerror();
 	return mine && is_here(mine) ? mine : f;
 }
 
@@ -142,16 +145,69 @@ struct object {
 	ElfW(Addr) base;
 	const ElfW(Phdr) * head;
 	unsigned heads;
+	const ElfW(Dyn) * dynamic;
 	const ElfW(Sym) * symbols;
 	const char *strings;
+	const ElfW(Rela) * all, *jumps;
+	size_t all_bytes, jumps_bytes;
 };
 
-static bool is_in(const struct object *o, uint32_t type, uintptr_t at)
+/* False: it has no symbols. */
+static bool read_object(struct object *o, const struct dl_phdr_info *info)
+{
+	*o = (struct object){
+		.base = info->dlpi_addr, .head = info->dlpi_phdr, .heads = info->dlpi_phnum};
+	for (unsigned i = 0; i < o->heads; i++)
+		if (o->head[i].p_type == PT_DYNAMIC)
+			o->dynamic = (const void *)(o->base + o->head[i].p_vaddr);
+	for (const ElfW(Dyn) *d = o->dynamic; d && d->d_tag != DT_NULL; d++) {
+		/* (The linker has made addresses of them on most machines.) */
+		uintptr_t at = d->d_un.d_ptr < o->base ? o->base + d->d_un.d_ptr : d->d_un.d_ptr;
+
+		switch (d->d_tag) {
+		case DT_SYMTAB:
+			o->symbols = (const void *)at;
+			break;
+		case DT_STRTAB:
+			o->strings = (const void *)at;
+			break;
+		case DT_RELA:
+			o->all = (const void *)at;
+			break;
+		case DT_RELASZ:
+			o->all_bytes = d->d_un.d_val;
+			break;
+		case DT_JMPREL:
+			o->jumps = (const void *)at;
+			break;
+		case DT_PLTRELSZ:
+			o->jumps_bytes = d->d_un.d_val;
+			break;
+		}
+	}
+	return o->symbols && o->strings;
+}
+
+static bool is_inside(const struct object *o, uintptr_t at)
 {
 	for (unsigned i = 0; i < o->heads; i++) {
 		const ElfW(Phdr) *p = &o->head[i];
 
-		if (p->p_type == type && at - (o->base + p->p_vaddr) < p->p_memsz)
+		if (p->p_type == PT_LOAD && at - (o->base + p->p_vaddr) < p->p_memsz)
+			return true;
+	}
+	return false;
+}
+
+/* True: the linker has made that page read-only. (One that is in PT_GNU_RELRO in part has data that
+ * the object writes.) */
+static bool is_sealed(const struct object *o, uintptr_t at, uintptr_t page)
+{
+	for (unsigned i = 0; i < o->heads; i++) {
+		const ElfW(Phdr) *p = &o->head[i];
+		uintptr_t from = o->base + p->p_vaddr, to = from + p->p_memsz;
+
+		if (p->p_type == PT_GNU_RELRO && at >= (from & -page) && at < (to & -page))
 			return true;
 	}
 	return false;
@@ -160,15 +216,14 @@ static bool is_in(const struct object *o, uint32_t type, uintptr_t at)
 /* The pages that the linker has made read-only are so again afterwards. */
 static void set_slot(const struct object *o, void **slot, void *f)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	void *start = (void *)((uintptr_t)slot & ~(page - 1));
-	bool sealed = is_in(o, PT_GNU_RELRO, (uintptr_t)slot);
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)slot & -page;
+	bool sealed = is_sealed(o, start, page);
 
-	if (sealed && mprotect(start, page, PROT_READ | PROT_WRITE))
+	if (sealed && mprotect((void *)start, page, PROT_READ | PROT_WRITE))
 		return;
 	sl_store(slot, f);
 	if (sealed)
-		(void)mprotect(start, page, PROT_READ);
+		(void)mprotect((void *)start, page, PROT_READ);
 }
 
 /* lazy: a slot may lead into the object itself until its first use. */
@@ -186,71 +241,66 @@ static void lead_here(const struct object *o, const ElfW(Rela) * r, size_t bytes
 		if (i < 0 || !both[i].ours)
 			continue;
 		at = sl_load(slot);
-		if (at == both[i].theirs || (lazy && is_in(o, PT_LOAD, (uintptr_t)at)))
+		if (at == both[i].theirs || (lazy && is_inside(o, (uintptr_t)at)))
 			set_slot(o, slot, both[i].ours);
 	}
 }
 
-static void lead_object_here(struct object *o, const ElfW(Dyn) * d)
-{
-	const ElfW(Rela) *all = NULL, *jumps = NULL;
-	size_t all_bytes = 0, jumps_bytes = 0;
+/* What a dlopen(3) has opened: the file, and what that needs and was not there. */
+struct opened {
+	unsigned old;    /* how many objects were there before; the new ones are behind them */
+	ElfW(Addr) base; /* of the file */
+	struct object part[64];
+	unsigned n;
+};
 
-	for (; d->d_tag != DT_NULL; d++) {
-		/* (The linker has made addresses of them on most machines.) */
-		uintptr_t at = d->d_un.d_ptr < o->base ? o->base + d->d_un.d_ptr : d->d_un.d_ptr;
-
-		switch (d->d_tag) {
-		case DT_SYMTAB:
-			o->symbols = (const void *)at;
-			break;
-		case DT_STRTAB:
-			o->strings = (const void *)at;
-			break;
-		case DT_RELA:
-			all = (const void *)at;
-			break;
-		case DT_RELASZ:
-			all_bytes = d->d_un.d_val;
-			break;
-		case DT_JMPREL:
-			jumps = (const void *)at;
-			break;
-		case DT_PLTRELSZ:
-			jumps_bytes = d->d_un.d_val;
-			break;
-		}
-	}
-	if (!o->symbols || !o->strings)
-		return;
-	if (all)
-		lead_here(o, all, all_bytes, false);
-	if (jumps)
-		lead_here(o, jumps, jumps_bytes, true);
-}
-
-static int count(struct dl_phdr_info *info, size_t size, void *n)
+static int count(struct dl_phdr_info *info, size_t size, void *so)
 {
 	(void)info, (void)size;
-	++*(unsigned *)n;
+	((struct opened *)so)->old++;
 	return 0;
 }
 
-/* *old: how many objects were there before; the new ones are behind them. */
-static int lead(struct dl_phdr_info *info, size_t size, void *old)
+static const char *without_dirs(const char *path)
 {
-	struct object o = {
-		.base = info->dlpi_addr, .head = info->dlpi_phdr, .heads = info->dlpi_phnum};
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* True: the file, or what it needs. Other new objects are another thread's, or the library has
+ * opened them for the first socket of a constructor, and they use the C library alone. */
+static bool is_part(const struct opened *so, const struct object *o, const char *path)
+{
+	if (o->base == so->base)
+		return true;
+	for (unsigned i = 0; i < so->n; i++) {
+		const struct object *by = &so->part[i];
+
+		for (const ElfW(Dyn) *d = by->dynamic; d->d_tag != DT_NULL; d++)
+			if (d->d_tag == DT_NEEDED &&
+			    !strcmp(without_dirs(by->strings + d->d_un.d_val), without_dirs(path)))
+				return true;
+	}
+	return false;
+}
+
+/* (What an object needs comes behind it.) */
+static int lead(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct opened *so = arg;
+	struct object *o = &so->part[so->n];
 
 	(void)size;
-	if (*(unsigned *)old) {
-		--*(unsigned *)old;
+	if (so->old) {
+		so->old--;
 		return 0;
 	}
-	for (unsigned i = 0; i < o.heads; i++)
-		if (o.head[i].p_type == PT_DYNAMIC)
-			lead_object_here(&o, (const void *)(o.base + o.head[i].p_vaddr));
-	return 0;
+	if (!read_object(o, info) || !is_part(so, o, info->dlpi_name))
+		return 0;
+	lead_here(o, o->all, o->all_bytes, false);
+	lead_here(o, o->jumps, o->jumps_bytes, true);
+	return ++so->n == sl_array_len(so->part);
 }
 
 /* True: the library's own call: what it opens is to use the C library alone. */
@@ -264,21 +314,25 @@ static bool is_the_library(const void *caller)
 
 static __attribute__((noinline)) void *open_deep(const char *file, int mode)
 {
-	unsigned old = 0;
-	void *so;
+	struct opened so = {0};
+	struct link_map *map;
+	void *handle;
 
 	look_up_both();
-	dl_iterate_phdr(count, &old);
-	so = REAL(dlopen)(file, mode);
-	if (so)
-		dl_iterate_phdr(lead, &old);
-	return so;
+	dl_iterate_phdr(count, &so);
+	handle = REAL(dlopen)(file, mode);
+	if (handle && !dlinfo(handle, RTLD_DI_LINKMAP, &map)) {
+		so.base = map->l_addr;
+		dl_iterate_phdr(lead, &so);
+	}
+	return handle;
 }
 
-/* (Of a file without a slash the caller's own path of libraries decides, so that is left alone.) */
+/* Left alone: a file whose place depends on the caller's own, which is so for one without a slash,
+ * and for one with $ORIGIN. */
 JUMPS void *dlopen(const char *file, int mode)
 {
-	if (mode & RTLD_DEEPBIND && file && strchr(file, '/') &&
+	if (mode & RTLD_DEEPBIND && file && strchr(file, '/') && !strchr(file, '$') &&
 	    !is_the_library(__builtin_return_address(0)))
 		return open_deep(file, mode);
 	return REAL(dlopen)(file, mode);

@@ -74,6 +74,7 @@ VLAN_WRAP := $(addprefix -Wl$(,)--wrap=sl_,link_on_msg qdisc_on_msg tcx_is_there
 VLAN_STAND_IN := $(VLAN_DIR)/device $(VLAN_DIR)/tags.bpf.o $(VLAN_DIR)/libsluice.so $(VLAN_DIR)/libsluice-preload.so $(VLAN_DIR)/sluice $(VLAN_DIR)/sluiced
 LDLIBS_device := -lbpf
 LDLIBS_steering_nic := -lbpf
+LDLIBS_named := -Wl,-rpath,'$$ORIGIN'
 LDLIBS_own_libbpf := -rdynamic
 LDLIBS_own_btf := -rdynamic
 LDLIBS_own_verbs := -rdynamic

@@ -31,6 +31,26 @@ void plug_close(int fd)
 {
 	close(fd);
 }
+
+/* The first socket, and its device, while the file is being opened. */
+static __attribute__((constructor)) void plug_starts(void)
+{
+	const char *own = getenv("NAMED_OWN");
+	struct sockaddr_in6 to = {.sin6_family = AF_INET6};
+	struct sockaddr_in *to4 = (struct sockaddr_in *)&to;
+	int fd;
+
+	if (!own)
+		return;
+	if (inet_pton(AF_INET, own, &to4->sin_addr))
+		to.sin6_family = AF_INET;
+	else
+		inet_pton(AF_INET6, own, &to.sin6_addr);
+	fd = socket(to.sin6_family, SOCK_DGRAM, 0);
+	if (fd >= 0 && bind(fd, (struct sockaddr *)&to, sizeof(to)))
+		abort();
+	close(fd);
+}
 #else
 static int tcp(void)
 {
@@ -86,39 +106,79 @@ static void looked_up(void)
 	is_closed(fd);
 }
 
-static void deep(void)
+/* Opens the file beside this program whose name ends so. */
+static void *open_plug(const char *end, int how)
 {
 	char path[4096];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 4);
-	long (*talk)(int);
-	int (*open_one)(const struct sockaddr *, socklen_t);
-	void (*close_one)(int);
-	int fd = tcp();
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 10);
 	void *so;
 
 	CHECK(n > 0);
-	memcpy(path + n, ".so", 4);
-	for (int how = 0; how < 2; how++) {
-		so = dlopen(path, (how ? RTLD_NOW : RTLD_LAZY) | RTLD_DEEPBIND);
-		CHECK(so);
-		*(void **)&talk = dlsym(so, "plug_talk");
-		*(void **)&open_one = dlsym(so, "plug_open");
-		*(void **)&close_one = dlsym(so, "plug_close");
-		CHECK(talk && open_one && close_one);
-		say("a socket of ours", talk(fd));
-		close_one(fd);
-		is_closed(fd);
-		fd = open_one((struct sockaddr *)&t_peer, t_len);
-		say("one of its own", talk(fd));
-		dlclose(so);
-	}
+	strcpy(path + n, end);
+	so = dlopen(path, how | RTLD_DEEPBIND);
+	CHECK(so);
+	return so;
+}
+
+static void talks(void *so, int fd)
+{
+	long (*talk)(int);
+	int (*open_one)(const struct sockaddr *, socklen_t);
+	void (*close_one)(int);
+
+	*(void **)&talk = dlsym(so, "plug_talk");
+	*(void **)&open_one = dlsym(so, "plug_open");
+	*(void **)&close_one = dlsym(so, "plug_close");
+	CHECK(talk && open_one && close_one);
+	say("a socket of ours", talk(fd));
+	close_one(fd);
+	is_closed(fd);
+	fd = open_one((struct sockaddr *)&t_peer, t_len);
+	say("one of its own", talk(fd));
+	dlclose(so);
 	close(fd);
+}
+
+/* Its constructor's calls are not led here, those afterwards are. */
+static void first(void)
+{
+	char own[INET6_ADDRSTRLEN];
+	void *so;
+
+	inet_ntop(t_own.ss_family,
+		  t_own.ss_family == AF_INET ? (void *)&((struct sockaddr_in *)&t_own)->sin_addr
+					     : (void *)&((struct sockaddr_in6 *)&t_own)->sin6_addr,
+		  own, sizeof(own));
+	setenv("NAMED_OWN", own, 1);
+	so = open_plug(".so", RTLD_NOW);
+	unsetenv("NAMED_OWN");
+	talks(so, tcp());
+}
+
+/* Slots that are filled at their first use, at once, and at once and made read-only. */
+static void deep(void)
+{
+	talks(open_plug(".so", RTLD_LAZY), tcp());
+	talks(open_plug(".so", RTLD_NOW), tcp());
+	talks(open_plug("_now.so", RTLD_NOW), tcp());
+}
+
+/* The place of these is the caller's. */
+static void callers(void)
+{
+	static const char *const files[] = {"$ORIGIN/named.so", "named.so"};
+
+	for (int i = 0; i < 2; i++)
+		printf("%s: %d\n", files[i], dlopen(files[i], RTLD_NOW | RTLD_DEEPBIND) != NULL);
 }
 
 int main(int argc, char **argv)
 {
-	static const struct t_case cases[] = {
-		{"looked_up", looked_up}, {"deep", deep}, {NULL, NULL}};
+	static const struct t_case cases[] = {{"first", first},
+					      {"looked_up", looked_up},
+					      {"deep", deep},
+					      {"callers", callers},
+					      {NULL, NULL}};
 
 	signal(SIGPIPE, SIG_IGN);
 	return t_main(argc, argv, cases);

@@ -4,5 +4,8 @@
 . "$(dirname "$0")/lib.sh"
 case $BUILD in *san*) skip "a sanitizer refuses RTLD_DEEPBIND" ;; esac
 need gcc
-gcc -shared -fPIC -DSHARED -D_GNU_SOURCE -O1 -o "$PBIN/named.so" "$TESTS/preload/named.c" || skip "no compiler"
+for so in "named.so -Wl,-z,lazy" "named_now.so -Wl,-z,now"; do
+	# shellcheck disable=SC2086
+	gcc -shared -fPIC -DSHARED -D_GNU_SOURCE -O1 ${so#* } -o "$PBIN/${so%% *}" "$TESTS/preload/named.c" || skip "no compiler"
+done
 preload_test named
