@@ -12,7 +12,7 @@ import time
 
 from leaselib import OPS, Session
 
-path, own, device, peer = sys.argv[1:]
+path, own, device, peer = sys.argv[1:5]
 PORT = struct.pack("=II", socket.if_nametoindex(device), 0)
 LIVE, ENDED = 1, 2
 F_ADD_SEALS, SEALS = 1033, 2 | 4 | 8
@@ -50,12 +50,17 @@ class Attacker(Session):
         self.tcp.bind((own, 0))
         self.port, self.rport = self.tcp.getsockname()[1], 1000
 
-    def make(self, how, fd, n):
-        """True: the daemon made it; it drops it again."""
+    def claim(self):
+        """Claims the next flow, and returns its claim."""
         self.rport += 1
         key = mapped(own) + mapped(peer) + struct.pack("=HHBBBBI", self.port, self.rport, socket.IPPROTO_TCP, 0, 0, 0, 0)
         claim = PORT[:4] + bytes(4) + key + self.lane + struct.pack("=IIII", 1, 1, 0, 0) + bytes(8)
         self.must(OPS["CLAIM"], claim, [self.tcp.fileno()])
+        return claim
+
+    def make(self, how, fd, n):
+        """True: the daemon made it; it drops it again."""
+        claim = self.claim()
         made = self.ask(OPS["RESTORE"], image(self.port, self.rport, how, n), [self.tcp.fileno(), fd])
         self.ask(OPS["RESTORED"], struct.pack("=I", 0))
         self.ask(OPS["UNCLAIM"], claim)
@@ -99,6 +104,6 @@ def beside(how, n):
     return most, longest, struct.unpack("=i", os.read(pipes[0][0], 4))[0]
 
 
-for how in LIVE, ENDED:
+for how in (LIVE, ENDED) if __name__ == "__main__" else ():
     few, much = beside(how, 8), beside(how, MUCH)
     print("live" if how == LIVE else "ended", "%.1f %.1f %d" % few, "%.1f %.1f %d" % much, flush=True)

@@ -485,6 +485,10 @@ int sl_on_restored(struct sl_session *s, struct sl_lease_msg *m, const char **wh
 
 	if (!x)
 		return -ENOENT;
+	if (x->filling) { /* its request was refused in the midst: the socket is in repair mode */
+		sl_restore_drop(s);
+		return -ENOENT;
+	}
 	if (!m->body.restored.go) {
 		sl_restore_drop(s);
 		return -ECANCELED;
