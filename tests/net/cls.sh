@@ -14,15 +14,17 @@ filters() { b tc filter show dev "$DEV_B" "${1:-ingress}"; }
 ours() { filters | grep -c 'name steer_skb ' || true; }
 has_clsact() { b tc qdisc show dev "$DEV_B" | grep -q clsact; }
 said() { grep -qh -e "$1" "$TMP"/sluice.*.log; }
-echo_server() { # starts a server of datagrams on b, which is SERVER
+echo_server() { # starts a server of datagrams on b, which is SERVER; with a word: its effective user is another, so it has no capabilities
 	rm -f "$TMP"/sluice.*.log
-	bg sb python3 -c 'import signal, socket, sys
+	bg sb python3 -c 'import os, signal, socket, sys
 signal.signal(signal.SIGTERM, lambda *_: sys.exit())
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.bind((sys.argv[1], 7000))
+if sys.argv[2:]:
+    os.seteuid(1001)
 while True:
     d, peer = s.recvfrom(100)
-    s.sendto(d, peer)' "$B4"
+    s.sendto(d, peer)' "$B4" "$@"
 	SERVER=$BG
 	wait_udp b 7000
 	wait_until 20 said 'offloaded:' || fail "the server has no device"
@@ -54,6 +56,12 @@ echo_server
 kill -9 "$SERVER"
 wait "$SERVER" 2>/dev/null
 ok "a killed owner: the filter goes, and the discipline" wait_until 10 eval '[ "$(ours)" = 0 ] && ! has_clsact'
+
+# An owner without privileges cannot remove it at its end: its reaper does.
+echo_server nobody
+served "without privileges"
+stop "$SERVER"
+ok "an owner without privileges: the filter goes, and the discipline" wait_until 10 eval '[ "$(ours)" = 0 ] && ! has_clsact'
 
 # A new owner comes while the old one's reaper may be at work.
 for _ in 1 2 3; do

@@ -147,9 +147,10 @@ void sl_reaper_stop(struct sl_device *port, bool exiting)
 
 	if (port->reaper_fd < 0)
 		return;
-	/* Without descriptors libxdp cannot detach: then the reaper must. */
+	/* Without descriptors libxdp cannot detach, and without privileges no filter goes: then the
+	 * reaper must. */
 	err = sl_link_look(port->info.ifindex, &now);
-	if (err == -ENODEV || (!err && !now.xdp_id)) {
+	if (err == -ENODEV || (!err && !now.xdp_id && !port->attach.left)) {
 		/* (The daemon's reaper does not see its end.) */
 		n = exiting && !sl_broker_opts()->serve ? slow_ones(fd) : 0;
 		if (say_bye(port, fd, n) < 0 && n)

@@ -70,6 +70,7 @@ struct sl_attach {
 	uint64_t *hash_key;        /* of the program, SL_HASH_KEYS: another form gets the same */
 	uint32_t hints;            /* SL_HINT_*: metadata the program may ask of the driver */
 	uint32_t main_id;          /* program that the device runs: the dispatcher, or ours */
+	bool left;                 /* its filter could not be removed: the reaper's work */
 	int link_fd;               /* SL_ATTACH_CLS: a netlink socket for its filter; or -1 */
 	int drop_fd;               /* the program for private devices (packet sockets), or -1 */
 	int guard_fd;              /* the guard's link, -1: none */

@@ -294,7 +294,7 @@ static void detach(struct sl_attach *a, uint32_t ifindex)
 	if (a->kind == SL_ATTACH_LIBXDP)
 		sl_attach_take_off(ifindex, a->prog_id);
 	if (a->kind == SL_ATTACH_CLS)
-		sl_attach_skb_take_off(a, ifindex);
+		a->left = sl_attach_skb_take_off(a, ifindex) != 0;
 	if (a->link_fd >= 0)
 		sl_sys_close(a->link_fd);
 	a->link_fd = -1;

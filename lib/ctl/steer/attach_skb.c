@@ -213,12 +213,12 @@ static int fill_filter(struct sl_attach *a, uint32_t ifindex)
 	return err < 0 ? err : sl_tc_replace(a->link_fd, ifindex, &seen, fd);
 }
 
-void sl_attach_skb_take_off(const struct sl_attach *a, uint32_t ifindex)
+int sl_attach_skb_take_off(const struct sl_attach *a, uint32_t ifindex)
 {
 	struct sl_tc_filter seen;
+	int err = sl_tc_look(a->link_fd, ifindex, &seen);
 
-	if (!sl_tc_look(a->link_fd, ifindex, &seen) && seen.prog_id == a->prog_id)
-		(void)sl_tc_remove(a->link_fd, ifindex, &seen);
+	return !err && seen.prog_id == a->prog_id ? sl_tc_remove(a->link_fd, ifindex, &seen) : err;
 }
 
 static bool is_ours(const struct sl_tc_filter *f, uint32_t ifindex)

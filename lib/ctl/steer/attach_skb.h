@@ -19,8 +19,8 @@ int sl_attach_skb(struct sl_attach *a, uint32_t ifindex, bool reaper, const char
 int sl_attach_skb_renew(struct sl_attach *a, uint32_t ifindex);
 /* True: the program is still on its device. One to three system calls. */
 bool sl_attach_skb_is_on(const struct sl_attach *a, uint32_t ifindex);
-/* Removes the tc filter that has the attachment's program. */
-void sl_attach_skb_take_off(const struct sl_attach *a, uint32_t ifindex);
+/* Removes the tc filter that has the attachment's program. 0 or -errno: it may be there still. */
+int sl_attach_skb_take_off(const struct sl_attach *a, uint32_t ifindex);
 /* Removes the tc filter that a dead owner of the device has left there. */
 void sl_attach_skb_clean(uint32_t ifindex);
 
