@@ -126,6 +126,7 @@ long sl_syscall_child(unsigned long a, unsigned long b, unsigned long c, unsigne
 		      unsigned long e, long nr)
 {
 	unsigned long flags = nr == SYS_clone ? a : 0;
+	struct clone_args args;
 	register unsigned long r10 __asm__("r10") = d;
 	register unsigned long r8 __asm__("r8") = e;
 	bool held;
@@ -134,8 +135,15 @@ long sl_syscall_child(unsigned long a, unsigned long b, unsigned long c, unsigne
 	if (nr == SYS_clone3)
 		flags = (unsigned long)((const struct clone_args *)a)->flags;
 	before_parting(flags);
-	if (nr == SYS_clone && !(flags & (CLONE_VM | CLONE_FILES)))
-		a &= ~(unsigned long)CLONE_VFORK; /* as clone_own() */
+	if (!(flags & (CLONE_VM | CLONE_FILES)) && flags & CLONE_VFORK) { /* as clone_own() */
+		if (nr == SYS_clone) {
+			a &= ~(unsigned long)CLONE_VFORK;
+		} else if (b <= sizeof(args)) {
+			memcpy(&args, (void *)a, b);
+			args.flags &= ~(uint64_t)CLONE_VFORK;
+			a = (unsigned long)&args;
+		}
+	}
 	held = lib_is_there() && !sl_in_vfork && lib.fork_begin();
 	__asm__ volatile("syscall"
 			 : "=a"(r)

@@ -237,6 +237,16 @@ static int closes(void *arg)
 	return close(*(int *)arg) == 0 ? 5 : 6;
 }
 
+static pid_t clone3_waits(int (*fn)(void *), int *fd)
+{
+	struct clone_args args = {.flags = CLONE_VFORK, .exit_signal = SIGCHLD};
+	pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+
+	if (pid == 0)
+		_exit(fn(fd));
+	return pid;
+}
+
 static pid_t bare_fork(int (*fn)(void *), int *fd)
 {
 	pid_t pid = _Fork();
@@ -304,6 +314,7 @@ static void clones(void)
 	child_was("clone that closes", clone(closes, top, SIGCHLD, &fd), fd, own);
 	child_was("clone", clone(uses, top, SIGCHLD, &fd), fd, own);
 	child_was("clone that waits", clone(uses, top, CLONE_VFORK | SIGCHLD, &fd), fd, own);
+	child_was("clone3 that waits", clone3_waits(uses, &fd), fd, own);
 	close(fd);
 	fd = udp();
 	child_was("clone with the memory",
