@@ -7,9 +7,10 @@ Programs drawn by a seed as those of any_calls.py, with what these leave out: so
 addresses in one program, connections that are given up and made anew, calls that block, for a time or until another
 thread's peer does something, a least number of bytes to wait for, pipes and files (splice, sendfile, tee), the queue
 of errors, control messages, groups, signals, devices, lingering, and routers' errors. Not drawn is what gives a
-socket to the kernel with something unread (SO_PEEK_OFF, another device, splice(2) of datagrams): sluice-limits(7). A stream socket of IPv6 that has sent a SYN to a
-mapped address, was disconnected, and connects to an address of IPv6 gets no connection by the kernel (6.18), whose
-socket keeps IPv4's functions; here it gets one, so a few programs in a thousand differ (5034, 5222: EINPROGRESS)."""
+socket to the kernel with something unread (SO_PEEK_OFF, another device, splice(2) of datagrams): sluice-limits(7). A
+stream socket of IPv6 that has sent a SYN to a mapped address, was disconnected, and connects to an address of IPv6 gets
+no connection by the kernel (6.18), whose socket keeps IPv4's functions; here it gets one, so a few programs in a
+thousand differ (5034, 5222: EINPROGRESS)."""
 import ctypes
 import fcntl
 import os

@@ -108,6 +108,7 @@ int main(int argc, char **argv)
 		execvp(argv[3], argv + 3);
 		die(argv[3]);
 	}
+	close(pair[1]); /* a child that dies is the end of it */
 	if (recv(pair[0], &fd, sizeof(fd), 0) != sizeof(fd))
 		die("no filter");
 	fd = (int)syscall(SYS_pidfd_getfd, syscall(SYS_pidfd_open, child, 0), fd, 0);
