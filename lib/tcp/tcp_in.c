@@ -70,9 +70,9 @@ static bool is_answer_limited(struct sl_tcp *c)
 	return false;
 }
 
-/* True: a challenge ACK may go. RFC 5961 7 limits them per second for all connections, too. Who
- * counts its own could tell by a limit that it knows how many others got, and so by forged segments
- * which connections there are (CVE-2016-5696): the limit of each second is drawn, as by Linux. */
+/* True: a challenge ACK may go. RFC 5961 7 limits them per second for all connections, too. With
+ * a known limit a station that counts its own could tell how many others got, and so by forged
+ * segments find connections (CVE-2016-5696): the limit of each second is drawn, as by Linux. */
 static bool host_may_challenge(struct sl_tcp_host *h)
 {
 	uint32_t limit = sl_tcp_params.challenge_ack_limit;

@@ -232,7 +232,7 @@ static SL_APART void fail(struct sl_verbs_rx *v, uint32_t frame, const char *why
 	sl_frame_free(v->frames, frame);
 }
 
-/* Gives back the completions that were looked at, k of which had packets for sockets. */
+/* Gives back the completions that were looked at. k: packets for sockets among them. */
 static inline unsigned done(struct sl_verbs_rx *v, struct sl_rx *rx, unsigned polled, unsigned k)
 {
 	v->tail += polled;
@@ -242,7 +242,7 @@ static inline unsigned done(struct sl_verbs_rx *v, struct sl_rx *rx, unsigned po
 	return k;
 }
 
-/* As sl_verbs_rx_burst(), by libibverbs. */
+/* Does as sl_verbs_rx_burst(), by libibverbs. */
 static SL_APART unsigned burst_by_lib(struct sl_verbs_rx *v, struct sl_rx *rx,
 				      struct sl_rx_desc *descs, unsigned n)
 {

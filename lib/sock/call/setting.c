@@ -163,7 +163,7 @@ static void signal_by_kernel(struct sl_sock *sk, int fd)
 
 	if (flags < 0)
 		return;
-	sl_sys_fcntl(fd, F_SETFL, flags & ~O_ASYNC); /* what it has got already is no news */
+	sl_sys_fcntl(fd, F_SETFL, flags & ~O_ASYNC); /* bytes that wait are no news */
 	sl_sock_kernel(sk, SL_REASON_OPTION);
 	sl_sys_fcntl(fd, F_SETFL, flags | O_ASYNC);
 }

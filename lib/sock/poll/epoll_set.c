@@ -27,7 +27,7 @@ static SL_COLD void end(struct sl_epoll *ep)
 		sl_lock(&ep->ctl);
 		ep->empty(ep);
 		sl_unlock(&ep->ctl);
-		sl_store(&ep->ghost, -1); /* first: a forked child closes what it finds here */
+		sl_store(&ep->ghost, -1); /* first: a forked child closes it */
 		sl_sys_close(ghost);
 	}
 	sl_store_release(&ep->state, SL_EP_FREE);

@@ -65,7 +65,8 @@ int sl_repair_finish_some(int fd, const struct sl_tcp_repair *r, const struct sl
  * in the key the kernel chooses one. Returns as sl_repair_kernel(). */
 int sl_repair_closed(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
 		     bool reset);
-/* The same in pieces: the second is called until it is not 1. */
+/* sl_repair_closed() in pieces: sl_repair_closed_fill() is called as long as it returns 1. r: a
+ * port that the kernel chooses is written there. */
 int sl_repair_closed_start(int fd, struct sl_tcp_repair *r, struct sl_repair_saved *s);
 int sl_repair_closed_fill(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
 			  struct sl_repair_saved *s, bool reset);

@@ -60,8 +60,8 @@ static bool has_no_size(int in)
 	return sl_sys(SYS_fstat, in, &st) == 0 && S_ISREG(st.st_mode) && !st.st_size;
 }
 
-/* Sends the file from pos on. Returns the number of bytes sent, or -errno. -EREMOTE: the kernel
- * says what is to be done. */
+/* Sends the file from pos on. Returns the number of bytes sent, or -errno. -EREMOTE: the
+ * kernel decides, by the call itself. */
 static ssize_t send_range(struct sl_sock *sk, int out, int in, int64_t pos, size_t len,
 			  uint8_t *buf)
 {

@@ -97,8 +97,8 @@ static bool kernel_has(const struct sl_tcp_key *key, uint32_t oif)
 	return err ? err != -ENOENT : s.remote_port != 0;
 }
 
-/* Takes `slow` of a socket that another thread may hold. What was set is taken back, unless that
- * takes the other one long. */
+/* Takes `slow` of a socket that another thread may hold. set: gives up at
+ * once; else the option, which was set, is taken back, unless the other thread needs long. */
 static bool hold(struct sl_sock *sk, bool set)
 {
 	for (unsigned i = 0; !sl_trylock(&sk->slow); i++) {
