@@ -6,8 +6,9 @@
  * exactly the descriptors it has (SCM_RIGHTS). All in host order: both ends are on one machine. The
  * lease lasts as long as the connection. The daemon closes a connection that breaks the protocol.
  *
- * The first request must be HELLO, which refuses another version than the daemon's (-EPROTO); a
- * body that changes needs a new version. */
+ * The first request must be HELLO, which refuses another version than the daemon's (-EPROTO). A body
+ * that changes needs a new version, and so does what the steering program writes into packets
+ * (bpf/meta.h). */
 #ifndef SL_LEASE_PROTO_H
 #define SL_LEASE_PROTO_H
 
@@ -18,7 +19,7 @@
 #include "steer.h"
 
 #define SL_LEASE_MAGIC   0x4c534c53 /* "SLSL" */
-#define SL_LEASE_VERSION 19
+#define SL_LEASE_VERSION 20
 #define SL_LEASE_PATH    "/run/sluice/sluiced.sock"
 
 /* The view of a device's policy that PORT_OPEN gives: copies of the maps `rules` and `paces`. */
