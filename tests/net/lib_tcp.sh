@@ -61,15 +61,32 @@ tcp_round() { # PROGRAM NAME PERCENT [ARGS...]
 	local program=$1 name=$2$fam percent=$3 peer=A$fam own=B$fam far
 	shift 3
 	meet
-	FAR_N=$((FAR_N + 1))
-	bg pa python3 "$TESTS/net/tcp_far.py" "$TMP/far.$FAR_N"
-	far=$BG
-	wait_until 30 test -S "$TMP/far.$FAR_N" || die "the far host does not start"
+	far_up pa
 	segs_begin
 	differ "$name" pb python3 "$TESTS/net/tcp_$program.py" "${!own}" "${!peer}" "$TMP/far.$FAR_N" "$@"
 	[ -n "$percent" ] && segs_end "$name" "$percent"
 	stop "$far"
 }
+# A peer of raw frames on host a (segpeer.py), whose address b knows in that state of a neighbour. Sets GHOST_MAC, G4, G6,
+# and MAC_B.
+# shellcheck disable=SC2034 # the test's
+ghosts_are() { # permanent|reachable
+	local g
+	GHOST_MAC=02:00:5e:10:00:77 G4=$NET4.77 G6=$NET6::77
+	MAC_B=$(ip -n "${NS}b" -o link show "$DEV_B" | sed 's/.*link.ether \([0-9a-f:]*\).*/\1/')
+	for g in "$G4" "$G6"; do ip -n "${NS}b" neigh replace "$g" lladdr $GHOST_MAC dev "$DEV_B" nud "$1"; done
+}
+# The modes of a test without a preloaded program on a.
+modes_alone() { tr ' ' '\n' <<<"${MODES//both/one}" | awk '!seen[$0]++'; }
+# Starts a process that does as another one asks (tcp_far.py), on a (pa) or b (pb): far is its number, $TMP/far.$FAR_N its
+# socket.
+far_up() {
+	FAR_N=$((FAR_N + 1))
+	bg "$1" python3 "$TESTS/net/tcp_far.py" "$TMP/far.$FAR_N"
+	far=$BG
+	wait_until 30 test -S "$TMP/far.$FAR_N" || die "tcp_far.py does not start"
+}
+
 # Calls tcp_round() in every mode and for both families.
 tcp_differ() { # PROGRAM PERCENT [ARGS...]
 	local program=$1 percent=$2 fam

@@ -5,27 +5,22 @@
 . "$(dirname "$0")/lib_tcp.sh"
 need python3
 net_up -w
-FAR_NO=0
 : >"$TMP/runs"
 for seed in ${SEEDS:-$(seq 1 8)}; do
 	read -r mtu wire <<<"$(python3 "$TESTS/net/tcp_random.py" options "$seed")"
 	ip -n "${NS}a" link set "$DEV_A" mtu "$mtu"
 	ip -n "${NS}b" link set "$DEV_B" mtu "$mtu"
 	for round in $(seq "${ROUNDS:-1}"); do
-		for MODE in $MODES; do
-			[ "$MODE" = both ] && MODE=one # nobody on a is preloaded
-			FAR_NO=$((FAR_NO + 1))
+		for MODE in $(modes_alone); do
 			# shellcheck disable=SC2086
 			wire_up $wire
-			bg pb python3 "$TESTS/net/tcp_far.py" "$TMP/far.$FAR_NO"
-			far=$BG
-			wait_until 30 test -S "$TMP/far.$FAR_NO" || die "the subject does not start"
+			far_up pb
 			offload_begin
 			fam=4
 			[ "${FAMILIES:-4 6}" = 6 ] || [ $((seed % 2)) = 1 ] && fam=6
 			[ "${FAMILIES:-4 6}" = 4 ] && fam=4
 			own=B$fam
-			got=$(a python3 "$TESTS/net/tcp_random.py" "${!own}" "$TMP/far.$FAR_NO" "$seed" 2>"$TMP/err")
+			got=$(a python3 "$TESTS/net/tcp_random.py" "${!own}" "$TMP/far.$FAR_N" "$seed" 2>"$TMP/err")
 			ok "seed $seed, round $round: $got" test $? = 0 || tail -n 5 "$TMP/err"
 			echo "$MODE $seed $got" >>"$TMP/runs"
 			stop "$far"

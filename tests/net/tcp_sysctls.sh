@@ -5,29 +5,20 @@
 . "$(dirname "$0")/lib_tcp.sh"
 need python3
 net_up -t
-GHOST_MAC=02:00:5e:10:00:77
-MAC_B=$(ip -n "${NS}b" -o link show "$DEV_B" | sed 's/.*link.ether \([0-9a-f:]*\).*/\1/')
-G4=$NET4.77 G6=$NET6::77
-ip -n "${NS}b" neigh replace "$G4" lladdr $GHOST_MAC dev "$DEV_B" nud permanent
-ip -n "${NS}b" neigh replace "$G6" lladdr $GHOST_MAC dev "$DEV_B" nud permanent
+ghosts_are permanent
 b sysctl -qw net.ipv4.tcp_ecn=1
-N=0
-for MODE in $MODES; do
-	[ "$MODE" = both ] && MODE=one # nobody on a is preloaded
+for MODE in $(modes_alone); do
 	for fam in ${FAMILIES:-4 6}; do
 		own=B$fam ghost=G$fam
 		for setting in none reflect_tos=1 stdurg=1 ecn_fallback=0 max_tw_buckets=0 pacing_ss_ratio=500; do
-			N=$((N + 1))
 			if [ "$setting" != none ]; then
 				old=$(b cat "/proc/sys/net/ipv4/tcp_${setting%=*}")
 				b sysctl -qw "net.ipv4.tcp_$setting"
 			fi
-			bg pb python3 "$TESTS/net/tcp_far.py" "$TMP/far.$N"
-			far=$BG
-			wait_until 30 test -S "$TMP/far.$N" || die "the subject does not start"
+			far_up pb
 			segs_begin
 			differ "$setting,$fam" a python3 "$TESTS/net/tcp_sysctls.py" "$DEV_A" "${!ghost}" $GHOST_MAC \
-				"${!own}" "$MAC_B" "$TMP/far.$N" "$setting"
+				"${!own}" "$MAC_B" "$TMP/far.$FAR_N" "$setting"
 			[ "$setting" = max_tw_buckets=0 ] || segs_end "$setting,$fam" 40
 			stop "$far"
 			[ "$setting" = none ] || b sysctl -qw "net.ipv4.tcp_${setting%=*}=$old"
