@@ -50,11 +50,46 @@ static bool is_here(const void *f)
 	return dladdr(f, &at) && dladdr(names, &here) && at.dli_fbase == here.dli_fbase;
 }
 
+/* Where a name is, by its hash: the number in `names` and one more. */
+static uint16_t places[1024];
+static bool have_places;
+_Static_assert(NAMES <= sl_array_len(places) / 4, "two threads may fill it at once");
+
+static uint32_t hash_of(const char *name)
+{
+	uint32_t h = 5381;
+
+	while (*name)
+		h = h * 33 + (uint8_t)*name++;
+	return h;
+}
+
+static uint16_t *place_of(uint32_t at)
+{
+	return &places[at % sl_array_len(places)];
+}
+
+static void fill_places(void)
+{
+	for (size_t i = 0; i < NAMES; i++) {
+		uint32_t at = hash_of(names[i]);
+
+		while (sl_load(place_of(at)))
+			at++;
+		sl_store(place_of(at), (uint16_t)(i + 1));
+	}
+	sl_store_release(&have_places, true);
+}
+
 static int find_name(const char *name)
 {
-	for (size_t i = 0; i < NAMES; i++)
-		if (!strcmp(names[i], name))
-			return (int)i;
+	uint16_t i;
+
+	if (!sl_load_acquire(&have_places))
+		fill_places();
+	for (uint32_t at = hash_of(name); (i = sl_load(place_of(at))); at++)
+		if (!strcmp(names[i - 1], name))
+			return i - 1;
 	return -1;
 }
 
