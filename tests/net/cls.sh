@@ -13,7 +13,6 @@ NOTHING=(bpf bytecode "1,6 0 0 0," flowid 1:1) # somebody's filter, which matche
 filters() { b tc filter show dev "$DEV_B" "${1:-ingress}"; }
 ours() { filters | grep -c 'name steer_skb ' || true; }
 has_clsact() { b tc qdisc show dev "$DEV_B" | grep -q clsact; }
-said() { grep -qh -e "$1" "$TMP"/sluice.*.log; }
 echo_server() { # starts a server of datagrams on b, which is SERVER; with a word: its effective user is another, so it has no capabilities
 	rm -f "$TMP"/sluice.*.log
 	bg sb python3 -c 'import os, signal, socket, sys
@@ -27,7 +26,7 @@ while True:
     s.sendto(d, peer)' "$B4" "$@"
 	SERVER=$BG
 	wait_udp b 7000
-	wait_until 20 said 'offloaded:' || fail "the server has no device"
+	wait_until 20 logged 'offloaded:' || fail "the server has no device"
 }
 answers() { # how many of 20 datagrams come back
 	a python3 -c 'import socket, sys
@@ -78,7 +77,7 @@ stop "$SERVER"
 for what in "filter del dev $DEV_B ingress" "qdisc del dev $DEV_B clsact"; do
 	echo_server
 	b tc $what
-	ok "tc ${what%% dev*}: the log says so" wait_until 10 said 'not steered any more\|taken off'
+	ok "tc ${what%% dev*}: the log says so" wait_until 10 logged 'not steered any more\|taken off'
 	same "tc ${what%% dev*}: the kernel serves" 20 "$(answers)"
 	stop "$SERVER"
 	same "tc ${what%% dev*}: nothing of ours is left" 0 "$(ours)"
@@ -106,7 +105,7 @@ same "and nothing of ours" 0 "$(ours)"
 
 # With a filter of somebody else on the device, whose verdict may end the look, packets come by XDP.
 echo_server
-ok "others' filters: the log says why" said 'no packet sockets (others have tc filters on it, and tcx needs Linux 6.6): by XDP'
+ok "others' filters: the log says why" logged 'no packet sockets (others have tc filters on it, and tcx needs Linux 6.6): by XDP'
 same "and there is no filter of ours" 0 "$(ours)"
 served "by XDP"
 stop "$SERVER"

@@ -21,7 +21,6 @@ ip -n "${NS}b" link set "$DEV_B" down # (one way at a time: there is no loop)
 pair_up b hv_b "$DEV_B" "$VF_B"
 addr_up a hv_a "$A4/24" "$A6/64"
 addr_up b hv_b "$B4/24" "$B6/64"
-said() { grep -q -e "$1" "$TMP"/sluice.*.log; }
 subject() { # in the background
 	if [ "$MODE" = kernel ]; then bg b "$@"; else bg sb "$BIN/driver_name" hv_b hv_netvsc "$@"; fi
 }
@@ -60,8 +59,8 @@ for MODE in $MODES; do
 	same "and by the other way" "200 200 0 0 0" "$(cut -d' ' -f1-5 "$TMP/answers")"
 	if [ "$MODE" = one ]; then
 		ok "none by the kernel" test $(($(udp_stat b InDatagrams) - BEFORE)) -le 4
-		ok "by packet sockets or as demanded" said "hv_b: offloaded: driver hv_netvsc, .*\(packet sockets\|XDP generic (natively the kernel would drop\)"
-		ok "the log tells of the plug-out" said "hv_b: .* has no link or has gone"
+		ok "by packet sockets or as demanded" logged "hv_b: offloaded: driver hv_netvsc, .*\(packet sockets\|XDP generic (natively the kernel would drop\)"
+		ok "the log tells of the plug-out" logged "hv_b: .* has no link or has gone"
 		same "it is counted" "VF Plugouts: 1" "$(b "$BUILD/sluice" stat -c 1 -v 3 2>/dev/null | grep -o 'VF Plugouts: [0-9]*')"
 	fi
 	stop "$ECHO"

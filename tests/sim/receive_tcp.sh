@@ -10,7 +10,6 @@ need socat
 SIM=$TMP/nic.a
 SL_ENV=(SLUICE_RX_BACKEND=verbs)
 
-said() { grep -q -e "$1" "$TMP"/sluice.*.log; }
 fresh() { rm -f "$TMP"/sluice.*.log "$SIM"/control.* "$TMP/got"; }
 figure() { nic_control a stat | sed -n "s/^$1 //p"; }
 tcp_segs() { "$BUILD/tests/net/counters" Tcp InSegs+OutSegs "/run/netns/$NS$1"; }
@@ -29,7 +28,7 @@ for addr in "$A4" "$A6"; do
 	b timeout 60 socat -t 30 - "TCP$v:$at:7001" <"$TMP/stream" | sha256sum >"$TMP/got"
 	same "$addr: the server gives back what it got" "$SUM" "$(cat "$TMP/got")"
 	ok "$addr: the kernel saw next to nothing" test $(($(tcp_segs a) - SEGMENTS)) -lt 400
-	ok "$addr: by verbs" said 'receives on .* by verbs (simulated0'
+	ok "$addr: by verbs" logged 'receives on .* by verbs (simulated0'
 	wait_end "$SERVER" 20
 	fresh
 done
@@ -40,7 +39,7 @@ bg b socat -u "OPEN:$TMP/stream" TCP-LISTEN:7002,reuseaddr
 wait_tcp b 7002
 sa timeout 60 socat -u "TCP4:$B4:7002" - | sha256sum >"$TMP/got"
 same "a client gets all" "$SUM" "$(cat "$TMP/got")"
-ok "a client: by verbs" said 'receives on .* by verbs (simulated0'
+ok "a client: by verbs" logged 'receives on .* by verbs (simulated0'
 same "a client: no rule is left" 0 "$(programs)"
 fresh
 
@@ -65,5 +64,5 @@ rm "$TMP/stream.half"
 ok "a dead device: the sender ends" wait_end "$SENDER" 60
 wait "$GOT"
 same "a dead device: not a byte is lost" "$SUM" "$(cat "$TMP/got")"
-ok "a dead device: the log says so" said 'the receive queue of its NIC has failed'
+ok "a dead device: the log says so" logged 'the receive queue of its NIC has failed'
 done_testing

@@ -12,7 +12,6 @@ BIN=$BUILD/tests/net
 SL_ENV=(SLUICE_RX_BACKEND=verbs)
 RECEIVE=$TESTS/sim/receive.py
 
-said() { grep -q -e "$1" "$TMP"/sluice.*.log; }
 fresh() { rm -f "$TMP"/sluice.*.log "$SIM"/control.* "$TMP/answers"; }
 # Prints a figure of the NIC of the program that runs on host a.
 figure() { nic_control a stat | sed -n "s/^$1 //p"; }
@@ -34,7 +33,7 @@ for addr in "${BOTH[@]}"; do
 	same "$addr: all came by the queue, none by the kernel" "500 0" \
 		"$(($(figure received) - IN)) $(($(kernel_got) - BEFORE))"
 	same "$addr: nothing was dropped" 0 "$(figure out_of_buffer)"
-	ok "$addr: the log says so" said 'receives on .* by verbs (simulated0, .*read directly'
+	ok "$addr: the log says so" logged 'receives on .* by verbs (simulated0, .*read directly'
 	same "$addr: no XDP" "" "$(a ip -d link show "$DEV_A" | grep -o 'prog/xdp')"
 	same "$addr: one rule" 1 "$(figure rules)"
 	same "$addr: doorbells as the record says" 0 "$(figure bells_wrong)"
@@ -96,7 +95,7 @@ BEFORE=$(kernel_got)
 b "$BIN/steady" -n 5000 "$A4" 7000 "$TMP/answers"
 same "by libibverbs: all are answered, once" "5000 5000 0 0 0" "$(cut -d' ' -f1-5 "$TMP/answers")"
 same "by libibverbs: none by the kernel" 0 "$(($(kernel_got) - BEFORE))"
-ok "by libibverbs: the log says so" said 'by verbs (simulated0, [0-9]* buffers)'
+ok "by libibverbs: the log says so" logged 'by verbs (simulated0, [0-9]* buffers)'
 stop "$ECHO"
 fresh
 SL_ENV=(SLUICE_RX_BACKEND=verbs)
@@ -108,7 +107,7 @@ ECHO=$BG
 wait_udp a 7000
 b "$BIN/steady" -n 60 "$A4" 7000 "$TMP/answers"
 same "no right: all are answered" "60 60 0 0 0" "$(cut -d' ' -f1-5 "$TMP/answers")"
-ok "no right: the log says so" said 'not by verbs (no right to raw packets'
+ok "no right: the log says so" logged 'not by verbs (no right to raw packets'
 stop "$ECHO"
 fresh
 SIM_OPTIONS=

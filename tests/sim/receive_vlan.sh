@@ -16,7 +16,6 @@ SIM=$TMP/nic.a
 BIN=$BUILD/tests/net
 SL_ENV=(SLUICE_RX_BACKEND=verbs)
 
-said() { grep -q -e "$1" "$TMP"/sluice.*.log; }
 fresh() { rm -f "$TMP"/sluice.*.log "$SIM"/control.* "$TMP/answers"; }
 figure() { nic_control a stat | sed -n "s/^$1 //p"; }
 programs() { a bpftool net show dev "$LOW_A" 2>/dev/null | grep -c 'simulated_nic'; }
@@ -34,7 +33,7 @@ serve() { # address: an echo server, known to its peer
 if [ "$VLANS" != 5 ]; then
 	serve "$A4" "$A4"
 	same "two tags: all are answered" "60 60 0 0 0" "$(asks 60 "$A4")"
-	ok "two tags: the log says why not by verbs" said 'stay with the kernel: rules of the NIC know one VLAN tag'
+	ok "two tags: the log says why not by verbs" logged 'stay with the kernel: rules of the NIC know one VLAN tag'
 	done_testing
 fi
 
@@ -57,7 +56,7 @@ SERVER=$BG
 wait_tcp a 7001
 b timeout 60 socat -t 30 - "TCP4:$A4:7001" <"$TMP/stream" | sha256sum >"$TMP/got"
 same "the server gives back what it got" "$SUM" "$(cat "$TMP/got")"
-ok "by verbs" said 'receives on .* by verbs (simulated0'
+ok "by verbs" logged 'receives on .* by verbs (simulated0'
 wait_end "$SERVER" 20
 fresh
 
