@@ -2,7 +2,6 @@
 """hostile_restore.py SOCKET OWN-ADDRESS DEVICE PEER: as root. A user has the daemon make connections with 32 MB in
 their queues, one after the other, while another user asks whether the daemon lives: prints how long the longest answer
 of most (95 of 100) took, in ms, with a few bytes and with 32 MB, live and ended, and how many connections were made."""
-import array
 import fcntl
 import os
 import socket
@@ -10,18 +9,16 @@ import struct
 import sys
 import time
 
-from leaselib import OPS, Session
+import leaselib
+from leaselib import OPS, Session, flow_key, mapped
 
 path, own, device, peer = sys.argv[1:5]
-PORT = struct.pack("=II", socket.if_nametoindex(device), 0)
+IFINDEX = socket.if_nametoindex(device)
+PORT = struct.pack("=II", IFINDEX, 0)
 LIVE, ENDED = 1, 2
 F_ADD_SEALS, SEALS = 1033, 2 | 4 | 8
 MUCH = 32 << 20
 SECONDS = 0.3
-
-
-def mapped(addr):
-    return bytes(10) + b"\xff\xff" + socket.inet_aton(addr)
 
 
 def image(port, rport, how, n):
@@ -43,9 +40,9 @@ def memfd(n):
 class Attacker(Session):
     def __init__(self):
         super().__init__(path)
-        self.keep = []
         for op, body in ("UMEM", b""), ("PORT_OPEN", PORT), ("LANE_OPEN", PORT):
-            self.lane = self.must(OPS[op], body)[:4]
+            answer = self.must(OPS[op], body)
+        self.lane, = struct.unpack_from("=I", answer)
         self.tcp = socket.socket()
         self.tcp.bind((own, 0))
         self.port, self.rport = self.tcp.getsockname()[1], 1000
@@ -53,8 +50,8 @@ class Attacker(Session):
     def claim(self):
         """Claims the next flow, and returns its claim."""
         self.rport += 1
-        key = mapped(own) + mapped(peer) + struct.pack("=HHBBBBI", self.port, self.rport, socket.IPPROTO_TCP, 0, 0, 0, 0)
-        claim = PORT[:4] + bytes(4) + key + self.lane + struct.pack("=IIII", 1, 1, 0, 0) + bytes(8)
+        key = flow_key(socket.IPPROTO_TCP, (own, self.port), (peer, self.rport))
+        claim = leaselib.claim(IFINDEX, key, self.lane)
         self.must(OPS["CLAIM"], claim, [self.tcp.fileno()])
         return claim
 
