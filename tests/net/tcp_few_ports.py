@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """tcp_few_ports.py OWN PEER FAR: connections to ten ports of a peer, with ten local ports: each of these serves each
 peer once, also after bind(2) with IP_BIND_ADDRESS_NO_PORT, and the next connection finds none. Connections that another
-program has by the kernel count, too."""
+program has by the kernel count, too. Threads that connect together find all there are."""
 import subprocess
+import threading
 
 from tcplib import *
 
@@ -40,6 +41,35 @@ def connect(port, bound):
     return s, raw_connect(s, peer, port)
 
 
+def together():
+    """Eight threads make the hundred connections."""
+    todo, kept = [port for _ in range(10) for port in PEERS], []
+
+    def run():
+        while True:
+            try:
+                port = todo.pop()
+            except IndexError:
+                return
+            s, err = connect(port, False)
+            s.setsockopt(SOL, socket.SO_KEEPALIVE, 1)
+            kept.append((s, err))
+
+    threads = [threading.Thread(target=run) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    names = [(s.getsockname()[1], s.getpeername()[1]) for s, err in kept if not err]
+    say("together", len(names), len(set(names)), sum(s.getsockopt(SOL, socket.SO_REUSEADDR) for s, _ in kept))
+    for s, _ in kept:
+        s.setsockopt(SOL, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        s.close()
+    for ls in listeners:
+        for _ in range(sum(port == ls.getsockname()[1] for _, port in names)):
+            ls.accept()[0].close()
+
+
 ls, ls2 = far.tcp(peer, 7020, 50), far.tcp(peer, 7021, 50)
 stranger = subprocess.Popen([sys.executable, "-c", STRANGER, peer], env=PLAIN, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                             text=True)
@@ -60,6 +90,9 @@ say("it still has", stranger.stdout.readline().strip())
 stranger.wait()
 ls.close()
 ls2.close()
+
+for _ in range(3):
+    together()
 
 for bound in (False, True):
     kept = [connect(port, bound) for _ in range(10) for port in PEERS]

@@ -591,6 +591,7 @@ static void (*const in_child_parts[])(void) = {
 	sl_given_child,
 	sl_inherit_child,
 	sl_tconn_child,
+	sl_tcp_port_child,
 	sl_hand_back_child,
 	sl_tlisten_child,
 	sl_tlisten_share_child,

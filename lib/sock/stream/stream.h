@@ -56,6 +56,7 @@ void sl_tcp_port_finish(struct sl_sock *sk, const struct sl_tcp_key *key);
 /* tcp_port.c: gives key a local port, if it has none, and binds the shadow to it. *ts_off is what
  * sl_tcp_stamps_offset() says. 0 or -errno. */
 int sl_tcp_port_reserve(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif, uint32_t *ts_off);
+void sl_tcp_port_child(void);
 /* tcp_stamps.c: the offset to our clock that the kernel's time stamps would have on a connection
  * between key's addresses and ports. bound: the shadow has the port. 0: it is not known, or a peer
  * of this kind keeps no TIME_WAIT. Lane not held. */

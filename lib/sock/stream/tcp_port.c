@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <linux/netlink.h>
 #include <netinet/in.h>
+#include <string.h>
 
 #include "base/sys.h"
 #include "ctl/kern/diag_sock.h"
@@ -31,11 +32,13 @@
 #include "tcp/tcp_table.h"
 
 #define TRIES  64
-#define FULL   8  /* so many refusals tell that few ports of a parity are free */
-#define AGAIN  64 /* connections until the parity that bind() leaves is tried again */
-#define YIELDS 64 /* while another thread holds a socket */
+#define FULL   8    /* so many refusals tell that few ports of a parity are free */
+#define AGAIN  64   /* connections until the parity that bind() leaves is tried again */
+#define YIELDS 1000 /* while another thread holds a socket */
 
-static uint32_t share_first; /* so many connections look for a port to share at once; atomic */
+static uint32_t looks;         /* times TRIES; atomic */
+static struct sl_lock sharing; /* a thread's shadows have the option; behind a socket's `slow` */
+static uint32_t share_first;   /* so many connections look for a port to share at once; atomic */
 static uint32_t odd_first; /* so many connections begin with the ports that bind() takes; atomic */
 
 static bool is_free(struct sl_sock *sk, const struct sl_tcp_key *key)
@@ -97,16 +100,15 @@ static bool kernel_has(const struct sl_tcp_key *key, uint32_t oif)
 	return err ? err != -ENOENT : s.remote_port != 0;
 }
 
-/* Takes `slow` of a socket that another thread may hold. set: gives up at
- * once; else the option, which was set, is taken back, unless the other thread needs long. */
-static bool hold(struct sl_sock *sk, bool set)
+/* Takes `slow` of a socket, which another thread may hold while it connects. False: for long. */
+static bool hold(struct sl_sock *sk)
 {
-	for (unsigned i = 0; !sl_trylock(&sk->slow); i++) {
-		if (set || i == YIELDS)
-			return false;
+	for (unsigned i = 0; i < YIELDS; i++) {
+		if (sl_trylock(&sk->slow))
+			return true;
 		sl_sys(SYS_sched_yield);
 	}
-	return true;
+	return false;
 }
 
 /* A socket that is closed meanwhile has no shadow any more: its number may be another file's, so
@@ -115,48 +117,67 @@ static void set_reuse(struct sl_sock *sk, void *arg)
 {
 	const struct wanted *w = arg;
 
-	if (sk == w->by || sk->local_port != w->key->lport || sl_sock_is_udp(sk) ||
-	    !sl_load(&sk->conn) || !hold(sk, w->on))
+	if (sk == w->by || sk->local_port != w->key->lport || sl_sock_is_udp(sk) || !hold(sk))
 		return;
 	if (sk->nfds && sl_load(&sk->conn) && !sk->reuse_addr && sk->local_port == w->key->lport)
 		(void)sl_sys_set_int(sk->fd, SOL_SOCKET, SO_REUSEADDR, w->on);
 	sl_unlock(&sk->slow);
 }
 
-/* Binds the shadow to a port of connections with other peers. */
-static int bind_shared(struct sl_sock *sk, const struct sl_tcp_key *key, uint32_t oif)
+/* (A connection that another thread has just begun is in the table when set_reuse() has had its
+ * socket; until then the shadow has not got the option.) */
+static int bind_with_others(struct sl_sock *sk, struct wanted *w, uint32_t oif)
 {
-	struct wanted w = {.key = key, .by = sk, .on = 1};
-	int err;
+	int err = -EADDRINUSE;
 
-	sl_lane_for_each(look_for_key, &w);
-	if (w.taken || kernel_has(key, oif))
-		return -EADDRINUSE;
-	sl_sock_for_each(set_reuse, &w);
-	(void)sl_sys_set_int(sk->fd, SOL_SOCKET, SO_REUSEADDR, 1);
-	err = bind_to(sk, key, key->lport, oif);
-	(void)sl_sys_set_int(sk->fd, SOL_SOCKET, SO_REUSEADDR, 0);
-	w.on = 0;
-	sl_sock_for_each(set_reuse, &w);
+	w->on = 1;
+	sl_sock_for_each(set_reuse, w);
+	sl_lane_for_each(look_for_key, w);
+	if (!w->taken && !kernel_has(w->key, oif)) {
+		(void)sl_sys_set_int(sk->fd, SOL_SOCKET, SO_REUSEADDR, 1);
+		err = bind_to(sk, w->key, w->key->lport, oif);
+		(void)sl_sys_set_int(sk->fd, SOL_SOCKET, SO_REUSEADDR, 0);
+	}
+	w->on = 0;
+	sl_sock_for_each(set_reuse, w);
 	return err;
 }
 
-/* The n-th try's port. */
-static uint16_t candidate(const struct sl_sock *sk, const struct sl_tcp_key *key, uint32_t n)
+/* Binds the shadow to a port of connections with other peers. */
+static int bind_shared(struct sl_sock *sk, const struct sl_tcp_key *key, uint32_t oif)
 {
-	static uint32_t calls;
+	struct wanted w = {.key = key, .by = sk};
+	int err;
+
+	if (!sl_lock(&sharing))
+		return -EADDRINUSE;
+	err = bind_with_others(sk, &w, oif);
+	sl_unlock(&sharing);
+	if (err) /* perhaps a thread has just bound its shadow, and goes on */
+		sl_sys(SYS_sched_yield);
+	return err;
+}
+
+void sl_tcp_port_child(void)
+{
+	memset(&sharing, 0, sizeof(sharing));
+}
+
+/* The n-th try's port. look: a number of its own for these tries, and for TRIES after it. */
+static uint16_t candidate(const struct sl_sock *sk, const struct sl_tcp_key *key, uint32_t look,
+			  uint32_t n)
+{
 	const struct sl_tcp_params *p = &sl_tcp_params;
+	uint32_t range = (uint32_t)(p->port_max - p->port_min) + 1, at;
 	struct {
 		struct sl_tcp_key key;
 		uint32_t n;
-	} what = {*key, __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED)};
-	uint32_t range = (uint32_t)(p->port_max - p->port_min) + 1;
-	uint32_t at =
-		(uint32_t)(sl_tcp_siphash(sk->lane->tcp->keys->own, &what, sizeof(what)) >> 32);
+	} what = {*key, range <= TRIES ? look : look + n};
 
+	at = (uint32_t)(sl_tcp_siphash(sk->lane->tcp->keys->own, &what, sizeof(what)) >> 32);
 	at = (uint32_t)((uint64_t)at * range >> 32);
-	if (range <= TRIES) /* each once */
-		at = what.n % range;
+	if (range <= TRIES) /* one after the other */
+		at = (at + n) % range;
 	else if (n < TRIES / 2)
 		at = (at & ~1u) | (sl_load(&odd_first) && (at | 1) < range);
 	return (uint16_t)(p->port_min + at);
@@ -181,16 +202,19 @@ static bool may_choose(const struct sl_sock *sk)
 }
 
 /* Tries ports; share: those of other connections, too. (A port that is free is bound without the
- * option: of the first socket Linux 5.15 remembers the option, and lets others with it bind.) */
+ * option: of the first socket Linux 5.15 remembers the option, and lets others with it bind.
+ * Another thread's socket that has just been bound cannot share yet, so few ports are tried
+ * repeatedly.) */
 static int look(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif, uint32_t *ts_off,
 		bool share)
 {
 	uint32_t range = (uint32_t)(sl_tcp_params.port_max - sl_tcp_params.port_min) + 1;
-	uint32_t n, most = sl_min(range, (uint32_t)TRIES);
+	uint32_t n, most = share ? TRIES : sl_min(range, (uint32_t)TRIES);
+	uint32_t nr = __atomic_fetch_add(&looks, TRIES, __ATOMIC_RELAXED);
 	int err = -EADDRINUSE;
 
 	for (n = 0; n < most && err == -EADDRINUSE && may_choose(sk); n++) {
-		key->lport = candidate(sk, key, n);
+		key->lport = candidate(sk, key, nr, n);
 		if (is_free(sk, key)) {
 			*ts_off = sl_tcp_stamps_offset(sk, key, oif, false);
 			err = bind_to(sk, key, key->lport, oif);
