@@ -261,8 +261,10 @@ static void set_slot(const struct object *o, void **slot, void *f)
 		(void)mprotect((void *)start, page, PROT_READ);
 }
 
-/* lazy: a slot may lead into the object itself until its first use. */
-static void lead_here(const struct object *o, const ElfW(Rela) * r, size_t bytes, bool lazy)
+/* others: until its first use a slot leads into the object itself; this is said of each name then:
+ * the object means another function than the C library's. NULL: slots are filled. */
+static void lead_here(const struct object *o, const ElfW(Rela) * r, size_t bytes,
+		      const bool *others)
 {
 	for (const ElfW(Rela) *end = r + bytes / sizeof(*r); r < end; r++) {
 		const ElfW(Sym) *s = &o->symbols[ELF64_R_SYM(r->r_info)];
@@ -276,18 +278,26 @@ static void lead_here(const struct object *o, const ElfW(Rela) * r, size_t bytes
 		if (i < 0 || !both[i].ours)
 			continue;
 		at = sl_load(slot);
-		if (at == both[i].theirs || (lazy && is_inside(o, (uintptr_t)at)))
+		if (at == both[i].theirs || (others && !others[i] && is_inside(o, (uintptr_t)at)))
 			set_slot(o, slot, both[i].ours);
 	}
 }
 
 /* What a dlopen(3) has opened: the file, and what that needs and was not there. */
 struct opened {
-	unsigned old;    /* how many objects were there before; the new ones are behind them */
-	ElfW(Addr) base; /* of the file */
+	unsigned old;       /* how many objects were there before; the new ones are behind them */
+	ElfW(Addr) base;    /* of the file */
+	bool others[NAMES]; /* it has another function of that name than the C library's */
 	struct object part[64];
 	unsigned n;
 };
+
+static void look_for_others(struct opened *so, void *handle)
+{
+	for (size_t i = 0; i < NAMES; i++)
+		so->others[i] = both[i].ours && sl_real_dlsym()(handle, names[i]) != both[i].theirs;
+	dlerror(); /* of a name that it does not have */
+}
 
 static int count(struct dl_phdr_info *info, size_t size, void *so)
 {
@@ -333,8 +343,8 @@ static int lead(struct dl_phdr_info *info, size_t size, void *arg)
 	}
 	if (!read_object(o, info) || !is_part(so, o, info->dlpi_name))
 		return 0;
-	lead_here(o, o->all, o->all_bytes, false);
-	lead_here(o, o->jumps, o->jumps_bytes, true);
+	lead_here(o, o->all, o->all_bytes, NULL);
+	lead_here(o, o->jumps, o->jumps_bytes, so->others);
 	return ++so->n == sl_array_len(so->part);
 }
 
@@ -358,6 +368,7 @@ static __attribute__((noinline)) void *open_deep(const char *file, int mode)
 	handle = REAL(dlopen)(file, mode);
 	if (handle && !dlinfo(handle, RTLD_DI_LINKMAP, &map)) {
 		so.base = map->l_addr;
+		look_for_others(&so, handle);
 		dl_iterate_phdr(lead, &so);
 	}
 	return handle;

@@ -163,6 +163,13 @@ static void deep(void)
 	talks(open_plug("_now.so", RTLD_NOW), tcp());
 }
 
+/* What it needs has a recv() of its own. */
+static void own(void)
+{
+	for (int how = 0; how < 2; how++)
+		talks(open_plug("_own.so", how ? RTLD_NOW : RTLD_LAZY), tcp());
+}
+
 /* The place of these is the caller's. */
 static void callers(void)
 {
@@ -174,11 +181,9 @@ static void callers(void)
 
 int main(int argc, char **argv)
 {
-	static const struct t_case cases[] = {{"first", first},
-					      {"looked_up", looked_up},
-					      {"deep", deep},
-					      {"callers", callers},
-					      {NULL, NULL}};
+	static const struct t_case cases[] = {{"first", first},     {"looked_up", looked_up},
+					      {"deep", deep},       {"own", own},
+					      {"callers", callers}, {NULL, NULL}};
 
 	signal(SIGPIPE, SIG_IGN);
 	return t_main(argc, argv, cases);

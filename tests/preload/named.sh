@@ -4,8 +4,10 @@
 . "$(dirname "$0")/lib.sh"
 case $BUILD in *san*) skip "a sanitizer refuses RTLD_DEEPBIND" ;; esac
 need gcc
-for so in "named.so -Wl,-z,lazy" "named_now.so -Wl,-z,now"; do
+echo 'long recv(int fd, void *b, unsigned long n, int flags) { return 77; }' >"$TMP/dep.c"
+gcc -shared -fPIC -w -o "$PBIN/libnamed_dep.so" "$TMP/dep.c" || skip "no compiler"
+for so in "named.so -Wl,-z,lazy" "named_now.so -Wl,-z,now" "named_own.so -Wl,-z,lazy,-rpath,\$ORIGIN -L$PBIN -lnamed_dep"; do
 	# shellcheck disable=SC2086
-	gcc -shared -fPIC -DSHARED -D_GNU_SOURCE -O1 ${so#* } -o "$PBIN/${so%% *}" "$TESTS/preload/named.c" || skip "no compiler"
+	gcc -shared -fPIC -DSHARED -D_GNU_SOURCE -O1 -o "$PBIN/${so%% *}" "$TESTS/preload/named.c" ${so#* } || skip "no compiler"
 done
 preload_test named
