@@ -261,8 +261,9 @@ static void set_slot(const struct object *o, void **slot, void *f)
 		(void)mprotect((void *)start, page, PROT_READ);
 }
 
-/* others: until its first use a slot leads into the object itself; this is said of each name then:
- * the object means another function than the C library's. NULL: slots are filled. */
+/* others: NULL for slots that the linker has filled. A slot that it fills at the first use leads
+ * into the object until then; others[i] is true where the object means another function than the C
+ * library's by names[i]. */
 static void lead_here(const struct object *o, const ElfW(Rela) * r, size_t bytes,
 		      const bool *others)
 {
