@@ -284,7 +284,8 @@ static void lead_here(const struct object *o, const ElfW(Rela) * r, size_t bytes
 	}
 }
 
-/* What a dlopen(3) has opened: the file, and what that needs and was not there. */
+/* The objects that a dlopen(3) opens: the file, and the libraries that it needs and that were not
+ * there. */
 struct opened {
 	unsigned old;       /* how many objects were there before; the new ones are behind them */
 	ElfW(Addr) base;    /* of the file */
@@ -314,8 +315,9 @@ static const char *without_dirs(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* True: the file, or what it needs. Other new objects are another thread's, or the library has
- * opened them for the first socket of a constructor, and they use the C library alone. */
+/* True: the file, or a library that it needs. Other new objects are another thread's, or the
+ * library has opened them for the first socket of a constructor, and they use the C library alone.
+ */
 static bool is_part(const struct opened *so, const struct object *o, const char *path)
 {
 	if (o->base == so->base)
@@ -331,7 +333,7 @@ static bool is_part(const struct opened *so, const struct object *o, const char 
 	return false;
 }
 
-/* (What an object needs comes behind it.) */
+/* (A needed library comes behind the object that needs it.) */
 static int lead(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct opened *so = arg;

@@ -163,7 +163,7 @@ static void deep(void)
 	talks(open_plug("_now.so", RTLD_NOW), tcp());
 }
 
-/* What it needs has a recv() of its own. */
+/* A library that it needs has a recv() of its own. */
 static void own(void)
 {
 	for (int how = 0; how < 2; how++)
