@@ -211,7 +211,7 @@ FUZZ_DAEMON_OBJ := $(patsubst $(BUILD)/%,$(FUZZ_BUILD)/%,$(filter-out %/main.o,$
 # (With the parts of the tools that they read.)
 FUZZ_TOOL_BIN := $(addprefix $(FUZZ_BUILD)/,fuzz_capture fuzz_pace fuzz_qos fuzz_ss)
 FUZZ_PARTS_capture := $(addprefix tools/,capture_ring capture_flow capture_pcap capture_pcapng capture_extcap capture_fix program stat_file)
-FUZZ_PARTS_pace := $(addprefix tools/,pace_set pins)
+FUZZ_PARTS_pace := tools/pace_set
 FUZZ_PARTS_qos := $(addprefix tools/,qos_dcb qos_list qos_print qos_skprio)
 FUZZ_PARTS_ss := $(addprefix tools/,ss_filter ss_kernel ss_print ss_users)
 FUZZ_PARTS_tcp := $(addprefix tests/tcp/,sim sim_ops sim_wire sim_check)

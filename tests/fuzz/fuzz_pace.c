@@ -95,6 +95,12 @@ unsigned sl_pins_list(char names[][64], unsigned max)
 	return 1;
 }
 
+bool sl_pins_hidden(const char *tool)
+{
+	(void)tool;
+	return false;
+}
+
 bool sl_tool_number(const char *text, long lo, long hi, int *out)
 {
 	char *end;

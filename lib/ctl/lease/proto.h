@@ -6,8 +6,8 @@
  * exactly the descriptors it has (SCM_RIGHTS). All in host order: both ends are on one machine. The
  * lease lasts as long as the connection. The daemon closes a connection that breaks the protocol.
  *
- * The first request must be HELLO, which refuses another version than the daemon's (-EPROTO). A body
- * that changes needs a new version, and so does what the steering program writes into packets
+ * The first request must be HELLO, which refuses another version than the daemon's (-EPROTO). A
+ * body that changes needs a new version, and so does what the steering program writes into packets
  * (bpf/meta.h). */
 #ifndef SL_LEASE_PROTO_H
 #define SL_LEASE_PROTO_H
