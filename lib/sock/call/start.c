@@ -573,21 +573,38 @@ static void forget_threads(void)
 	sl_last_child();
 }
 
+/* clang-format off */
 /* Each room forgets in a child what is the parent's: descriptors, threads and memory. */
 static void (*const in_child_parts[])(void) = {
 	sl_stack_child, /* first: the others find no lane any more */
-	sl_capture_child,   sl_broker_child,   sl_net_child,           sl_keeper_child,
-	sl_shadow_close,    sl_mail_child, /* the child keeps its end; before the sockets, which are
-					      told of it */
+	sl_capture_child,
+	sl_broker_child,
+	sl_net_child,
+	sl_keeper_child,
+	sl_shadow_close,
+	sl_mail_child, /* the child keeps its end; before the sockets, which are told of it */
 	sl_extra_child, /* before the sockets, whose memory of packets is not there */
 	sl_sock_child,  /* before the objects that sockets point to */
-	sl_claims_child,    sl_mcast_child,    sl_opening_child,       sl_policy_child,
-	sl_given_child,     sl_inherit_child,  sl_tconn_child,         sl_tcp_port_child,
-	sl_hand_back_child, sl_tlisten_child,  sl_tlisten_share_child, sl_tlisten_stay_child,
-	forget_threads,     sl_stranger_child, sl_epoll_fork_child,    sl_stats_child,
+	sl_claims_child,
+	sl_mcast_child,
+	sl_opening_child,
+	sl_policy_child,
+	sl_given_child,
+	sl_inherit_child,
+	sl_tconn_child,
+	sl_tcp_port_child,
+	sl_hand_back_child,
+	sl_tlisten_child,
+	sl_tlisten_share_child,
+	sl_tlisten_stay_child,
+	forget_threads,
+	sl_stranger_child,
+	sl_epoll_fork_child,
+	sl_stats_child,
 	sl_fd_child, /* last but one: the parts before have closed what is ours */
 	sl_devices_child,
 };
+/* clang-format on */
 
 static void start_child(void)
 {
