@@ -69,12 +69,14 @@ static uint16_t *place_of(uint32_t at)
 	return &places[at % sl_array_len(places)];
 }
 
+/* (Threads that do so together put each name into the same place.) */
 static void fill_places(void)
 {
 	for (size_t i = 0; i < NAMES; i++) {
 		uint32_t at = hash_of(names[i]);
+		uint16_t there;
 
-		while (sl_load(place_of(at)))
+		while ((there = sl_load(place_of(at))) && there != i + 1)
 			at++;
 		sl_store(place_of(at), (uint16_t)(i + 1));
 	}
