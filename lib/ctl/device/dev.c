@@ -25,6 +25,15 @@ static int dev_ioctl(int fd, unsigned long req, struct ifreq *ifr)
 	return sl_sys_ioctl(fd, req, ifr);
 }
 
+static bool is_one_of(const char *driver, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!strcmp(driver, list[i]))
+			return true;
+	}
+	return false;
+}
+
 /* Devices whose packets may come from a sender on the same host that left the checksum to an
  * offload which never ran. (A tunnel's inner packets are such over a veth, a bond's over
  * virtio_net; generic XDP sees them as they are.) */
@@ -35,11 +44,7 @@ static bool may_be_partial(const char *driver)
 					   "vxlan",   "geneve",     "gretap",       "ip6gretap",
 					   "bonding", "team",       "net_failover", "hv_netvsc"};
 
-	for (size_t i = 0; i < sl_array_len(list); i++) {
-		if (!strcmp(driver, list[i]))
-			return true;
-	}
-	return false;
+	return is_one_of(driver, list, sl_array_len(list));
 }
 
 static void query_driver(int fd, struct sl_port_info *info)
@@ -65,12 +70,9 @@ bool sl_dev_hands_xdp_down(const char *driver)
 /* Before Linux 6.3 the kernel does not say which devices these are; the common ones of its own. */
 static bool is_known_without_xdp(const char *driver)
 {
-	static const char *const without[] = {"bridge", "geneve", "ipvlan", "macvlan", "vxlan"};
+	static const char *const list[] = {"bridge", "geneve", "ipvlan", "macvlan", "vxlan"};
 
-	for (size_t i = 0; i < sl_array_len(without); i++)
-		if (!strcmp(driver, without[i]))
-			return true;
-	return false;
+	return is_one_of(driver, list, sl_array_len(list));
 }
 
 bool sl_dev_is_better_without_xdp(const struct sl_port_info *info)
