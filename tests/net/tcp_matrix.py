@@ -54,6 +54,26 @@ class Case:
         self.flow, self.sock, self.rcv, self.una, self.nxt = flow, sock, rcv, una, nxt
 
 
+def peer_ends(cases, fin, answer):
+    """The peer of each sends its FIN, which is answered."""
+    for c in cases:
+        c.flow.put(fin)
+        c.rcv = 2
+    for c in cases:
+        c.flow.until(answer)
+    return cases
+
+
+def program_ends(cases, fin):
+    """The program of each sends its FIN."""
+    for c in cases:
+        c.sock.shutdown(socket.SHUT_WR)
+        c.nxt = 2
+    for c in cases:
+        c.flow.until(fin)
+    return cases
+
+
 class Matrix:
     def __init__(self, t):
         self.t, self.net, self.far = t, t.net, t.far
@@ -129,22 +149,10 @@ class Matrix:
         return self.shaken(n)
 
     def close_wait(self, n):
-        out = self.shaken(n)
-        for c in out:
-            c.flow.put("F. 1:1(0) ack 1")
-            c.rcv = 2
-        for c in out:
-            c.flow.until(". 1:1(0) ack 2")
-        return out
+        return peer_ends(self.shaken(n), "F. 1:1(0) ack 1", ". 1:1(0) ack 2")
 
     def fin_wait_1(self, n):
-        out = self.shaken(n)
-        for c in out:
-            c.sock.shutdown(socket.SHUT_WR)
-            c.nxt = 2
-        for c in out:
-            c.flow.until("F. 1:1(0) ack 1")
-        return out
+        return program_ends(self.shaken(n), "F. 1:1(0) ack 1")
 
     def fin_wait_2(self, n):
         out = self.fin_wait_1(n)
@@ -155,30 +163,14 @@ class Matrix:
         return out
 
     def closing(self, n):
-        out = self.fin_wait_1(n)
-        for c in out:
-            c.flow.put("F. 1:1(0) ack 1")
-            c.rcv = 2
-        for c in out:
-            c.flow.until(". *:*(0) ack 2")
-        return out
+        return peer_ends(self.fin_wait_1(n), "F. 1:1(0) ack 1", ". *:*(0) ack 2")
 
     def last_ack(self, n):
-        out = self.close_wait(n)
-        for c in out:
-            c.sock.shutdown(socket.SHUT_WR)
-            c.nxt = 2
-        for c in out:
-            c.flow.until("F. 1:1(0) ack 2")
-        return out
+        return program_ends(self.close_wait(n), "F. 1:1(0) ack 2")
 
     def time_wait(self, n):
-        out = self.fin_wait_2(n)
+        out = peer_ends(self.fin_wait_2(n), "F. 1:1(0) ack 2", ". 2:2(0) ack 2")
         for c in out:
-            c.flow.put("F. 1:1(0) ack 2")
-            c.rcv = 2
-        for c in out:
-            c.flow.until(". 2:2(0) ack 2")
             c.sock.close()
             c.sock = None
         return out
