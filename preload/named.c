@@ -36,8 +36,8 @@ static const char *const names[] = {
 };
 #define NAMES sl_array_len(names)
 
-/* Of each name, the C library's function and ours; NULL where the C library has none, or where ours
- * does not take its place. */
+/* The C library's function of each name, and ours. Both are NULL if the C library has no such
+ * function, or if ours does not take its place. */
 static struct {
 	void *theirs, *ours;
 } both[NAMES];

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What named.c shares: the C library's dlsym(3), and libraries that stand behind this one among the
- * program's. */
+/* The C library's dlsym(3), and libraries that LD_PRELOAD names behind this one. */
 #ifndef SL_PRELOAD_NAMED_H
 #define SL_PRELOAD_NAMED_H
 

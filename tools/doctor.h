@@ -20,19 +20,20 @@ int sl_say_end(void);
 
 /* Loads the settings from the environment, without a word on wrong ones. */
 void sl_doctor_load(void);
-/* What is wrong with the settings of the environment, with the file of rules, with LD_PRELOAD, and
- * with the names in SLUICE_DEVICES. */
+/* Each reports mistakes: in the settings of the environment, in the file of rules, in LD_PRELOAD,
+ * in the names of SLUICE_DEVICES. */
 void sl_doctor_settings(void);
 void sl_doctor_rules(void);
 void sl_doctor_preloads(void);
 void sl_doctor_names(void);
-/* Whether the library can be preloaded into a program (a path, or a name in PATH). */
+/* Reports whether the library can be preloaded into a program (a path, or a name in PATH). */
 void sl_doctor_program(const char *name);
 
-/* What the NIC's own queues can do. leased: programs get their lanes from the daemon. */
+/* Reports the abilities of the NIC's own queues. leased: programs get their lanes from the daemon.
+ */
 struct sl_device;
 void sl_doctor_nic(const struct sl_device *d, bool leased);
-/* What offloaded packets pass by: the device's queueing discipline; and its version of IGMP. */
+/* Reports a queueing discipline that offloaded packets pass by, and an old version of IGMP. */
 void sl_doctor_link(const struct sl_device *d);
 
 /* Tests a path to peer ("ADDR[:PORT]", a name, "[ADDR6]:PORT") by RDMA, or serves such tests at

@@ -94,7 +94,7 @@ struct sl_lane {
 	struct sl_sources *sources;
 	struct sl_gro *gro; /* NULL until there is TCP, and when segments are not aggregated */
 	struct sl_frames frames;
-	/* Of the turn that is made now. (The stack of a program's thread may be small.) */
+	/* The packets of a turn: here, since a program's thread may have a small stack. */
 	struct sl_rx_desc descs[SL_LANE_BATCH + SL_RX_MORE];
 } SL_ALIGNED;
 
@@ -169,9 +169,8 @@ int sl_lane_turn(struct sl_lane *lane);
 int sl_lane_try_turn(struct sl_lane *lane);
 /* Called by the keeper: receives first, since ACKs that wait in the ring are no loss, then runs
  * the timers that are due. Does nothing if another thread holds the lane: the keeper comes again.
- * It waits for the lane when segments wait for the keeper (later_us), since a thread that spins
- * would never leave the lane free.
- * Lane not held. */
+ * But if segments wait for the keeper (later_us), the keeper waits for the lane, since a thread
+ * that spins would never leave the lane free. Lane not held. */
 void sl_lane_run(struct sl_lane *lane);
 /* A turn by a caller that holds the lane. */
 int sl_lane_turn_locked(struct sl_lane *lane);

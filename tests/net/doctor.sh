@@ -21,7 +21,7 @@ ok "few descriptors" says "MEND  200 descriptors"
 (ulimit -n 1024 && doctor) >"$TMP/said"
 ok "enough descriptors" says "ok    1024 descriptors"
 
-# What newcomers get wrong ----------------------------------------------------------------------
+# Mistakes of newcomers ----------------------------------------------------------------------
 wrong() { # variables, --, arguments
 	local vars=()
 	while [ "$1" != -- ]; do vars+=("$1") && shift; done

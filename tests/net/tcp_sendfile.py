@@ -162,7 +162,7 @@ for what in ("splice in", "splice out", "sendfile out", "sendfile in", "a full p
         os.close(x)
     s.close()
     f.close()
-# What the kernel cannot send, though it can be read: the program reads it then.
+# The kernel can read files of /proc and cannot send them: the program reads them then.
 s, f = pair(own, peer, far, 7000)
 status = os.open("/proc/self/status", os.O_RDONLY)
 say("a file of /proc", attempt(os.sendfile, s.fileno(), status, 0, 3000), attempt(os.sendfile, s.fileno(), status, None, 3000),

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What settings of net.ipv4.tcp_* do that no other test looks at: reflected ToS, the urgent byte, ECN of a repeated SYN,
+# The effect of net.ipv4.tcp_* settings that no other test looks at: reflected ToS, the urgent byte, ECN of a repeated SYN,
 # the number of TIME_WAITs, the rate that TCP_INFO tells. As they are, and changed.
 . "$(dirname "$0")/lib_tcp.sh"
 need python3

@@ -138,7 +138,7 @@ ok "deleting nothing fails" eval '! rule del --device "$DEV_A" 1 2>/dev/null'
 printf 'use os tcp server *:5001\nuse os udp_connect *:53\n' >"$TMP/conf"
 ok "a wrong line is placed" eval 'rule list --file "$TMP/conf" 2>&1 >/dev/null | grep -q "conf:1:8: expected a role"'
 
-# What another user does not see is not said to be absent. ----------------------------------------
+# The tools do not call absent what their user may not see. ----------------------------------------
 nobody() { a setpriv --reuid=65534 --regid=65534 --clear-groups env -u SLUICE_STATS_SHMEM_DIR "$TOOL" "$@" >"$TMP/nobody" 2>&1; }
 for c in "rule list" "rule test udp_sender $B4:9" "rule add use os udp_sender *:9" "pace show"; do
 	# shellcheck disable=SC2086

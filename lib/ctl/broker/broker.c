@@ -150,8 +150,8 @@ static int start_attached(struct sl_device *p, uint32_t umem, const char **why)
 	return err;
 }
 
-/* Does it while a thread makes the private pair of the first lane. (The device may receive
- * by XDP after all.) */
+/* Does it while a thread makes the private pair of the first lane. (The device may receive by XDP
+ * after all.) */
 static int start_packet(struct sl_device *p, uint32_t umem, const char **why)
 {
 	int err;

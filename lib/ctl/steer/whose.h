@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whose a program is. */
+/* Tells our steering programs from programs of others. */
 #ifndef SL_CTL_WHOSE_H
 #define SL_CTL_WHOSE_H
 
