@@ -5,23 +5,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/ethtool.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <linux/sockios.h>
 #include <net/if.h>
-#include <poll.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "ethtool_notif.h"
 
 static void die(const char *what)
 {
@@ -37,8 +33,10 @@ static bool copy(long call, pid_t pid, uint64_t at, void *here, size_t n)
 	return syscall(call, pid, &local, 1, &remote, 1, 0) == (ssize_t)n;
 }
 
-/* True: the question was for the driver's name, which it has now. */
-static bool answer(const struct seccomp_notif *n, const char *dev, const char *name)
+static const char *dev, *name;
+
+/* Answers the question for the driver's name. */
+static int answer(const struct seccomp_notif *n)
 {
 	struct ethtool_drvinfo drv = {0};
 	struct ifreq ifr;
@@ -46,46 +44,13 @@ static bool answer(const struct seccomp_notif *n, const char *dev, const char *n
 
 	if (!copy(SYS_process_vm_readv, (pid_t)n->pid, n->data.args[2], &ifr, sizeof(ifr)) ||
 	    strncmp(ifr.ifr_name, dev, IFNAMSIZ))
-		return false;
+		return NOT_OURS;
 	at = (uintptr_t)ifr.ifr_data;
 	if (!copy(SYS_process_vm_readv, (pid_t)n->pid, at, &drv.cmd, sizeof(drv.cmd)) ||
 	    drv.cmd != ETHTOOL_GDRVINFO)
-		return false;
+		return NOT_OURS;
 	snprintf(drv.driver, sizeof(drv.driver), "%s", name);
-	return copy(SYS_process_vm_writev, (pid_t)n->pid, at, &drv, sizeof(drv));
-}
-
-static int filter(void)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_ioctl, 0, 3),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SIOCETHTOOL, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog prog = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
-
-	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
-			    &prog);
-}
-
-/* Until the last process of CMD has gone. */
-static void serve(int fd, const char *dev, const char *name)
-{
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-
-	while (poll(&p, 1, -1) > 0 && !(p.revents & POLLHUP)) {
-		struct seccomp_notif n = {0};
-		struct seccomp_notif_resp r = {0};
-
-		if (ioctl(fd, SECCOMP_IOCTL_NOTIF_RECV, &n))
-			continue;
-		r.id = n.id;
-		r.flags = answer(&n, dev, name) ? 0 : SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-		ioctl(fd, SECCOMP_IOCTL_NOTIF_SEND, &r);
-	}
+	return copy(SYS_process_vm_writev, (pid_t)n->pid, at, &drv, sizeof(drv)) ? 0 : NOT_OURS;
 }
 
 int main(int argc, char **argv)
@@ -99,7 +64,7 @@ int main(int argc, char **argv)
 		die("socketpair");
 	child = fork();
 	if (child == 0) {
-		fd = filter();
+		fd = ethtool_filter();
 		if (fd < 0)
 			die("seccomp");
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -115,6 +80,8 @@ int main(int argc, char **argv)
 	if (fd < 0)
 		die("pidfd_getfd");
 	send(pair[0], &fd, 1, 0);
-	serve(fd, argv[1], argv[2]);
+	dev = argv[1];
+	name = argv[2];
+	ethtool_serve(fd, answer);
 	return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }

@@ -17,12 +17,8 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/ethtool.h>
-#include <linux/filter.h>
 #include <linux/net_tstamp.h>
-#include <linux/seccomp.h>
-#include <linux/sockios.h>
 #include <net/if.h>
-#include <poll.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,6 +38,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "ethtool_notif.h"
 #include "steering_nic.h"
 
 static struct nic {
@@ -190,8 +187,6 @@ static int poke(uint64_t at, const void *from, size_t n)
 
 	return process_vm_writev(asker, &l, 1, &r, 1, 0) == (ssize_t)n ? 0 : -EFAULT;
 }
-
-#define NOT_OURS 1
 
 static int on_flags(uint64_t at, uint32_t cmd)
 {
@@ -391,46 +386,7 @@ static int answer(const struct seccomp_notif *n)
 	}
 }
 
-/* Until the last process of CMD has gone. */
-static void serve(int fd)
-{
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-
-	while (poll(&p, 1, -1) > 0 && !(p.revents & POLLHUP)) {
-		struct seccomp_notif n = {0};
-		struct seccomp_notif_resp r = {0};
-		int err;
-
-		if (ioctl(fd, SECCOMP_IOCTL_NOTIF_RECV, &n))
-			continue;
-		err = answer(&n);
-		r.id = n.id;
-		r.error = err == NOT_OURS ? 0 : err;
-		r.flags = err == NOT_OURS ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0;
-		ioctl(fd, SECCOMP_IOCTL_NOTIF_SEND, &r);
-	}
-}
-
 /* Setting up ----------------------------------------------------------------------------------- */
-
-/* Its SIOCETHTOOLs come to the process with the notification descriptor. (The number of the request
- * is in the lower half
- * of its argument: the machines are little-endian.) */
-static int filter(void)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_ioctl, 0, 3),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SIOCETHTOOL, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog prog = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
-
-	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
-			    &prog);
-}
 
 /* How many receive queues the device has. */
 static uint32_t queues_of(const char *name)
@@ -543,7 +499,7 @@ static int run(char **cmd, size_t len)
 		die("socketpair");
 	child = fork();
 	if (child == 0) {
-		fd = filter();
+		fd = ethtool_filter();
 		if (fd < 0)
 			die("seccomp");
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -561,7 +517,7 @@ static int run(char **cmd, size_t len)
 	memset(cmd[0], 0, len); /* a search for CMD by its command line must not find this process
 				 */
 	prctl(PR_SET_PDEATHSIG, 0);
-	serve(fd);
+	ethtool_serve(fd, answer);
 	waitpid(child, NULL, WNOHANG);
 	return 0;
 }
