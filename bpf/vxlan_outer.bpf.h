@@ -23,7 +23,11 @@ static __always_inline int vxlan_is_whole(struct sl_ctx *ctx, const struct sl_vi
 #ifdef SL_SKB
 	return ctx->gso_size ? ETH_HLEN + bytes == ctx->len : ETH_HLEN + bytes <= ctx->len;
 #else
-	return bytes <= SL_VXLAN_IP_MOST && p->data + ETH_HLEN + bytes <= p->data_end;
+	if (bytes > SL_VXLAN_IP_MOST)
+		return 0;
+	asm volatile("%0 &= 0x3fff"
+		     : "+r"(bytes)); /* verifiers before Linux 6.13 see no other bound */
+	return p->data + ETH_HLEN + bytes <= p->data_end;
 #endif
 }
 
