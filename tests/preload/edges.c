@@ -213,11 +213,28 @@ static void datagrams(void)
 	sending();
 }
 
+static void invalid_times(const char *set, int ep)
+{
+	static const struct timespec wrong[] = {{-1, 0}, {-1, 500}, {0, -1}, {0, 1000000000}};
+	struct epoll_event ev;
+	struct pollfd p = {ep, POLLIN, 0};
+	fd_set rd;
+
+	puts(set);
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		say("epoll_pwait2, an invalid time", epoll_pwait2(ep, &ev, 1, &wrong[i], NULL));
+		say("ppoll, an invalid time", ppoll(&p, 1, &wrong[i], NULL));
+		FD_ZERO(&rd);
+		FD_SET(ep, &rd);
+		say("pselect, an invalid time", pselect(ep + 1, &rd, NULL, NULL, &wrong[i], NULL));
+	}
+}
+
 static void waits(void)
 {
 	struct timespec zero = {0, 0};
 	struct epoll_event ev = {.events = EPOLLIN};
-	int ep = epoll_create1(0);
+	int ep = epoll_create1(0), ends[2];
 
 	stream = true;
 	open_one();
@@ -226,8 +243,16 @@ static void waits(void)
 	say("epoll_pwait2, mask at 8", epoll_pwait2(ep, &ev, 1, &zero, BAD));
 	say("epoll_pwait, mask at 8", epoll_pwait(ep, &ev, 1, 0, BAD));
 	say("ppoll, mask at 8", ppoll(&(struct pollfd){s, POLLIN, 0}, 1, &zero, BAD));
+	invalid_times("the set has a socket", ep);
 	close(ep);
 	close(s);
+	ep = epoll_create1(0);
+	CHECK(pipe(ends) == 0 && write(ends[1], "", 1) == 1);
+	CHECK(epoll_ctl(ep, EPOLL_CTL_ADD, ends[0], &ev) == 0);
+	invalid_times("the set has a pipe", ep);
+	close(ep);
+	close(ends[0]);
+	close(ends[1]);
 }
 
 static int events(int fd, int ms)

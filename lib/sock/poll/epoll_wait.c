@@ -71,7 +71,8 @@ static int kernel_wait(int epfd, struct epoll_event *evs, int max, const struct 
 	int r = -ENOSYS;
 
 	/* (An invalid time goes to the kernel as it is, which refuses it.) */
-	if (timeout && (timeout->tv_nsec % 1000000 || timeout->tv_nsec >= 1000000000))
+	if (timeout &&
+	    (timeout->tv_sec < 0 || timeout->tv_nsec % 1000000 || timeout->tv_nsec >= 1000000000))
 		ms = LLONG_MAX;
 	else if (timeout)
 		ms = timeout->tv_sec > INT_MAX / 1000
