@@ -6,8 +6,8 @@
  * that was made under a higher limit stays. So sl_fd_dup() raises the soft limit for the moment of
  * the move. Ours lie just past the limit, where the program's own calls never look: neither open
  * nor dup2 nor a loop that closes everything up to the limit. Where soft and hard limit are the
- * same ours take the end of the range, an eighth or more of it; where the limit is generous they
- * begin past select's reach. */
+ * same, and the process lacks CAP_SYS_RESOURCE to raise both, ours take the end of the range, an
+ * eighth or more of it; where the limit is generous they begin past select's reach. */
 #include "base/fds.h"
 
 #include <fcntl.h>
@@ -17,8 +17,11 @@
 #include "base/sys.h"
 
 #define SELECT_END 1024
-#define GENEROUS   4096 /* a soft limit from here on leaves room for the program below us */
-#define ROOM       1024 /* numbers past the soft limit that ours may take */
+
+/* A soft limit from here on leaves room for the program beside ours. (Some programs set the limit
+ * to what they need: redis 10,032. The kernel's table grows with the highest number.) */
+#define GENEROUS 16384
+#define ROOM     1024 /* numbers past the soft limit that ours may take */
 
 uint64_t sl_fd_bits[SL_FD_MAX / 64];
 static uint64_t guards[SL_FD_MAX / 64]; /* those that a child must close */
@@ -53,12 +56,14 @@ static int dup_past_limit(int fd)
 	sl_store(&generous, lim.rlim_cur >= GENEROUS);
 	if (lim.rlim_cur >= GENEROUS)
 		return dup_from(fd, SELECT_END);
-	if (lim.rlim_max <= lim.rlim_cur)
-		return dup_at_end(fd, lim.rlim_cur);
+	raised.rlim_cur = lim.rlim_cur + ROOM;
 	raised.rlim_max = lim.rlim_max;
-	raised.rlim_cur = sl_min(lim.rlim_max, lim.rlim_cur + ROOM);
+	if (lim.rlim_max <= lim.rlim_cur)
+		raised.rlim_max = raised.rlim_cur;
+	else
+		raised.rlim_cur = sl_min(lim.rlim_max, raised.rlim_cur);
 	if (sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, &raised, NULL) < 0)
-		return -EPERM;
+		return dup_at_end(fd, lim.rlim_cur);
 	high = dup_from(fd, lim.rlim_cur);
 	sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, &lim, NULL);
 	return high == -EMFILE ? dup_at_end(fd, lim.rlim_cur) : high;

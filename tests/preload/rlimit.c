@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A program that allows itself fewer descriptors than it has, as sandboxes do: its calls go on. */
+/* A program that allows itself fewer descriptors than it has, as sandboxes do, or no more than it
+ * needs: its calls go on. */
 #include "t.h"
 
 #include <sys/resource.h>
+
+#define EXACT 5000 /* as servers set it that count their clients */
 
 /* A list is at an address where there is none, on purpose. */
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
@@ -104,9 +107,37 @@ static void lowered(void)
 	calls(0, fd[1]);
 }
 
+/* The soft limit is what the program needs, with nothing to spare, before its first socket. */
+static void exact(void)
+{
+	struct rlimit lim;
+	int s, fd, last = -1, n = 0;
+	char b[100];
+
+	CHECK(getrlimit(RLIMIT_NOFILE, &lim) == 0);
+	lim.rlim_cur = EXACT;
+	CHECK(setrlimit(RLIMIT_NOFILE, &lim) == 0);
+	s = udp();
+	ask(s, 1, 10, 0, 0);
+	say("recv", recv(s, b, sizeof(b), 0));
+	while ((fd = dup(s)) >= 0) {
+		last = fd;
+		n++;
+	}
+	say("dup", fd);
+	printf("last %d, free %d\n", last, EXACT - n - s);
+	for (fd = s; fd <= last; fd++)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
-	static const struct t_case cases[] = {{"lists", lists}, {"lowered", lowered}, {NULL, NULL}};
+	static const struct t_case cases[] = {
+		{"exact", exact},
+		{"lists", lists},
+		{"lowered", lowered},
+		{NULL, NULL},
+	};
 
 	return t_main(argc, argv, cases);
 }
