@@ -9,11 +9,15 @@
  * thread of the kernel looks at the ring, or the ring was made out of sight) all sockets of the
  * process become the kernel's, and stay so.
  *
- * A listener that begins to listen when there is a ring stays with the kernel, unless the rings
- * have been used for files alone (MariaDB's). One that listened before may have connections in the
- * library's queue, which the ring's accept would never find: as long as there are any, an accept is
- * changed to a NOP that completes with the descriptor of one (IORING_NOP_INJECT_RESULT, since Linux
- * 6.10). A multishot accept ends by it, and the program makes another. */
+ * A change of an epoll set (libuv batches them) takes nothing from a program's calls, so the
+ * library makes it as epoll_ctl(2) would, and the entry becomes a NOP that completes with its
+ * result (IORING_NOP_INJECT_RESULT, since Linux 6.10; before, one that fails goes the other way).
+ *
+ * A listener may have connections in the library's queue, which the ring's accept would never find:
+ * as long as there are any, an accept is changed to such a NOP, with the descriptor of one. A
+ * multishot accept ends by it, and the program makes another. Where NOPs have no results, a
+ * listener that begins to listen when there is a ring stays with the kernel, unless the rings have
+ * been used for files alone (MariaDB's); elsewhere only if the rings have been used for sockets. */
 #include "real.h"
 
 #include <sys/mman.h>
@@ -54,6 +58,7 @@ enum {
 	SETUP_NO_SQARRAY = 1u << 16,
 	ENTER_REGISTERED_RING = 1u << 4,
 	SQE_FIXED_FILE = 1u << 0,
+	SQE_CQE_SKIP_SUCCESS = 1u << 6,
 	SPLICE_FIXED = 1u << 31,
 	OFF_SQES = 0x10000000,
 };
@@ -95,9 +100,8 @@ static const uint64_t uses_socket =
 
 /* Operations for sockets alone, and those that wait for any descriptor. */
 static const uint64_t is_network = 1ull << 6 | 1ull << 9 | 1ull << 10 | 1ull << 13 | 1ull << 16 |
-				   1ull << 26 | 1ull << 27 | 1ull << 29 | 1ull << 34 | 1ull << 45 |
-				   1ull << 47 | 1ull << 48 | 1ull << 56 | 1ull << 57 | 1ull << 58 |
-				   1ull << 59;
+				   1ull << 26 | 1ull << 27 | 1ull << 34 | 1ull << 45 | 1ull << 47 |
+				   1ull << 48 | 1ull << 56 | 1ull << 57 | 1ull << 58 | 1ull << 59;
 
 bool sl_uring_seen;
 static bool has_files, has_network; /* what was submitted so far; atomic */
@@ -125,6 +129,29 @@ static bool nops_have_results(void)
 	       (major > 6 || (major == 6 && minor >= 10));
 }
 
+static void complete_with(volatile struct sqe *shared, int result)
+{
+	shared->prio = 0;
+	shared->off = shared->addr = 0;
+	shared->len = (uint32_t)result;
+	shared->op_flags = result ? NOP_INJECT_RESULT : 0;
+	shared->op = OP_NOP;
+}
+
+/* False: the kernel is to make the change. (An entry that waits for others is made in its turn.) */
+static bool epoll_ctl_made(volatile struct sqe *shared, const struct sqe *e)
+{
+	if (!lib_is_there() || e->flags & (uint8_t)~SQE_CQE_SKIP_SUCCESS)
+		return false;
+	if (!epoll_ctl(e->fd, (int)e->len, (int)e->off, (struct epoll_event *)e->addr))
+		complete_with(shared, 0);
+	else if (nops_have_results())
+		complete_with(shared, -errno);
+	else
+		return false;
+	return true;
+}
+
 /* The listener e.fd is the kernel's by now, or drains. */
 static void accept_left(volatile struct sqe *shared, const struct sqe *e)
 {
@@ -134,13 +161,8 @@ static void accept_left(volatile struct sqe *shared, const struct sqe *e)
 		return;
 	fd = lib.accept_left(e->fd, (struct sockaddr *)e->addr, (socklen_t *)e->off,
 			     (int)e->op_flags);
-	if (fd < 0)
-		return;
-	shared->prio = 0;
-	shared->off = shared->addr = 0;
-	shared->len = (uint32_t)fd;
-	shared->op_flags = NOP_INJECT_RESULT;
-	shared->op = OP_NOP;
+	if (fd >= 0)
+		complete_with(shared, fd);
 }
 
 static void look_at(volatile struct sqe *shared)
@@ -162,6 +184,8 @@ static void look_at(volatile struct sqe *shared)
 			pass_close(e.fd);
 		return;
 	case OP_EPOLL_CTL:
+		if (epoll_ctl_made(shared, &e))
+			return;
 		(void)sl_pass((int)e.off);
 		break;
 	case OP_SPLICE:
@@ -297,7 +321,7 @@ static void note(int fd, const struct params *p)
 
 void sl_uring_listens(int fd)
 {
-	if (!sl_load(&has_files) || sl_load(&has_network))
+	if (sl_load(&has_network) || (!sl_load(&has_files) && !nops_have_results()))
 		(void)sl_pass(fd);
 }
 

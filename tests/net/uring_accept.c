@@ -3,14 +3,18 @@
  * exists, then makes an io_uring, and accepts by that alone: those that waited, and one that comes
  * later. It echoes once to each.
  * uring_accept ADDRESS PORT "" N: a server that reads a file by an io_uring, then listens, and
- * accepts N connections by accept(2). It echoes once to each. */
+ * accepts N connections by accept(2). It echoes once to each.
+ * uring_accept ADDRESS PORT sets N: the same, but it makes the ring first, waits in an epoll set,
+ * and changes this by the ring alone, as libuv does. */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/io_uring.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -115,15 +119,78 @@ static void serve_by_calls(int lsn)
 	close(fd);
 }
 
+/* Changes a set by the ring; the result must be `want`. */
+static void change(int ring, int set, int op, int fd, const void *ev, int want)
+{
+	int res = once(ring, (struct io_uring_sqe){.opcode = IORING_OP_EPOLL_CTL,
+						   .fd = set,
+						   .len = (unsigned)op,
+						   .off = (uint64_t)fd,
+						   .addr = (uintptr_t)ev});
+
+	if (res == want)
+		return;
+	printf("epoll_ctl %d of %d: %d, not %d\n", op, fd, res, want);
+	exit(1);
+}
+
+static void wait_for(int set, int fd)
+{
+	struct epoll_event ev[4];
+	int n;
+
+	do {
+		n = epoll_wait(set, ev, 4, 20000);
+		for (int i = 0; i < n; i++)
+			if (ev[i].data.fd == fd)
+				return;
+	} while (n > 0);
+	printf("no event of %d\n", fd);
+	exit(1);
+}
+
+static void serve_by_set(int ring, int lsn, int n)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.fd = lsn};
+	int set = epoll_create1(0), fd;
+	char buf[100];
+	ssize_t got;
+
+	change(ring, set, EPOLL_CTL_MOD, lsn, &ev, -ENOENT);
+	change(ring, set, EPOLL_CTL_ADD, lsn, &ev, 0);
+	change(ring, set, EPOLL_CTL_ADD, lsn, &ev, -EEXIST);
+	change(ring, set, EPOLL_CTL_ADD, 1000, &ev, -EBADF);
+	change(ring, lsn, EPOLL_CTL_ADD, lsn, &ev, -EINVAL);
+	while (n--) {
+		wait_for(set, lsn);
+		fd = accept(lsn, NULL, NULL);
+		ev = (struct epoll_event){.events = 0, .data.fd = fd};
+		change(ring, set, EPOLL_CTL_ADD, fd, &ev, 0);
+		change(ring, set, EPOLL_CTL_MOD, fd, (void *)8, -EFAULT);
+		ev.events = EPOLLIN;
+		change(ring, set, EPOLL_CTL_MOD, fd, &ev, 0);
+		wait_for(set, fd);
+		got = recv(fd, buf, sizeof(buf), 0);
+		if (got < 0 || send(fd, buf, (size_t)got, 0) != got)
+			exit(1);
+		change(ring, set, EPOLL_CTL_DEL, fd, NULL, 0);
+		change(ring, set, EPOLL_CTL_DEL, fd, NULL, -ENOENT);
+		close(fd);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct sockaddr_in6 six = {.sin6_family = AF_INET6};
 	struct sockaddr_in four = {.sin_family = AF_INET};
-	int is_six = strchr(argv[1], ':') != NULL, one = 1, n = atoi(argv[4]), lsn, ring;
+	int is_six = strchr(argv[1], ':') != NULL, one = 1, n = atoi(argv[4]), lsn, ring = -1;
+	int by_set = !strcmp(argv[3], "sets");
 
 	(void)argc;
 	if (!*argv[3])
 		read_file(make_ring());
+	if (by_set)
+		ring = make_ring();
 	lsn = socket(is_six ? AF_INET6 : AF_INET, SOCK_STREAM, 0);
 	four.sin_port = six.sin6_port = htons((uint16_t)atoi(argv[2]));
 	inet_pton(is_six ? AF_INET6 : AF_INET, argv[1],
@@ -135,6 +202,10 @@ int main(int argc, char **argv)
 	if (!*argv[3]) {
 		while (n--)
 			serve_by_calls(lsn);
+		return 0;
+	}
+	if (by_set) {
+		serve_by_set(ring, lsn, n);
 		return 0;
 	}
 	while (access(argv[3], F_OK))
