@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* IP settings: TTL, path MTU discovery and flow labels. */
+/* IP settings: TTL, path MTU discovery, flow labels and packet IDs. */
 #include "net/ipconf.h"
 
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/fds.h"
+#include "base/hash.h"
 #include "base/sys.h"
+#include "wire/siphash.h"
 
 #define LABEL_MASK 0xfffffu
 
@@ -81,33 +84,43 @@ static bool has_labels(void)
 	return value(&labels) & 1;
 }
 
-/* Random, so that labels cannot be guessed (RFC 6437 6.1). */
-static uint64_t secret(void)
+/* Labels and IDs are on the wire, so a peer sees as many as it likes: a hash from which a key can be
+ * computed would tell it those of others (RFC 6437 6.1, RFC 7739 3). */
+static uint64_t secret_hash(const void *text, size_t bytes)
 {
-	static uint64_t key;
-	uint64_t now = sl_load(&key), new = 0;
+	static struct sl_hash_key *at;
+	const struct sl_hash_key *key = sl_hash_key_get(&at);
+	uint8_t k[16];
+	uint64_t hash;
 
-	if (sl_likely(now))
-		return now;
-	if (sl_sys(SYS_getrandom, &new, sizeof(new), 0) != sizeof(new))
-		new = sl_now_ns();
-	new |= 1;
-	return __atomic_compare_exchange_n(&key, &now, new, false, __ATOMIC_RELAXED,
-					   __ATOMIC_RELAXED)
-		       ? new
-		       : now;
+	memcpy(k, &key->k[1], sizeof(k));
+	hash = sl_siphash(k, text, bytes);
+	sl_apart_wipe(k, sizeof(k));
+	return hash;
 }
 
 uint32_t sl_ip_flow_label(uint8_t proto, const struct sl_addr *src, const struct sl_addr *dst,
 			  uint16_t sport, uint16_t dport)
 {
+	struct {
+		struct sl_addr src, dst;
+		uint32_t proto;
+		uint16_t sport, dport;
+	} text = {*src, *dst, proto, sport, dport};
 	uint32_t label;
-	uint64_t h;
 
 	if (sl_addr_is_v4(dst) || !has_labels())
 		return 0;
-	h = sl_addr_mix(sl_addr_mix(secret(), src), dst);
-	h = sl_mix(sl_mix(h, (uint64_t)proto << 32 | (uint32_t)sport << 16 | dport), 0);
-	label = (uint32_t)(h >> 32) & LABEL_MASK;
+	label = (uint32_t)secret_hash(&text, sizeof(text)) & LABEL_MASK;
 	return label ? label : 1;
+}
+
+uint32_t sl_ip_random(const void *of)
+{
+	struct {
+		const void *of;
+		uint64_t now_ns;
+	} text = {of, sl_now_ns()};
+
+	return (uint32_t)secret_hash(&text, sizeof(text));
 }

@@ -26,4 +26,7 @@ uint8_t sl_ip_igmp_version(const char *device);
 uint32_t sl_ip_flow_label(uint8_t proto, const struct sl_addr *src, const struct sl_addr *dst,
 			  uint16_t sport, uint16_t dport);
 
+/* A number that no peer can foresee. of: an object, so that two threads get different ones. */
+uint32_t sl_ip_random(const void *of);
+
 #endif

@@ -114,7 +114,15 @@ struct sl_dst {
 	uint8_t smac[6], dmac[6];
 	bool mac_ok; /* dmac may be used */
 	bool used;
+	uint16_t ip_id; /* of the next datagram there, if its socket is not connected */
+	uint32_t id_ms; /* when it was last stirred */
 };
+
+/* Moves the ID on by a random number, up to the milliseconds since the last time, as Linux does
+ * (ip_idents_reserve()). Each destination has an ID of its own from a random start, so nobody
+ * learns from the IDs that it gets how many datagrams others get, nor foresees those of others
+ * (RFC 7739): forged fragments would take the place of theirs. Lane held. */
+void sl_dst_stir_id(struct sl_dst *d, uint64_t now_ns);
 
 /* Fills leg, smac and vlan of dst for the device dst->route.ifindex. */
 typedef void (*sl_leg_finder)(void *lane, struct sl_dst *dst);

@@ -7,6 +7,7 @@
  * stays in use; its key is put on a list, and the keeper asks again without holding the lane and
  * stores the new answer (sl_dst_answer). */
 #include "base/hash.h"
+#include "net/ipconf.h"
 #include "net/net.h"
 
 static uint32_t key_hash(const struct sl_route_key *k)
@@ -110,6 +111,21 @@ static struct sl_dst *find_dst(struct sl_dst_cache *c, const struct sl_route_key
 	return NULL;
 }
 
+static uint32_t ms_of(uint64_t ns)
+{
+	return (uint32_t)(ns >> 20); /* nearly */
+}
+
+void sl_dst_stir_id(struct sl_dst *d, uint64_t now_ns)
+{
+	uint32_t ms = ms_of(now_ns), since = ms - d->id_ms;
+
+	if (!since)
+		return;
+	d->id_ms = ms;
+	d->ip_id += (uint16_t)((sl_ip_random(d) * (uint64_t)since) >> 32) + 1;
+}
+
 struct sl_dst *sl_dst_get(struct sl_dst_cache *c, const struct sl_route_key *key, void *lane,
 			  sl_leg_finder find, uint64_t now_ns)
 {
@@ -124,7 +140,11 @@ struct sl_dst *sl_dst_get(struct sl_dst_cache *c, const struct sl_route_key *key
 	}
 	d = &c->dst[set][c->next[set]++ % SL_DST_WAYS];
 	serial = d->serial;
-	*d = (struct sl_dst){.key = *key, .used = true, .serial = serial};
+	*d = (struct sl_dst){.key = *key,
+			     .used = true,
+			     .serial = serial,
+			     .ip_id = (uint16_t)sl_ip_random(d),
+			     .id_ms = ms_of(now_ns)};
 	ask_route(d, lane, find, now_ns);
 	if (d->leg)
 		read_neigh(d);

@@ -46,7 +46,6 @@ struct sl_tunnel {
 	bool inner_tos;     /* outer headers depend on the inner TOS */
 	bool pending;       /* low has frames of ours since its last kick */
 	bool remade;        /* the device was, and gso is on the old one */
-	uint16_t ip_id;
 	const struct sl_hash_key *secret; /* of source ports; no child has it */
 	const char *said;                 /* why the kernel's device sends, as last logged */
 	struct way *last;                 /* of the last frame */
@@ -252,18 +251,20 @@ static bool post_one(struct sl_tunnel *t, const struct sl_tx_desc *d)
 {
 	uint8_t *inner = sl_frame_ptr(d->frame) + d->off;
 	struct sl_tx_desc out = {.frame = d->frame};
+	struct way *w;
 	unsigned n;
 
 	if (sl_unlikely(is_closed(t)))
 		return sl_far_send(t->far, d, 1);
-	n = sl_build_vxlan(&way_of(t, inner)->hdr, inner, d->len, d->off, t->ip_id);
+	w = way_of(t, inner);
+	n = sl_build_vxlan(&w->hdr, inner, d->len, d->off, w->dst ? w->dst->ip_id : 0);
 	if (sl_unlikely(!n))
 		return sl_far_send(t->far, d, 1);
 	out.off = (uint16_t)(d->off - n);
 	out.len = (uint16_t)(d->len + n);
 	if (sl_unlikely((*t->low.tx)->ops->post(*t->low.tx, &out, 1) == 0))
 		return false;
-	t->ip_id++;
+	w->dst->ip_id++;
 	t->pending = true;
 	return true;
 }
@@ -391,7 +392,6 @@ struct sl_tunnel *sl_tunnel_open(const struct sl_tunnel_low *low)
 	t->low = *low;
 	t->last = t->way;
 	t->secret = secret;
-	t->ip_id = (uint16_t)secret->k[2]; /* (each packet shows it) */
 	open_gso(t);
 	return t;
 }

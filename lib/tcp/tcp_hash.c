@@ -6,6 +6,7 @@
 
 #include "tcp/tcp_hash.h"
 #include "tcp/tcp_host.h"
+#include "wire/siphash.h"
 
 #define COOKIE_PERIOD_US 60000000u
 #define COOKIE_AGE       2 /* periods for which a cookie is good */
@@ -19,64 +20,6 @@ enum use { USE_TABLE, USE_ISN, USE_TS, USE_COOKIE_BASE, USE_COOKIE_DATA };
 static const uint16_t mss4[] = {SL_TCP_MSS_V4, 1300, 1440, 1460};
 static const uint16_t mss6[] = {1280 - 60, 1480 - 60, 1500 - 60, 9000 - 60};
 
-static uint64_t rotl(uint64_t x, unsigned b)
-{
-	return x << b | x >> (64 - b);
-}
-
-static void sip_round(uint64_t v[4])
-{
-	v[0] += v[1];
-	v[2] += v[3];
-	v[1] = rotl(v[1], 13) ^ v[0];
-	v[3] = rotl(v[3], 16) ^ v[2];
-	v[0] = rotl(v[0], 32);
-	v[2] += v[1];
-	v[0] += v[3];
-	v[1] = rotl(v[1], 17) ^ v[2];
-	v[3] = rotl(v[3], 21) ^ v[0];
-	v[2] = rotl(v[2], 32);
-}
-
-static void sip_word(uint64_t v[4], uint64_t m)
-{
-	v[3] ^= m;
-	sip_round(v);
-	sip_round(v);
-	v[0] ^= m;
-}
-
-/* The last word that is hashed: the remaining bytes, and the length. */
-static uint64_t sip_tail(const uint8_t *p, size_t n)
-{
-	uint64_t m = (uint64_t)n << 56;
-
-	for (size_t i = 0; i < (n & 7); i++)
-		m |= (uint64_t)p[i] << (8 * i);
-	return m;
-}
-
-uint64_t sl_tcp_siphash(const uint8_t key[16], const void *data, size_t n)
-{
-	const uint8_t *p = data;
-	uint64_t k[2], m, v[4];
-
-	memcpy(k, key, sizeof(k));
-	v[0] = k[0] ^ 0x736f6d6570736575u;
-	v[1] = k[1] ^ 0x646f72616e646f6du;
-	v[2] = k[0] ^ 0x6c7967656e657261u;
-	v[3] = k[1] ^ 0x7465646279746573u;
-	for (size_t i = 0; i < n / 8; i++, p += 8) {
-		memcpy(&m, p, sizeof(m));
-		sip_word(v, m);
-	}
-	sip_word(v, sip_tail(p, n));
-	v[2] ^= 0xff;
-	for (int i = 0; i < 4; i++)
-		sip_round(v);
-	return v[0] ^ v[1] ^ v[2] ^ v[3];
-}
-
 static uint64_t hash_key(const struct sl_tcp_host *h, enum use use, uint32_t x,
 			 const struct sl_tcp_key *key)
 {
@@ -87,7 +30,7 @@ static uint64_t hash_key(const struct sl_tcp_host *h, enum use use, uint32_t x,
 		uint32_t zero;
 	} in = {use, x, key->local, key->remote, key->lport, key->rport, 0};
 
-	return sl_tcp_siphash(use == USE_ISN || use == USE_TS ? h->keys->pair : h->keys->own, &in,
+	return sl_siphash(use == USE_ISN || use == USE_TS ? h->keys->pair : h->keys->own, &in,
 			      sizeof(in));
 }
 
@@ -102,7 +45,7 @@ void sl_tcp_keys_init(struct sl_tcp_keys *keys)
 			uint32_t use, i;
 		} in = {USE_TABLE, i};
 
-		keys->table[i] = sl_tcp_siphash(keys->own, &in, sizeof(in));
+		keys->table[i] = sl_siphash(keys->own, &in, sizeof(in));
 	}
 }
 
@@ -123,13 +66,13 @@ uint32_t sl_tcp_isn(struct sl_tcp_host *h, const struct sl_tcp_key *key)
 	return (uint32_t)hash_key(h, USE_ISN, 0, key) + (uint32_t)(h->now_us / 4);
 }
 
-/* Equal for all port numbers of two hosts, so that time stamps of successive connections never go
- * back; this lets a peer's TIME_WAIT be reused (RFC 6191). */
+/* The same for successive connections of two ports, so that their time stamps never go back; this
+ * lets a peer's TIME_WAIT be reused (RFC 6191). With an offset for all ports of two hosts each
+ * client behind one address would know the time stamps of the others (RFC 7323 7.1; Linux had that
+ * until the spring of 2026). */
 uint32_t sl_tcp_ts_offset(struct sl_tcp_host *h, const struct sl_tcp_key *key)
 {
-	struct sl_tcp_key k = {.local = key->local, .remote = key->remote};
-
-	return (uint32_t)hash_key(h, USE_TS, 0, &k);
+	return (uint32_t)hash_key(h, USE_TS, 0, key);
 }
 
 /* A cookie names its MSS by an index into the table of the address family, which the address of

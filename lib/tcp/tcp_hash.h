@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The keyed hash (SipHash-2-4): ISN, cookies, time stamp offsets (tcp_hash.c). */
+/* Values of the keyed hash: ISN, cookies, time stamp offsets (tcp_hash.c). */
 #ifndef SL_TCP_HASH_H
 #define SL_TCP_HASH_H
 
@@ -7,14 +7,12 @@
 
 struct sl_tcp_keys;
 
-/* The keyed hash of n bytes. */
-uint64_t sl_tcp_siphash(const uint8_t key[16], const void *data, size_t n);
 /* Derives the key of the table's hash from the host's own, which must be random. */
 void sl_tcp_keys_init(struct sl_tcp_keys *keys);
 /* The table's hash of a key; never visible outside. */
 uint32_t sl_tcp_key_hash(const struct sl_tcp_host *h, const struct sl_tcp_key *key);
 uint32_t sl_tcp_isn(struct sl_tcp_host *h, const struct sl_tcp_key *key); /* RFC 6528 */
-/* The offset of the time stamps that we send to key->remote (RFC 7323 5.4). */
+/* The offset of the time stamps of a connection (RFC 7323 5.4). */
 uint32_t sl_tcp_ts_offset(struct sl_tcp_host *h, const struct sl_tcp_key *key);
 /* Makes the cookie that answers syn (RFC 4987 3.6). */
 uint32_t sl_tcp_cookie(struct sl_tcp_host *h, const struct sl_tcp_key *key,

@@ -36,6 +36,7 @@
 #include "tcp/tcp_trouble.h"
 #include "tcp/tcp_tw.h"
 #include "tcp/tcp_user.h"
+#include "wire/siphash.h"
 
 /* Answers ------------------------------------------------------------------------------------- */
 
@@ -80,7 +81,7 @@ static bool host_may_challenge(struct sl_tcp_host *h)
 
 	if (limit == INT32_MAX)
 		return true;
-	drawn = (uint32_t)sl_tcp_siphash(h->keys->own, &h->now_us, sizeof(h->now_us));
+	drawn = (uint32_t)sl_siphash(h->keys->own, &h->now_us, sizeof(h->now_us));
 	return sl_tcp_quota_take(&h->challenges,
 				 limit - limit / 2 + (uint32_t)(drawn * limit >> 32), h->now_us);
 }

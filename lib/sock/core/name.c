@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The names of a socket: what its shadow is bound and connected to. */
 #include "base/sys.h"
+#include "net/ipconf.h"
 #include "sock/core/endpoint.h"
 #include "sock/core/sock.h"
 #include "sock/core/udp_sock.h"
@@ -51,6 +52,7 @@ static void set_names(struct sl_sock *sk, const struct names *n)
 		us->udp.remote = n->remote;
 		us->udp.remote_port = n->remote_port;
 		us->udp.connected = n->connected;
+		us->ip_id = (uint16_t)sl_ip_random(us);
 		us->path.d = NULL;
 	}
 	sl_lane_unlock(lane);

@@ -90,7 +90,7 @@ struct sl_udp_sock {
 		};
 		uint64_t tx_odd;
 	};
-	uint16_t ip_id;
+	uint16_t ip_id; /* of the next datagram to the connected peer */
 	bool tx_moves; /* follows the thread that sends to its lane, if none receives (migrate.c)
 			*/
 	uint8_t mc_ttl;

@@ -297,7 +297,7 @@ static SL_COLD ssize_t warm(struct sl_sock *sk, const struct sl_tx_req *given)
 				if (sl_guard_copy(at, r.iov[i].iov_base, r.iov[i].iov_len))
 					break;
 			sl_build_udp(&us->path.hdr, sl_frame_ptr(frame) + SL_SEND_ROOM,
-				     (uint16_t)r.len, us->ip_id, 0);
+				     (uint16_t)r.len, 0, 0);
 			sl_frame_put(&lane->frames, frame);
 			sk->stats->tx_dummies++;
 			n = (ssize_t)r.len;

@@ -144,6 +144,7 @@ void sl_send_make_path(struct sl_sock *sk, struct sl_lane *lane, struct sl_path 
 	if (p->leg && (p->leg->dead || sl_load(&us->ruled) || rule_says_os(sk, p)))
 		p->leg = NULL;
 	if (p->leg) {
+		sl_dst_stir_id(d, now);
 		make_headers(sk, p, ctl);
 		p->leg = sl_leg_by_prio(p->leg, prio_of(sk, ctl));
 	}

@@ -88,7 +88,7 @@ static inline __attribute__((always_inline)) bool put_one(struct sl_sock *sk, st
 		sl_frame_put(&lane->frames, d.frame);
 		return false;
 	}
-	sl_build_udp(&p->hdr, payload, (uint16_t)n, us->ip_id++, sum);
+	sl_build_udp(&p->hdr, payload, (uint16_t)n, (*sl_path_ip_id(us, p))++, sum);
 	d.off = (uint16_t)(SL_SEND_ROOM - p->hdr.len);
 	d.len = (uint16_t)(p->hdr.len + n);
 	d.flags = wants_sum && by_device ? SL_TXD_CSUM : 0;
@@ -138,14 +138,14 @@ bool sl_send_filled(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx
 	if (!p->leg || r->len > p->max_payload || sl_load(&us->wmem) >= us->sndbuf)
 		return false;
 	by_device = p->leg->tx->caps & SL_TX_CSUM;
-	sl_build_udp(&p->hdr, payload, (uint16_t)r->len, us->ip_id,
+	sl_build_udp(&p->hdr, payload, (uint16_t)r->len, *sl_path_ip_id(us, p),
 		     by_device ? SL_CSUM_NONE : sl_csum_add(0, payload, r->len));
 	d.off = (uint16_t)(SL_SEND_ROOM - p->hdr.len);
 	d.len = (uint16_t)(p->hdr.len + r->len);
 	d.flags = by_device ? SL_TXD_CSUM : 0;
 	if (!sl_leg_post_desc(p->leg, &d))
 		return false;
-	us->ip_id++;
+	++*sl_path_ip_id(us, p);
 	count_put(sk, frame, r->len);
 	return true;
 }
@@ -224,8 +224,8 @@ static bool put_long(struct sl_sock *sk, struct sl_lane *lane, const struct sl_p
 		put_frames(lane, d, nframes);
 		return false;
 	}
-	sl_build_udp(&p->hdr, sl_frame_ptr(d[0].frame) + SL_SEND_ROOM, (uint16_t)n, us->ip_id++,
-		     sum);
+	sl_build_udp(&p->hdr, sl_frame_ptr(d[0].frame) + SL_SEND_ROOM, (uint16_t)n,
+		     (*sl_path_ip_id(us, p))++, sum);
 	d[0].off -= p->hdr.len;
 	d[0].len += p->hdr.len;
 	if (!sl_leg_post_long(p->leg, d, nframes)) {

@@ -19,6 +19,7 @@
 #include "base/reserve.h"
 #include "base/sys.h"
 #include "ctl/front/broker.h"
+#include "net/ipconf.h"
 #include "sock/stream/stream.h"
 #include "stack/lane_tcp.h"
 #include "stack/leg.h"
@@ -119,6 +120,7 @@ struct sl_tconn *sl_tconn_new(struct sl_lane *lane)
 	memset(c, 0, sizeof(*c));
 	c->slot = SL_NO_SLOT;
 	c->guard = -1;
+	c->ip_id = (uint16_t)sl_ip_random(c);
 	sl_store_release(&c->lane, lane);
 	return c;
 }

@@ -27,9 +27,10 @@
 #include "sock/core/sock.h"
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
-#include "tcp/tcp_hash.h"
+#include "tcp/tcp_host.h"
 #include "tcp/tcp_in.h"
 #include "tcp/tcp_table.h"
+#include "wire/siphash.h"
 
 #define TRIES  64
 #define FULL   8    /* so many refusals tell that few ports of a parity are free */
@@ -174,7 +175,7 @@ static uint16_t candidate(const struct sl_sock *sk, const struct sl_tcp_key *key
 		uint32_t n;
 	} what = {*key, range <= TRIES ? look : look + n};
 
-	at = (uint32_t)(sl_tcp_siphash(sk->lane->tcp->keys->own, &what, sizeof(what)) >> 32);
+	at = (uint32_t)(sl_siphash(sk->lane->tcp->keys->own, &what, sizeof(what)) >> 32);
 	at = (uint32_t)((uint64_t)at * range >> 32);
 	if (range <= TRIES) /* one after the other */
 		at = (at + n) % range;

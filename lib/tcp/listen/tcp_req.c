@@ -17,6 +17,7 @@
 #include "tcp/tcp_late.h"
 #include "tcp/tcp_state.h"
 #include "tcp/tcp_table.h"
+#include "wire/siphash.h"
 
 #define SYNACK_US   1000000ull /* RFC 6298 2.1 */
 #define TFO_KEYS_US 1000000ull /* a key that the machine changes is followed as fast */
@@ -73,8 +74,8 @@ static uint64_t tfo_hash(const uint8_t secret[16], const struct sl_tcp_key *key)
 	uint32_t v4[2] = {key->remote.w[3], key->local.w[3]};
 
 	if (sl_addr_is_v4(&key->remote))
-		return sl_tcp_siphash(secret, v4, sizeof(v4));
-	return sl_tcp_siphash(secret, &path, sizeof(path));
+		return sl_siphash(secret, v4, sizeof(v4));
+	return sl_siphash(secret, &path, sizeof(path));
 }
 
 void sl_tcp_tfo_cookie(struct sl_tcp_host *h, struct sl_tcp_listener *l,
