@@ -55,8 +55,8 @@ static inline bool sl_path_is_fresh(const struct sl_path *p, uint64_t now)
 	       (!p->leg || !p->leg->dead);
 }
 
-/* The ID of the next datagram by p, as by the kernel (ip_select_ident_segs()): of a connected socket
- * its own, which no other peer sees. */
+/* The ID of the next datagram by p, as by the kernel (ip_select_ident_segs()): a connected socket
+ * has its own, which no other peer sees. */
 static inline uint16_t *sl_path_ip_id(struct sl_udp_sock *us, const struct sl_path *p)
 {
 	return p->to_peer ? &us->ip_id : &p->d->ip_id;
