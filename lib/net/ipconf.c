@@ -84,8 +84,8 @@ static bool has_labels(void)
 	return value(&labels) & 1;
 }
 
-/* Labels and IDs are on the wire, so a peer sees as many as it likes: a hash from which a key can be
- * computed would tell it those of others (RFC 6437 6.1, RFC 7739 3). */
+/* Labels and IDs are on the wire, so a peer sees as many as it likes: a hash from which a key can
+ * be computed would tell it those of others (RFC 6437 6.1, RFC 7739 3). */
 static uint64_t secret_hash(const void *text, size_t bytes)
 {
 	static struct sl_hash_key *at;

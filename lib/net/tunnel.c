@@ -41,11 +41,11 @@ struct sl_tunnel {
 	struct sl_tx tx;
 	uint32_t ifindex; /* of the VXLAN device, as of the last look */
 	struct sl_tunnel_low low;
-	struct sl_far *far; /* on the VXLAN device */
-	struct sl_gso *gso; /* there, too; NULL: each segment by itself */
-	bool inner_tos;     /* outer headers depend on the inner TOS */
-	bool pending;       /* low has frames of ours since its last kick */
-	bool remade;        /* the device was, and gso is on the old one */
+	struct sl_far *far;               /* on the VXLAN device */
+	struct sl_gso *gso;               /* there, too; NULL: each segment by itself */
+	bool inner_tos;                   /* outer headers depend on the inner TOS */
+	bool pending;                     /* low has frames of ours since its last kick */
+	bool remade;                      /* the device was, and gso is on the old one */
 	const struct sl_hash_key *secret; /* of source ports; no child has it */
 	const char *said;                 /* why the kernel's device sends, as last logged */
 	struct way *last;                 /* of the last frame */

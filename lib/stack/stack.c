@@ -90,6 +90,15 @@ static void take_batch(struct sl_in *in, struct sl_rx *rx, const struct sl_rx_de
 		sl_gro_end(gro);
 }
 
+/* True: a packet with the sum of its pseudo-header alone is one whose sender left the rest to a
+ * device. The packet socket tells such packets; of others it is a wrong checksum, by which a packet
+ * would be dropped on its way by all that look at it, and be taken here. */
+static inline bool is_partial_ok(uint32_t flags)
+{
+	return flags & SL_PORT_PARTIAL_CSUM &&
+	       (flags & (SL_PORT_PACKET | SL_PORT_VERBS)) != SL_PORT_PACKET;
+}
+
 /* Fills what the packets of a batch have in common. */
 static inline void begin(struct sl_in *in, struct sl_leg *leg)
 {
@@ -106,7 +115,7 @@ static inline void begin(struct sl_in *in, struct sl_leg *leg)
 	in->ifindex = leg->port->info.ifindex;
 	in->sources = lane->sources;
 	in->ends = sl_sources_begin(lane->sources, in->ifindex);
-	in->partial_ok = leg->port->info.flags & SL_PORT_PARTIAL_CSUM;
+	in->partial_ok = is_partial_ok(leg->port->info.flags);
 }
 
 void sl_leg_input(struct sl_leg *leg, const struct sl_rx_desc *desc)

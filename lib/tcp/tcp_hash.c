@@ -31,7 +31,7 @@ static uint64_t hash_key(const struct sl_tcp_host *h, enum use use, uint32_t x,
 	} in = {use, x, key->local, key->remote, key->lport, key->rport, 0};
 
 	return sl_siphash(use == USE_ISN || use == USE_TS ? h->keys->pair : h->keys->own, &in,
-			      sizeof(in));
+			  sizeof(in));
 }
 
 /* The table's hash: multilinear, strongly universal with a random key, so that a peer cannot

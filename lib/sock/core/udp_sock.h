@@ -91,8 +91,8 @@ struct sl_udp_sock {
 		uint64_t tx_odd;
 	};
 	uint16_t ip_id; /* of the next datagram to the connected peer */
-	bool tx_moves; /* follows the thread that sends to its lane, if none receives (migrate.c)
-			*/
+	bool tx_moves;  /* follows the thread that sends to its lane, if none receives (migrate.c)
+			 */
 	uint8_t mc_ttl;
 	bool mc_loop;
 	bool mc_all; /* IP_MULTICAST_ALL */
