@@ -8,6 +8,7 @@
 #include "net/route.h"
 #include "tcp/listen/tcp_child.h"
 #include "tcp/listen/tcp_fastopen.h"
+#include "tcp/listen/tcp_pending.h"
 #include "tcp/loss/cc.h"
 #include "tcp/loss/tcp_loss.h"
 #include "tcp/loss/tcp_metrics.h"
@@ -146,6 +147,7 @@ void sl_tcp_done(struct sl_tcp *c, int err)
 {
 	uint32_t events = SL_TCP_EV_CLOSED;
 
+	sl_tcp_pending_done(c);
 	if (c->state == SL_TCP_SYN_SENT || c->state == SL_TCP_SYN_RCVD)
 		tcp_count(c->host, SL_TCPC_ATTEMPT_FAILS, 1);
 	else if (c->state == SL_TCP_ESTABLISHED || c->state == SL_TCP_CLOSE_WAIT)

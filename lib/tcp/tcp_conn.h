@@ -33,7 +33,7 @@ struct sl_tcp {
 	uint8_t state;  /* enum sl_tcp_state */
 	bool orphan;    /* the owner has closed it */
 	bool frozen;    /* its state is being read, so nothing may change (sl_tcp_repair_freeze) */
-	bool tfo_child; /* made by Fast Open, handshake not complete (listener->ntfo) */
+	bool tfo_child; /* made by Fast Open, handshake not complete (tcp_pending.c) */
 	bool tfo_defer; /* SYN_SENT, but the SYN waits for the first write (sl_tcp_fast_open) */
 	bool child : 1; /* made by a listener */
 	bool syn_data_acked : 1; /* data were sent or received with the SYN */

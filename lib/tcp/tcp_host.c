@@ -58,4 +58,5 @@ void sl_tcp_host_fini(struct sl_tcp_host *h)
 	sl_free(h->metrics);
 	sl_free(h->spare_trouble);
 	sl_free(h->late);
+	sl_free(h->pending);
 }

@@ -11,6 +11,7 @@
 #include "tcp/tcp.h"
 
 struct sl_tcp_late;
+struct sl_tcp_pending;
 struct sl_tcp_trouble;
 
 /* A limit per second: sl_tcp_quota_take(). */
@@ -70,6 +71,7 @@ struct sl_tcp_host {
 	struct sl_tcp_metrics *metrics; /* tcp_metrics.c; NULL: nothing is kept yet */
 	struct sl_tcp_late
 		*late; /* answers that could not be sent yet (tcp_late.c); NULL: never any */
+	struct sl_tcp_pending *pending; /* of Fast Open (tcp_pending.c); NULL: never any */
 };
 
 /* Makes an empty host; frames and keys must stay. 0 or -ENOMEM. */

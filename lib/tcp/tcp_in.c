@@ -11,6 +11,7 @@
 
 #include "tcp/listen/tcp_child.h"
 #include "tcp/listen/tcp_fastopen.h"
+#include "tcp/listen/tcp_pending.h"
 #include "tcp/listen/tcp_req.h"
 #include "tcp/loss/cc.h"
 #include "tcp/loss/tcp_loss.h"
@@ -205,6 +206,7 @@ static bool check_rst(struct sl_tcp *c, struct sl_tcp_arrival *a)
 		sl_tcp_challenge_ack(c);
 		return false;
 	}
+	sl_tcp_pending_reset(c);
 	sl_tcp_done(c, sl_tcp_reset_error(c));
 	return false;
 }
@@ -470,7 +472,7 @@ void sl_tcp_established(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t
 	sl_tcp_timer_on_acked(c);
 	sl_tcp_timer_on_alive(c);
 	c->want_out = false;
-	sl_tcp_tfo_done(c);
+	sl_tcp_pending_done(c);
 	sl_tcp_event(c, c->child ? SL_TCP_EV_OUT : SL_TCP_EV_CONNECTED | SL_TCP_EV_OUT);
 }
 

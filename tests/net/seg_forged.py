@@ -112,5 +112,36 @@ def signed(t):
     gives(s, 10)
 
 
+def fast_open_spoofed(t):
+    """RFC 7413 5.1: a station that has a cookie of another one's address sends SYNs with data in its name. TCP_FASTOPEN
+    says how many the program serves before the handshake, whether it has accepted them or not; those that the other one
+    has reset count, too, for a minute (Linux)."""
+    for reset in False, True:
+        t.port += 1
+        ls = t.listen([(TCP, 23, 3)], 50)
+        f = t.flow()
+        f.put("S 0:0(0) win 32792 <mss 1000,tfo>")
+        f.get("S. 0:0(0) ack 1 <mss *,tfo *>")
+        f.put("R 1:1(0)")
+        served = 0
+        for _ in range(8):
+            g = t.flow()
+            g.tfo = f.tfo
+            g.put("S 0:10(10) win 32792 <mss 1000,tfo =>")
+            got = g.take()
+            if (got.ack - g.iss) & MASK == 11:
+                served += 1
+                t.keep(ls.accept()[0])
+            if reset:
+                g.put("R 11:11(0)")
+        expect("served", served, 3)
+        for g in t.flows[-8:] if not reset else ():  # handshakes that end make room
+            g.put(". 11:11(0) ack 1 win 257")
+        g = t.flow()
+        g.tfo = f.tfo
+        g.put("S 0:10(10) win 32792 <mss 1000,tfo =>")
+        g.get("S. 0:0(0) ack 1" if reset else "S. 0:0(0) ack 11")
+
+
 SCRIPTS = [reset_in_window, reset_at_sack, reset_after_fin, syn_in_window, challenges_are_few, ack_of_nothing,
-           ghost_ack, no_ack_flag, signed]
+           ghost_ack, no_ack_flag, signed, fast_open_spoofed]

@@ -12,20 +12,12 @@
 #include "tcp/tcp_state.h"
 #include "tcp/tcp_table.h"
 
-void sl_tcp_tfo_done(struct sl_tcp *c)
-{
-	if (c->tfo_child && c->child && c->listener)
-		c->listener->ntfo--;
-	c->tfo_child = false;
-}
-
 void sl_tcp_child_gone(struct sl_tcp *c)
 {
 	struct sl_tcp_listener *l = c->child ? c->listener : NULL;
 
 	if (!l)
 		return;
-	l->ntfo -= c->tfo_child; /* once accepted, the program limits it */
 	sl_list_del(&c->accept_node);
 	l->nchildren--;
 	c->listener = NULL;
@@ -126,7 +118,6 @@ void sl_tcp_accept_overflow(struct sl_tcp_host *h)
 void sl_tcp_unaccept(struct sl_tcp_listener *l, struct sl_tcp *c)
 {
 	c->listener = l;
-	l->ntfo += c->tfo_child;
 	sl_list_add(&l->children, &c->accept_node);
 	l->nchildren++;
 	c->host->ops->accept_ready(l); /* a call may have found nothing meanwhile */

@@ -19,9 +19,6 @@ void sl_tcp_child_drop(struct sl_tcp_host *h, struct sl_tcp *c);
 /* True: l takes no further child. */
 bool sl_tcp_is_accept_full(const struct sl_tcp_listener *l);
 void sl_tcp_accept_overflow(struct sl_tcp_host *h); /* counts it */
-/* Call when the handshake of c is over: it no longer counts as a Fast Open child of its
- * listener. */
-void sl_tcp_tfo_done(struct sl_tcp *c);
 /* Removes c from its listener's queue, if it is in one. */
 void sl_tcp_child_gone(struct sl_tcp *c);
 

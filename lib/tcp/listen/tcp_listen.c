@@ -13,6 +13,7 @@
 #include "tcp/listen/tcp_child.h"
 #include "tcp/listen/tcp_cookie.h"
 #include "tcp/listen/tcp_listen.h"
+#include "tcp/listen/tcp_pending.h"
 #include "tcp/listen/tcp_req.h"
 #include "tcp/tcp_ack.h"
 #include "tcp/tcp_arrival.h"
@@ -123,7 +124,7 @@ static bool is_tfo_good(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct
 		tcp_count(h, SL_TCPC_TFO_COOKIE_REQD, 1);
 	if (!syn->len && !option)
 		return false;
-	if (l->ntfo >= l->tfo_qlen) {
+	if (sl_tcp_pending_count(h, l) >= l->tfo_qlen) {
 		tcp_count(h, SL_TCPC_TFO_OVERFLOW, 1);
 		return false;
 	}
@@ -162,8 +163,11 @@ static bool tfo_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, const st
 		tcp_count(h, SL_TCPC_LISTEN_DROPS, 1);
 		return false;
 	}
-	c->tfo_child = true;
-	l->ntfo++;
+	if (!sl_tcp_pending_add(c, l)) {
+		sl_tcp_child_gone(c);
+		sl_tcp_child_drop(h, c);
+		return false;
+	}
 	if (seg->len && seg->len <= c->rcv_wnd)
 		kept = sl_tcp_rcv_queue(c, c->rcv_nxt, a->frame, a->off, seg->len, false);
 	c->syn_data_acked = seg->len;
@@ -247,6 +251,7 @@ bool sl_tcp_listen_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 void sl_tcp_listener_fini(struct sl_tcp_host *h, struct sl_tcp_listener *l)
 {
 	l->closed = true;
+	sl_tcp_pending_forget(h, l);
 	sl_list_for_each_safe (it, &l->requests)
 		sl_tcp_req_free(h, &sl_container_of(it, struct sl_tcp_req, link)->node);
 	while (!sl_list_empty(&l->children)) {
