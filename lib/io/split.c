@@ -83,7 +83,11 @@ static int parse_gso(struct sl_split *s, const uint8_t *pkt, const struct virtio
 		s->stream = true;
 		return s->proto == IPPROTO_TCP ? 0 : -EINVAL;
 	}
-	return type == GSO_UDP && s->proto == IPPROTO_UDP ? 0 : -EINVAL;
+	if (type != GSO_UDP || s->proto != IPPROTO_UDP)
+		return -EINVAL;
+	/* (Of a packet that says something else the kernel takes what its header says, or nothing.)
+	 */
+	return sl_get_be16(pkt + s->l4 + 4) == s->total - s->l4 ? 0 : -EINVAL;
 }
 
 int sl_split_parse(struct sl_split *s, const uint8_t *pkt, uint32_t avail, uint32_t total,
