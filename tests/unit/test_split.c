@@ -34,6 +34,8 @@ static uint32_t make(bool v6, unsigned tags, unsigned words, unsigned tcp, uint3
 	csum_start = (uint16_t)l4;
 	if (tcp)
 		pkt[l4 + 12] = (uint8_t)(tcp / 4 << 4);
+	else
+		sl_put_be16(pkt + l4 + 4, (uint16_t)(total - l4));
 	return l4 + (tcp ? tcp : 8);
 }
 
@@ -139,6 +141,12 @@ static void test_datagrams(void **state)
 	sl_split_header(&s, pkt, 2, 2000, 500);
 	assert_int_equal(sl_get_be16(pkt + 14 + 4), 8 + 8 + 500);
 	assert_int_equal(sl_get_be16(pkt + 14 + 48 + 4), 8 + 500);
+	/* UDP's length is not that of the packet. */
+	assert_int_equal(parse(&s, h, 14 + 48 + 8 + 500, IPPROTO_UDP, 12, 5, 100), 0);
+	sl_put_be16(pkt + 14 + 48 + 4, 8 + 501);
+	assert_int_equal(parse(&s, h, 14 + 48 + 8 + 500, IPPROTO_UDP, 12, 5, 100), -EINVAL);
+	sl_put_be16(pkt + 14 + 48 + 4, 8 + 499);
+	assert_int_equal(parse(&s, h, 14 + 48 + 8 + 500, IPPROTO_UDP, 12, 5, 100), -EINVAL);
 }
 
 int main(void)
