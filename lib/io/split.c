@@ -81,7 +81,11 @@ static int parse_gso(struct sl_split *s, const uint8_t *pkt, const struct virtio
 	s->segment = vnet->gso_size;
 	if (type == (s->v6 ? VIRTIO_NET_HDR_GSO_TCPV6 : VIRTIO_NET_HDR_GSO_TCPV4)) {
 		s->stream = true;
-		return s->proto == IPPROTO_TCP ? 0 : -EINVAL;
+		if (s->proto != IPPROTO_TCP)
+			return -EINVAL;
+		/* (No host sends such, and each piece would have the flag: one of many numbers
+		 * resets a connection more easily than the first alone.) */
+		return pkt[s->l4 + 13] & (SL_TCP_SYN | SL_TCP_RST) ? -EINVAL : 0;
 	}
 	if (type != GSO_UDP || s->proto != IPPROTO_UDP)
 		return -EINVAL;

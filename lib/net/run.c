@@ -111,7 +111,9 @@ bool sl_run_dispatch(const struct sl_slot *s, struct sl_in *in, struct sl_run *r
 	kept = hand_up(s, in, &whole, r, r->first);
 	in->stamp &= (uint8_t)~SL_META_HW; /* the stamp was read with the first part, and is not in
 					      front of the others */
-	while (r->at < r->n && !(whole.flags & SL_TCP_RST) && sl_run_is_still(s, gen)) {
+	/* (What a SYN has more than one frame of, the peer sends again if the SYN was taken.) */
+	while (r->at < r->n && !(whole.flags & (SL_TCP_RST | SL_TCP_SYN)) &&
+	       sl_run_is_still(s, gen)) {
 		const struct sl_run_piece *p = &r->piece[r->at++];
 
 		in->frame = p->frame;

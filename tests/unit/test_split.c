@@ -84,6 +84,13 @@ static void test_refused(void **state)
 	assert_int_equal(parse(&s, h, 5000, IPPROTO_TCP, 9, 4, 1000), -EINVAL);
 	assert_int_equal(parse(&s, h, 5000, IPPROTO_UDP, 10, 4, 1000), -EINVAL);
 	assert_int_equal(parse(&s, h, 5000, IPPROTO_TCP, 10, 5, 1000), -EINVAL);
+	for (int bit = 1; bit <= 0x80; bit <<= 1) { /* SYN and RST are for one segment */
+		pkt[h - 20 + 13] = (uint8_t)bit;
+		assert_int_equal(parse(&s, h, 5000, IPPROTO_TCP, 10, 4, 1000),
+				 bit & 6 ? -EINVAL : 0);
+		assert_int_equal(parse(&s, h, 5000, IPPROTO_TCP, 10, 0, 0), 0);
+	}
+	pkt[h - 20 + 13] = 0;
 	csum_start--; /* the kernel vouches for a header in front, which is off */
 	assert_int_equal(parse(&s, h, 5000, IPPROTO_TCP, 10, 4, 1000), -EINVAL);
 	assert_int_equal(parse(&s, h, 5000, IPPROTO_TCP, 10, 0, 0), 0);

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Packets that stand for many segments, from a host of the same machine, and segments of several frames, both with flags
+# and numbers that no sender would choose: what they do to a connection is what they do by the kernel. None of the
+# pieces that they are cut into counts as a segment with a RST or SYN of its own (RFC 5961).
+. "$(dirname "$0")/lib_tcp.sh"
+need python3
+net_up -m 9000
+b ethtool -K "$DEV_B" tx off >/dev/null 2>&1
+peer_is_kernels
+for MODE in $MODES; do
+	for fam in ${FAMILIES:-4 6}; do
+		own=B$fam ghost=G$fam
+		far_up pb
+		ghosts_are permanent
+		segs_begin
+		differ "whole$fam" a python3 "$TESTS/net/hostile_whole.py" "$DEV_A" "${!ghost}" $GHOST_MAC "${!own}" "$MAC_B" "$TMP/far.$FAR_N"
+		segs_end "whole$fam" 10
+		stop "$far"
+	done
+done
+done_testing
