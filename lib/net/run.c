@@ -77,9 +77,7 @@ static void cut_segment(struct sl_tcp_seg *out, const struct sl_tcp_seg *whole, 
 		out->flags &= (uint8_t) ~(SL_TCP_FIN | SL_TCP_PSH);
 	if (!at)
 		return;
-	if (whole->flags & SL_TCP_SYN)
-		out->seq++;
-	out->flags &= (uint8_t) ~(SL_TCP_SYN | SL_TCP_CWR);
+	out->flags &= (uint8_t)~SL_TCP_CWR;
 	out->opts &= SL_TCPO_TS; /* the first part carried the other options */
 	out->nsack = 0;
 	if (whole->urg > at)
