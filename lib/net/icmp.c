@@ -7,7 +7,8 @@
 #include <linux/icmp.h>
 #include <linux/icmpv6.h>
 
-#define MIN_PMTU4 552u  /* ip_rt_min_pmtu: a smaller MTU is an attack, or a router of 1983 */
+#include "net/ipconf.h"
+
 #define MIN_PMTU6 1280u /* RFC 8201 4: a report of less is dropped */
 
 static sl_icmp_handler handlers[SL_SLOT_KINDS];
@@ -53,10 +54,12 @@ static bool says4(struct sl_in_icmp *e, const uint8_t *icmp)
 		return false;
 	e->err = unreach4[e->code];
 	e->no_way = e->code == ICMP_NET_UNREACH || e->code == ICMP_HOST_UNREACH;
-	if (e->code ==
-	    ICMP_FRAG_NEEDED) /* RFC 1191 4; 0 from a router that does not know the field */
-		e->mtu = sl_max((uint32_t)sl_get_be16(icmp + 6), MIN_PMTU4) - 20;
-	return true;
+	if (e->code != ICMP_FRAG_NEEDED)
+		return true;
+	/* RFC 1191 4; 0 from a router that does not know the field. Less than the least is an
+	 * attack, or a router of 1983. */
+	e->mtu = sl_max(sl_get_be16(icmp + 6), sl_ip_min_pmtu()) - 20;
+	return sl_ip_hears_mtus();
 }
 
 static bool says6(struct sl_in_icmp *e, const uint8_t *icmp)

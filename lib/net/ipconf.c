@@ -19,39 +19,40 @@
  * needed. */
 struct setting {
 	const char *path;
-	uint64_t known; /* second << 8 | number; 0: not read yet */
-	uint8_t otherwise, max;
+	uint64_t known; /* second << 16 | number; 0: not read yet */
+	uint16_t otherwise, max;
 	struct sl_fd_once file;
 };
 
 static struct setting ttl = {"/proc/sys/net/ipv4/ip_default_ttl", 0, SL_IP_TTL, 255, {0}};
 static struct setting no_discovery = {"/proc/sys/net/ipv4/ip_no_pmtu_disc", 0, 0, 3, {0}};
+static struct setting min_pmtu = {"/proc/sys/net/ipv4/route/min_pmtu", 0, 552, UINT16_MAX, {0}};
 static struct setting labels = {"/proc/sys/net/ipv6/auto_flowlabels", 0, 1, 3, {0}};
 
-static uint8_t number_in(const struct setting *s, const char *text)
+static uint16_t number_in(const struct setting *s, const char *text)
 {
 	char *end;
 	unsigned long v = strtoul(text, &end, 10);
 
-	return end == text || v > s->max ? s->otherwise : (uint8_t)v;
+	return end == text || v > s->max ? s->otherwise : (uint16_t)v;
 }
 
-static uint8_t value(struct setting *s)
+static uint16_t value(struct setting *s)
 {
 	uint64_t known = sl_load(&s->known), second = sl_now_ns() / 1000000000 + 1;
 	char text[24];
 
-	if (known >> 8 != second) {
+	if (known >> 16 != second) {
 		(void)sl_fd_once_read(&s->file, s->path, text, sizeof(text));
-		known = second << 8 | number_in(s, text);
+		known = second << 16 | number_in(s, text);
 		sl_store(&s->known, known);
 	}
-	return (uint8_t)known;
+	return (uint16_t)known;
 }
 
 uint8_t sl_ip_default_ttl(void)
 {
-	uint8_t n = value(&ttl);
+	uint8_t n = (uint8_t)value(&ttl);
 
 	return n ? n : SL_IP_TTL;
 }
@@ -59,6 +60,16 @@ uint8_t sl_ip_default_ttl(void)
 uint8_t sl_ip_pmtudisc(void)
 {
 	return value(&no_discovery) ? IP_PMTUDISC_DONT : IP_PMTUDISC_WANT;
+}
+
+bool sl_ip_hears_mtus(void)
+{
+	return value(&no_discovery) != 2;
+}
+
+uint16_t sl_ip_min_pmtu(void)
+{
+	return value(&min_pmtu);
 }
 
 uint8_t sl_ip_igmp_version(const char *device)
@@ -69,12 +80,12 @@ uint8_t sl_ip_igmp_version(const char *device)
 
 	(void)sl_read_text_aside("/proc/sys/net/ipv4/conf/all/force_igmp_version", text,
 				 sizeof(text));
-	all = number_in(&version, text);
+	all = (uint8_t)number_in(&version, text);
 	if (all)
 		return all;
 	snprintf(path, sizeof(path), "/proc/sys/net/ipv4/conf/%s/force_igmp_version", device);
 	(void)sl_read_text_aside(path, text, sizeof(text));
-	return number_in(&version, text);
+	return (uint8_t)number_in(&version, text);
 }
 
 /* enum flow_label (include/net/ipv6.h): 0 none, 1 unless the socket refuses, 2 if it asks, 3 all.

@@ -16,6 +16,11 @@ uint8_t sl_ip_default_ttl(void);
  * IP_PMTUDISC_DONT. */
 uint8_t sl_ip_pmtudisc(void);
 
+/* False: routers' reports of a smaller MTU are dropped (net.ipv4.ip_no_pmtu_disc is 2). */
+bool sl_ip_hears_mtus(void);
+/* net.ipv4.route.min_pmtu: a report of less is taken for this. */
+uint16_t sl_ip_min_pmtu(void);
+
 /* The version of IGMP that the kernel is told to speak on the device (force_igmp_version of all
  * devices, else of this one). 0: as the routers there do. Not remembered. */
 uint8_t sl_ip_igmp_version(const char *device);

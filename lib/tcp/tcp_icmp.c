@@ -2,6 +2,7 @@
 /* The path's MTU: ICMP errors about a connection, as far as they are trusted (RFC 5927), and the
  * route. */
 
+#include "net/ipconf.h"
 #include "tcp/listen/tcp_fastopen.h"
 #include "tcp/loss/tcp_metrics.h"
 #include "tcp/tcp.h"
@@ -45,7 +46,8 @@ void sl_tcp_route_changed(struct sl_tcp *c)
  * believed. */
 static void take_mtu(struct sl_tcp *c, uint32_t mtu)
 {
-	uint32_t least = sl_addr_is_v4(&c->node.key.remote) ? 512 : SL_TCP_MSS_V6;
+	uint32_t least =
+		sl_addr_is_v4(&c->node.key.remote) ? sl_ip_min_pmtu() - 40u : SL_TCP_MSS_V6;
 	uint32_t mss = mtu > 20 + least ? mtu - 20 : least;
 
 	if (mss >= c->pmtu_mss || c->host->ops->route(c->host, c, NULL, &c->node.key, 0).mtu_locked)

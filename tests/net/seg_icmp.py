@@ -8,6 +8,7 @@ from segscript import *
 UNREACHABLE, TOO_BIG, REDIRECT, HEADER, PARTS = "unreachable", "too big", "redirect", "bad header", "parts are missing"
 NO_WAY = "no way"  # from a router
 RECVERR = {False: (socket.IPPROTO_IP, 11), True: (socket.IPPROTO_IPV6, 25)}
+DISCOVER = {False: (socket.IPPROTO_IP, 10), True: (socket.IPPROTO_IPV6, 23)}
 FAR = 5000  # beyond or before what is in flight
 MSS = {False: 1460, True: 1440}  # of a path of 1,500 bytes
 LEAST = {False: 512, True: MSS[True]}  # net.ipv4.route.min_pmtu less 40; IPv6 ignores less than 1,280
@@ -237,6 +238,33 @@ def icmp_small_mtu(t):
     f.until(f". {1 + mss}:{1 + mss + least}({least})")
 
 
+def told_of(t, mtu, discover=None):
+    """The size of the segments that follow a report of that MTU, in flight."""
+    f, s, mss = in_flight(t)
+    if discover is not None:
+        s.setsockopt(*DISCOVER[t.net.six], discover)
+    t.net.send(about(f, TOO_BIG, 1, mtu))
+    f.skip(0.05)
+    f.put(f". 1:1(0) ack {1 + mss}")
+    f.skip(0.05)
+    s.send(payload(1 + mss, 2 * mss))
+    return len(f.take().data)
+
+
+def mtu_deaf(t):
+    """By net.ipv4.ip_no_pmtu_disc 2 no report is believed, nor are those of IPv6 by a socket with IPV6_PMTUDISC_INTERFACE
+    or OMIT. The caller has set the first."""
+    for discover in 4, 5:
+        expect("size", told_of(t, 1300, discover if t.net.six else 2), MSS[t.net.six])
+
+
+def mtu_floor(t):
+    """net.ipv4.route.min_pmtu, which the caller has set to 1,000: a report of less is taken for it."""
+    if not t.net.six:
+        expect("size", told_of(t, 600), 960)
+
+
 SCRIPTS = [icmp_of_another, icmp_hard, icmp_header, icmp_parts, icmp_told, icmp_connecting, icmp_no_way, redirected, advertised_elsewhere,
            icmp_small_mtu]
 LEARNED = [advertised_learned]  # with a neighbour that is not permanent
+SET = [mtu_deaf, mtu_floor]  # with settings of the host (hostile_mtu.sh)

@@ -22,8 +22,9 @@ def main():
     device, ghost, ghost_mac, subject, subject_mac, ctl, *wanted = sys.argv[1:]
     t = T(Net(device, ghost_mac, ghost, subject_mac, subject), Far(ctl))
     failed = []
-    for script in SCRIPTS + seg_icmp.LEARNED:
-        if script.__name__ not in wanted if wanted else script in seg_icmp.LEARNED:
+    special = seg_icmp.LEARNED + seg_icmp.SET
+    for script in SCRIPTS + special:
+        if script.__name__ not in wanted if wanted else script in special:
             continue
         t.begin()
         try:

@@ -117,7 +117,8 @@ struct sl_sock {
 	struct sl_addr local;
 	uint32_t local_scope;
 	uint16_t local_port; /* 0: not bound */
-	bool v6only;
+	bool v6only : 1;
+	bool deaf6 : 1;  /* TCP over IPv6 believes no router's MTU: IPV6_PMTUDISC_INTERFACE, OMIT */
 	bool bound_addr; /* bound to an address, not a wildcard */
 	bool reuse : 1;  /* SO_REUSEADDR or SO_REUSEPORT */
 	bool reuseport : 1;

@@ -175,6 +175,9 @@ static void icmp_error(struct sl_tcp *t, const struct sl_in_icmp *e, const struc
 
 	if (sl_unlikely(hops < sl_tconn_of(t)->min_ttl[e->v6]))
 		return;
+	/* tcp_v6_err(), ip6_sk_accept_pmtu() */
+	if (e->v6 && e->mtu && sl_tconn_of(t)->sk && sl_tconn_of(t)->sk->deaf6)
+		return;
 	t->soft_error = 0;
 	sl_tcp_icmp(t, e->seq, e->err, e->mtu);
 	if (e->no_way)

@@ -101,6 +101,7 @@ SOCK(s_tos6, sk->tos6 = (uint8_t)(v < 0 ? 0 : v))
 SOCK(s_ttl, sk->ttl = (uint8_t)(v < 0 ? 0 : v))
 SOCK(s_ttl6, sk->ttl6 = (uint8_t)(v < 0 ? 0 : v))
 SOCK(s_pmtudisc, sk->pmtudisc = (uint8_t)v & 7)
+SOCK(s_pmtudisc6, sk->deaf6 = v == IPV6_PMTUDISC_INTERFACE || v == IPV6_PMTUDISC_OMIT)
 SOCK(s_mark, sk->mark = (uint32_t)v)
 SOCK(s_v6only, sk->v6only = v != 0)
 LISTENER(l_fastopen_key, (void)v; l->tfo_keys_us = 0)
@@ -183,6 +184,7 @@ static const struct opt opts[] = {
 	{IPPROTO_IP, IP_MINTTL, NULL, c_minttl, l_minttl},
 	{IPPROTO_IPV6, IPV6_MINHOPCOUNT, NULL, c_minhops, l_minhops},
 	{IPPROTO_IPV6, IPV6_TCLASS, s_tos6, NULL, NULL},
+	{IPPROTO_IPV6, IPV6_MTU_DISCOVER, s_pmtudisc6, NULL, NULL},
 	{IPPROTO_IPV6, IPV6_UNICAST_HOPS, s_ttl6, NULL, NULL},
 	{IPPROTO_IPV6, IPV6_V6ONLY, s_v6only, NULL, NULL},
 	{IPPROTO_IPV6, IPV6_RECVERR, NULL, c_recverr6, NULL},
@@ -553,6 +555,7 @@ void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from)
 	child->tos6 = from->tos6;
 	child->ttl6 = from->ttl6;
 	child->pmtudisc = from->pmtudisc;
+	child->deaf6 = from->deaf6;
 	child->mark = from->mark;
 	child->linger_ms = from->linger_ms;
 	child->rcvlowat = from->rcvlowat;
