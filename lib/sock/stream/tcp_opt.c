@@ -19,8 +19,7 @@
 #include "stack/lane_tcp.h"
 #include "tcp/tcp_user.h"
 
-/* The effects of an option; v is the value that getsockopt(2) on the shadow returns. t is NULL
- * while there is no connection. */
+/* The effects of an option; v: what getsockopt(2) on the shadow says; t: NULL without connection. */
 struct opt {
 	int level, name;
 	void (*sock)(struct sl_sock *sk, int64_t v);
