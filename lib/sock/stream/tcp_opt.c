@@ -19,7 +19,7 @@
 #include "stack/lane_tcp.h"
 #include "tcp/tcp_user.h"
 
-/* The effects of an option; v: what getsockopt(2) on the shadow says; t: NULL without connection. */
+/* The effects of an option; v: as getsockopt(2) on the shadow says; t: NULL if not connected. */
 struct opt {
 	int level, name;
 	void (*sock)(struct sl_sock *sk, int64_t v);
