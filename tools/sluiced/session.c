@@ -351,6 +351,8 @@ static int handle(struct sl_session *s, struct sl_lease_msg *m, const char **why
 		err = sl_foreign_check(s, m, n, why);
 	if (!err)
 		err = sl_room_check(s, m->hdr.op, why);
+	if (!err && sl_lease_flags(m->hdr.op) & SL_LEASE_LENDS && !sl_turn_may_be_heavy(s))
+		err = -EINPROGRESS;
 	if (!err && m->hdr.op == SL_LEASE_CLAIM)
 		err = sl_facts_peek(s, m->fd[0], why);
 	else if (!err && m->hdr.op != SL_LEASE_HOLDERS) /* (asks nothing that needs the lock) */

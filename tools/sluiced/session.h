@@ -115,6 +115,8 @@ typedef void sl_turn_fn(struct sl_session *s);
  * the least time of late. False: ns were over before all were served (but one always is).
  * Serve() may free its session. */
 bool sl_turn(struct sl_session **ready, unsigned n, uint64_t ns, sl_turn_fn *serve);
+/* False: a request that takes long has to wait, since the user has had many of late. */
+bool sl_turn_may_be_heavy(struct sl_session *s);
 
 /* lines.c: the level for a line about the session's user; SL_LOG_DEBUG if there are too many. */
 enum sl_log_level sl_line_level(const struct sl_session *s, enum sl_log_level level);

@@ -5,7 +5,12 @@
  * So the loop notes how much of its time each user took of late, and serves the user that took
  * least first; among sessions of one user the one that was served longest ago comes first. When the
  * time of a turn is over the loop looks anew, so that a user with few requests waits for one turn
- * at most, however much others ask for. While nobody else asks, a user has all the time. */
+ * at most, however much others ask for. While nobody else asks, a user has all the time.
+ *
+ * A request that opens a device or a lane cannot be divided, and takes tens of milliseconds of the
+ * kernel's time, in which nobody else is served. So requests of more than HEAVY_NS are rationed
+ * while other users have leases: a user who has used up BURST_NS of them gets 1/SHARE of the time
+ * for more. (The wait for one of them is bounded, so that its client does not give up.) */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -14,10 +19,15 @@
 
 #define USERS   128u         /* of late; beyond these the ones that took least are forgotten */
 #define HALF_NS 100000000ull /* the time that a user took counts half after this time */
+#define HEAVY_NS 2000000ull
+#define BURST_NS 500000000ull
+#define SHARE    4
+#define WAIT_NS  1500000000ull
 
 static struct user {
 	uint32_t uid;
 	uint64_t took_ns;
+	uint64_t heavy_ns, until_ns; /* of that, by heavy requests; and counted until then */
 } users[USERS];
 static unsigned nusers;
 static uint64_t halved_ns, nserved;
@@ -62,6 +72,31 @@ static void halve(uint64_t now)
 	halved_ns = now;
 }
 
+/* Adds that much to the user's heavy requests; returns what counts now. */
+static uint64_t heavy(struct user *u, uint64_t took_ns, uint64_t now)
+{
+	uint64_t over = (now - u->until_ns) / SHARE;
+
+	u->heavy_ns = (u->heavy_ns > over ? u->heavy_ns - over : 0) + took_ns;
+	u->heavy_ns = sl_min(u->heavy_ns, BURST_NS + WAIT_NS / SHARE);
+	u->until_ns = now;
+	return u->heavy_ns;
+}
+
+static bool others_have_leases(const struct sl_session *than)
+{
+	for (const struct sl_session *s = sluiced.sessions; s; s = s->next)
+		if (s->greeted && !s->leaving && s->cred.uid != than->cred.uid)
+			return true;
+	return false;
+}
+
+bool sl_turn_may_be_heavy(struct sl_session *s)
+{
+	return !s->cred.uid || heavy(user_of(s), 0, sl_now_ns()) < BURST_NS ||
+	       !others_have_leases(s);
+}
+
 struct waiting {
 	struct sl_session *session;
 	uint64_t took_ns, served;
@@ -95,6 +130,8 @@ bool sl_turn(struct sl_session **ready, unsigned n, uint64_t ns, sl_turn_fn *ser
 		serve(w[i].session);
 		now = sl_now_ns();
 		u->took_ns += now - before;
+		if (now - before > HEAVY_NS)
+			(void)heavy(u, now - before, now);
 	}
 	return true;
 }

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# A user opens and closes a device, or a lane, without a pause: the daemon answers another user meanwhile.
+. "$(dirname "$0")/lib_lease.sh"
+need python3
+lease_up
+echo "allow user *" >"$TMP/sluiced.b.conf"
+kill -HUP "$(daemon_pid)"
+b timeout 60 python3 "$TESTS/net/hostile_opens.py" "$TMP/sluiced.b" "$DEV_B" >"$TMP/opens"
+same "it came to its end" 0 $?
+read -r _ alone <"$TMP/opens"
+while read -r what n; do
+	ok "$what: a tenth of the answers that come otherwise ($n of $alone)" test $((n * 10)) -ge "$alone"
+done < <(tail -n +2 "$TMP/opens")
+done_testing
