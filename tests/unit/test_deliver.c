@@ -291,6 +291,35 @@ static void test_dump_has_the_sockets_of_a_port(void **state)
 	close(fd);
 }
 
+/* A turn of the daemon's loop reads a part, however many there are. */
+static void test_a_dump_comes_in_pieces(void **state)
+{
+	const struct sl_diag_ask all = {IPPROTO_UDP, AF_INET, 0, ~0u};
+	struct count c = {0};
+	int fd[512], nl = sl_netlink_open(NETLINK_SOCK_DIAG), pieces = 0, err = 0;
+	unsigned most = 0;
+
+	for (unsigned i = 0; i < sl_array_len(fd); i++)
+		fd[i] = opened(SOCK_DGRAM, "127.0.0.1", 0, &c.cookie);
+	assert_int_equal(sl_diag_begin(nl, &all), 0);
+	for (; !err; pieces++) {
+		unsigned before = c.all;
+
+		err = sl_diag_go_on(nl, 0, count, &c);
+		most = sl_max(most, c.all - before);
+	}
+	if (err == -ENOENT)
+		skip();
+	assert_int_equal(err, 1);
+	assert_int_equal(c.n, 1);
+	assert_in_range(c.all, 512, 1 << 20);
+	assert_in_range(most, 1, c.all / 2);
+	assert_in_range(pieces, 2, 1 << 20);
+	close(nl);
+	for (unsigned i = 0; i < sl_array_len(fd); i++)
+		close(fd[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -299,6 +328,7 @@ int main(void)
 		cmocka_unit_test(test_who_is_another),
 		cmocka_unit_test(test_kernel_names_the_socket),
 		cmocka_unit_test(test_dump_has_the_sockets_of_a_port),
+		cmocka_unit_test(test_a_dump_comes_in_pieces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

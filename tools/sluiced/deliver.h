@@ -66,14 +66,19 @@ int sl_watch_add(struct sl_session *s, const struct sl_claim_req *req, const str
 void sl_watch_del(const struct sl_session *s, const struct sl_claim_req *req);
 /* Takes a claim of a session back. */
 typedef void sl_take_back_fn(struct sl_session *s, const struct sl_claim_req *req);
-/* Checks the watched claims, if it is time, and takes back those whose proof no longer holds.
- * Called at each turn of the loop, which comes round several times a second while there is a lease.
- */
-void sl_watch_tick(sl_take_back_fn *take_back);
+/* Checks the watched claims, if it is time, and takes back those whose proof no longer holds. Called
+ * at each turn of the loop, which comes round several times a second while there is a lease. True:
+ * the check goes on in the next turn, which should come at once. */
+bool sl_watch_tick(sl_take_back_fn *take_back);
 #define SL_WATCH_MS 250
 
-/* watch_flow.c: the same for TCP flows. */
+/* watch_flow.c: the same for TCP flows, in the parts of which sl_watch_tick() makes a look. */
 bool sl_watch_has_flows(void);
-void sl_watch_flows(sl_take_back_fn *take_back);
+/* The kernel's sockets that a look needs, and what becomes of each. */
+extern const struct sl_diag_ask sl_watch_flows_ask;
+void sl_watch_flows_begin(void);
+void sl_watch_flows_note(const struct sl_diag_sock *o, void *arg);
+/* Judges until that time; true: all are judged. */
+bool sl_watch_flows_judge(uint64_t until_ns, sl_take_back_fn *take_back);
 
 #endif

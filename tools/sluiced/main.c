@@ -455,7 +455,7 @@ static void loop(void)
 		sl_views_sync();
 		sl_stopped_look();
 		sl_broken_look();
-		sl_watch_tick(sl_claim_take_back);
+		more |= sl_watch_tick(sl_claim_take_back);
 		if (sl_vlans_are_due())
 			sl_vlans_check();
 		sl_keep_tick();

@@ -70,6 +70,7 @@ struct sl_session {
 	struct sl_session_port port[SL_SESSION_PORTS];
 	uint32_t nlanes;
 	struct sl_held_table held;
+	uint32_t judged; /* watch_flow.c: number of the last look at its flows */
 	/* SO_COOKIE of the sockets that proved the UDP claims which it gave up last; 0: none. It
 	 * may still have packets for their queues (sl_prove_own()). */
 	uint64_t gave[8];

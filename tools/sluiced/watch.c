@@ -5,7 +5,8 @@
  * receiver of a group), and the socket of the claim is closed, or listens no more. The kernel
  * reports neither, so the daemon reads the kernel's sockets, all at once for all claims: those of
  * UDP and the listeners of TCP, SL_WATCH_MS apart, or farther where reading takes long (1/SHARE of
- * the loop's time). A claim that the kernel would not deliver to its socket any more is taken back:
+ * the loop's time). There may be a hundred thousand of them, and of claims: a look goes on in the
+ * next turn of the loop after SLICE_NS, so that requests are answered in between. A claim that the kernel would not deliver to its socket any more is taken back:
  * the packets reach the kernel, which decides, and the library reads its sockets there, too. For
  * TCP flows see watch_flow.c.
  *
@@ -22,12 +23,14 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/kern/diag_sock.h"
+#include "ctl/kern/netlink.h"
 #include "deliver.h"
 #include "session.h"
 
 #define BUCKETS    4096
 #define ALIKE      64 /* kinds of unconnected sockets that are remembered in a look */
 #define SHARE      50
+#define SLICE_NS   1000000ull
 #define LISTENS_NS 10000000000ull /* from claim to listen(2): devices may be opened in between */
 
 struct watched {
@@ -50,6 +53,16 @@ static struct watched *bucket[BUCKETS]; /* by port and peer; an endpoint has no 
 static struct watched *flows[BUCKETS];  /* those with a peer, by port */
 static uint32_t nwatched;
 static uint64_t next_ns;
+
+/* The look under way. */
+static struct {
+	enum { NO_LOOK, LOOKS, JUDGES, LOOKS_AT_FLOWS, JUDGES_FLOWS } now;
+	unsigned step;       /* LOOKS: of steps[]; JUDGES: the bucket */
+	bool asked;          /* the kernel has answers for us */
+	bool failed;         /* a table could not be read: nothing is judged */
+	uint64_t from_ns, took_ns;
+} look;
+static int netlink = -1; /* for looks alone, since a question stays open over many turns */
 
 /* Unconnected sockets that were compared with the flows of their port. */
 static struct sl_diag_sock alike[ALIKE];
@@ -238,38 +251,62 @@ static bool any_of(uint8_t proto)
 	return false;
 }
 
-/* Reads IPv6's. (A kernel without IPv6 has none of these.) */
-static int read_ipv6(int fd, uint8_t proto, uint32_t states)
-{
-	int err = sl_diag_dump(fd, &(struct sl_diag_ask){proto, AF_INET6, 0, states}, compare_sock,
-			       &proto);
+static const struct sl_diag_ask steps[] = {
+	{IPPROTO_UDP, AF_INET, 0, ~0u},
+	{IPPROTO_UDP, AF_INET6, 0, ~0u},
+	{IPPROTO_TCP, AF_INET, 0, 1u << SL_DIAG_LISTEN},
+	{IPPROTO_TCP, AF_INET6, 0, 1u << SL_DIAG_LISTEN},
+};
 
-	return err == -ENOENT ? 0 : err;
+/* Reads on. 1: that was all; 0: there is more, or -errno: then the socket is closed. */
+static int read_on(const struct sl_diag_ask *ask, uint64_t until_ns, sl_diag_fn *fn, void *arg)
+{
+	int err = 0;
+
+	if (netlink < 0)
+		netlink = sl_netlink_open(NETLINK_SOCK_DIAG);
+	if (netlink < 0)
+		return netlink;
+	if (!look.asked)
+		err = sl_diag_begin(netlink, ask);
+	look.asked = true;
+	if (!err)
+		err = sl_diag_go_on(netlink, until_ns, fn, arg);
+	if (err)
+		look.asked = false;
+	if (err >= 0)
+		return err;
+	sl_sys_close(netlink);
+	netlink = -1;
+	return err;
 }
 
-static int read_sockets(uint8_t proto)
+/* True: the next part may begin. */
+static bool read_sockets(uint64_t until_ns)
 {
-	uint32_t states = proto == IPPROTO_TCP ? 1u << SL_DIAG_LISTEN : ~0u;
-	int fd, err;
+	for (; look.step < sl_array_len(steps); look.step++) {
+		const struct sl_diag_ask *ask = &steps[look.step];
+		uint8_t proto = ask->proto;
+		int err = look.asked || any_of(proto)
+				  ? read_on(ask, until_ns, compare_sock, &proto)
+				  : 1;
 
-	if (!any_of(proto))
-		return 0;
-	fd = sl_prove_netlink();
-	if (fd < 0)
-		return fd;
-	err = sl_diag_dump(fd, &(struct sl_diag_ask){proto, AF_INET, 0, states}, compare_sock,
-			   &proto);
-	if (!err)
-		err = read_ipv6(fd, proto, states);
-	if (err)
-		sl_prove_netlink_close();
-	return err;
+		if (!err)
+			return false;
+		/* (A kernel without IPv6 has none of these.) */
+		if (err < 0 && !(err == -ENOENT && ask->family == AF_INET6)) {
+			look.failed = true;
+			return true;
+		}
+	}
+	return true;
 }
 
 static bool is_true(struct watched *w, uint64_t now_ns)
 {
 	w->seen |= w->here;
-	w->missed = w->here ? 0 : w->missed + 1;
+	if (w->since_ns < look.from_ns) /* (else the look may have gone past the socket) */
+		w->missed = w->here ? 0 : w->missed + 1;
 	if (w->other)
 		return false;
 	/* A look can miss a socket, when others come and go while the kernel reads on. */
@@ -306,29 +343,78 @@ static void begin_look(void)
 		}
 }
 
-static void judge_all(sl_take_back_fn *take_back)
+/* True: all are judged. */
+static bool judge_on(uint64_t until_ns, sl_take_back_fn *take_back)
 {
 	uint64_t now_ns = sl_now_ns();
 	struct watched *next;
 
-	for (unsigned i = 0; i < BUCKETS; i++)
-		for (struct watched *w = bucket[i]; w; w = next) {
+	for (; look.step < BUCKETS; look.step++, now_ns = sl_now_ns()) {
+		for (struct watched *w = bucket[look.step]; w; w = next) {
 			next = w->next;
 			if (!w->session->leaving && !is_true(w, now_ns))
 				take_claim_back(w, take_back);
 		}
+		if (now_ns > until_ns)
+			return false;
+	}
+	return true;
 }
 
-void sl_watch_tick(sl_take_back_fn *take_back)
+/* Goes on with the look; true: there is more of it. */
+static bool go_on(uint64_t until_ns, sl_take_back_fn *take_back)
 {
-	uint64_t from_ns = sl_now_ns(), took_ns;
+	bool done = true;
+	int err = 0;
 
-	if (from_ns < next_ns || (!nwatched && !sl_watch_has_flows()))
-		return;
-	begin_look();
-	if (!read_sockets(IPPROTO_UDP) && !read_sockets(IPPROTO_TCP))
-		judge_all(take_back);
-	sl_watch_flows(take_back);
-	took_ns = sl_now_ns() - from_ns;
-	next_ns = from_ns + sl_max(SL_WATCH_MS * 1000000ull - 1000000ull, SHARE * took_ns);
+	switch (look.now) {
+	case NO_LOOK:
+		return false;
+	case LOOKS:
+		done = read_sockets(until_ns);
+		break;
+	case JUDGES:
+		done = look.failed || judge_on(until_ns, take_back);
+		if (done)
+			sl_watch_flows_begin();
+		break;
+	case LOOKS_AT_FLOWS:
+		err = sl_watch_has_flows() || look.asked
+			      ? read_on(&sl_watch_flows_ask, until_ns, sl_watch_flows_note, NULL)
+			      : 1;
+		done = err;
+		look.failed = err < 0;
+		break;
+	case JUDGES_FLOWS:
+		done = look.failed || sl_watch_flows_judge(until_ns, take_back);
+		break;
+	}
+	if (!done)
+		return true;
+	look.step = 0;
+	look.now = look.now == JUDGES_FLOWS ? NO_LOOK : look.now + 1;
+	return look.now != NO_LOOK;
+}
+
+bool sl_watch_tick(sl_take_back_fn *take_back)
+{
+	uint64_t now_ns = sl_now_ns(), until_ns = now_ns + SLICE_NS;
+
+	if (look.now == NO_LOOK) {
+		if (now_ns < next_ns || (!nwatched && !sl_watch_has_flows()))
+			return false;
+		begin_look();
+		look.now = LOOKS;
+		look.failed = false;
+		look.from_ns = now_ns;
+		look.took_ns = 0;
+	}
+	while (go_on(until_ns, take_back) && sl_now_ns() < until_ns)
+		;
+	look.took_ns += sl_now_ns() - now_ns;
+	if (look.now != NO_LOOK)
+		return true;
+	next_ns = look.from_ns +
+		  sl_max(SL_WATCH_MS * 1000000ull - 1000000ull, SHARE * look.took_ns);
+	return false;
 }

@@ -14,6 +14,7 @@
  *
  * Before Linux 6.8 the kernel does not list sockets that are only bound: a claim then yields to a
  * connection of the kernel's with its flow in any case. */
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,7 +81,7 @@ static bool is_like(const struct sock *a, const struct sl_diag_sock *o)
 	       sl_addr_eq(&a->local, &o->local);
 }
 
-static void note(const struct sl_diag_sock *o, void *arg)
+void sl_watch_flows_note(const struct sl_diag_sock *o, void *arg)
 {
 	struct sock *more;
 
@@ -214,36 +215,56 @@ static bool yields(const struct sl_session *s, struct sl_held *h, uint32_t now_s
 	return true;
 }
 
+/* Where judging goes on. */
+static uint32_t at, judged; /* place in the table of the session under way; number of the look */
+static bool sorted;
+
 /* (An entry that is taken out has another move to its place, which the next look finds.) */
-static void judge(struct sl_session *s, uint32_t now_s, sl_take_back_fn *take_back)
+static bool judge(struct sl_session *s, uint64_t until_ns, sl_take_back_fn *take_back)
 {
-	for (uint32_t i = 0; s->held.nflows && i < s->held.max; i++) {
-		struct sl_held *h = &s->held.slot[i];
+	uint64_t now_ns = sl_now_ns();
+
+	for (; s->held.nflows && at < s->held.max; at++) {
+		struct sl_held *h = &s->held.slot[at];
 		struct sl_claim_req req = h->req;
 
-		if (h->used && sl_is_tcp_flow(&h->req) && yields(s, h, now_s))
+		if (!h->used || !sl_is_tcp_flow(&h->req))
+			continue;
+		if (now_ns > until_ns)
+			return false;
+		if (yields(s, h, (uint32_t)(now_ns / 1000000000) | 1))
 			take_back(s, &req);
+		now_ns = sl_now_ns();
 	}
+	at = 0;
+	return true;
 }
 
-void sl_watch_flows(sl_take_back_fn *take_back)
-{
-	int fd = sl_watch_has_flows() ? sl_prove_netlink() : -1;
+/* IPv4 and IPv6. */
+const struct sl_diag_ask sl_watch_flows_ask = {IPPROTO_TCP, AF_UNSPEC, 0, STATES};
 
-	if (fd < 0)
-		return;
-	nsocks = 0;
-	incomplete = false;
+void sl_watch_flows_begin(void)
+{
+	nsocks = at = 0;
+	judged++;
+	incomplete = sorted = false;
 	memcpy(lone_before, lone, sizeof(lone));
 	memset(lone, 0, sizeof(lone));
 	find_ports();
-	if (sl_diag_dump_conns(fd, 0, STATES, note, NULL)) {
-		sl_prove_netlink_close();
-		return;
-	}
-	if (nsocks)
+}
+
+/* (Sessions may come and go between two turns.) */
+bool sl_watch_flows_judge(uint64_t until_ns, sl_take_back_fn *take_back)
+{
+	if (!sorted && nsocks)
 		qsort(socks, nsocks, sizeof(*socks), by_port_and_peer);
-	for (struct sl_session *s = sluiced.sessions; s && !incomplete; s = s->next)
-		if (!s->leaving)
-			judge(s, (uint32_t)(sl_now_ns() / 1000000000) | 1, take_back);
+	sorted = true;
+	for (struct sl_session *s = sluiced.sessions; s && !incomplete; s = s->next) {
+		if (s->leaving || s->judged == judged)
+			continue;
+		if (!judge(s, until_ns, take_back))
+			return false;
+		s->judged = judged;
+	}
+	return true;
 }

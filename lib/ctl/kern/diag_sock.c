@@ -11,6 +11,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/sys.h"
 #include "ctl/kern/netlink.h"
 
@@ -131,8 +132,7 @@ int sl_diag_find(int netlink, const struct sl_diag_flow *f, struct sl_diag_sock 
 }
 
 /* 1 at the end of the dump, 0 if more is to come, or -errno. */
-static int read_buf(const void *buf, long n, void (*fn)(const struct sl_diag_sock *s, void *arg),
-		    void *arg)
+static int read_buf(const void *buf, long n, sl_diag_fn *fn, void *arg)
 {
 	const struct nlmsghdr *nlh = buf;
 	int left = (int)n;
@@ -155,48 +155,57 @@ static int read_buf(const void *buf, long n, void (*fn)(const struct sl_diag_soc
 	return 0;
 }
 
-static int read_dump(int netlink, void (*fn)(const struct sl_diag_sock *s, void *arg), void *arg)
-{
-	uint8_t buf[BUF_BYTES] __attribute__((aligned(8)));
-	int err = 0;
-
-	while (!err) {
-		long n = sl_sys_recvfrom(netlink, buf, sizeof(buf), 0, NULL, NULL);
-
-		if (n != -EINTR)
-			err = n < 0 ? (int)n : read_buf(buf, n, fn, arg);
-	}
-	return sl_min(err, 0);
-}
-
 /* The kernel walks its whole table of connections, some milliseconds, whatever the request asks
  * for; the older kind of request walks it once for both families. */
-int sl_diag_dump_conns(int netlink, uint16_t port, uint32_t states,
-		       void (*fn)(const struct sl_diag_sock *s, void *arg), void *arg)
+static int begin_conns(int netlink, uint16_t port, uint32_t states)
 {
 	uint8_t ask[ASK_BYTES] __attribute__((aligned(8))) = {0};
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(ask);
 	struct inet_diag_req *req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
-	int err;
 
 	nlh->nlmsg_type = TCPDIAG_GETSOCK;
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	req->idiag_states = states;
 	req->id.idiag_sport = __builtin_bswap16(port);
-	err = sl_netlink_send(netlink, nlh);
-	return err ? err : read_dump(netlink, fn, arg);
+	return sl_netlink_send(netlink, nlh);
 }
 
-int sl_diag_dump(int netlink, const struct sl_diag_ask *ask,
-		 void (*fn)(const struct sl_diag_sock *s, void *arg), void *arg)
+int sl_diag_begin(int netlink, const struct sl_diag_ask *ask)
 {
 	uint8_t buf[ASK_BYTES] __attribute__((aligned(8))) = {0};
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-	struct inet_diag_req_v2 *req = put_request(nlh, NLM_F_DUMP, ask->family, ask->proto);
-	int err;
+	struct inet_diag_req_v2 *req;
 
+	if (ask->family == AF_UNSPEC)
+		return begin_conns(netlink, ask->port, ask->states);
+	req = put_request(nlh, NLM_F_DUMP, ask->family, ask->proto);
 	req->idiag_states = ask->states;
 	req->id.idiag_sport = __builtin_bswap16(ask->port);
-	err = sl_netlink_send(netlink, nlh);
-	return err ? err : read_dump(netlink, fn, arg);
+	return sl_netlink_send(netlink, nlh);
+}
+
+int sl_diag_go_on(int netlink, uint64_t until_ns, sl_diag_fn *fn, void *arg)
+{
+	uint8_t buf[BUF_BYTES] __attribute__((aligned(8)));
+	int err = 0;
+
+	do {
+		long n = sl_sys_recvfrom(netlink, buf, sizeof(buf), 0, NULL, NULL);
+
+		if (n != -EINTR)
+			err = n < 0 ? (int)n : read_buf(buf, n, fn, arg);
+	} while (!err && sl_now_ns() < until_ns);
+	return err;
+}
+
+int sl_diag_dump(int netlink, const struct sl_diag_ask *ask, sl_diag_fn *fn, void *arg)
+{
+	int err = sl_diag_begin(netlink, ask);
+
+	return err ? err : sl_min(sl_diag_go_on(netlink, UINT64_MAX, fn, arg), 0);
+}
+
+int sl_diag_dump_conns(int netlink, uint16_t port, uint32_t states, sl_diag_fn *fn, void *arg)
+{
+	return sl_diag_dump(netlink, &(struct sl_diag_ask){.port = port, .states = states}, fn, arg);
 }
