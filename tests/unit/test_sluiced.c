@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/addr.h"
+#include "base/clock.h"
 #include "../../tools/sluiced/facts.h"
 #include "ctl/steer/names.h"
 #include "../../tools/sluiced/keep.h"
@@ -192,6 +193,63 @@ static void test_claims_are_found_until_deleted(void **state)
 	}
 	assert_int_equal(n, 0);
 	sl_held_free(&t);
+}
+
+/* An unkeyed hash that the table had: anybody can find flows that it puts into one place. */
+static uint64_t fnv(uint64_t h, const void *p, size_t n)
+{
+	for (const uint8_t *b = p; n--; b++)
+		h = (h ^ *b) * 1099511628211ull;
+	return h;
+}
+
+static uint32_t place_by_fnv(const struct sl_claim_req *r)
+{
+	static struct sl_flow_key before; /* all but the peer's last bytes and the ports */
+	static uint64_t begun;
+	const size_t n = offsetof(struct sl_flow_key, remote) + 12;
+	uint64_t h;
+
+	if (memcmp(&before, &r->key, n) || !begun)
+		begun = fnv(14695981039346656037ull ^ r->ifindex, &r->key, n);
+	before = r->key;
+	h = fnv(begun, (const uint8_t *)&r->key + n, sizeof(r->key) - n);
+	return (uint32_t)(h ^ h >> 32);
+}
+
+static double seconds_to_hold(const struct sl_claim_req *r, unsigned n)
+{
+	struct sl_held_table t = {0};
+	uint64_t from = sl_now_ns();
+
+	for (unsigned i = 0; i < n; i++)
+		assert_int_equal(sl_held_put(&t, &r[i], false, 0), 0);
+	for (struct sl_held *h; (h = sl_held_any(&t));)
+		sl_held_del(&t, h);
+	sl_held_free(&t);
+	return (double)(sl_now_ns() - from) / 1e9;
+}
+
+static void test_nobody_knows_which_claims_collide(void **state)
+{
+	enum { N = 2000 };
+	static struct sl_claim_req plain[N], collide[N];
+	struct sl_claim_req r = {.ifindex = 1, .key.proto = IPPROTO_TCP, .key.local_port = 80};
+	double least = 1e9, most = 1e9;
+
+	for (uint32_t i = 0, n = 0, c = 0; c < N; i++) {
+		r.key.remote_port = (uint16_t)i;
+		memcpy(r.key.remote + 12, &(uint32_t){i >> 16}, 4);
+		if (n < N)
+			plain[n++] = r;
+		if (!(place_by_fnv(&r) & 4095))
+			collide[c++] = r;
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		least = sl_min(least, seconds_to_hold(plain, N));
+		most = sl_min(most, seconds_to_hold(collide, N));
+	}
+	assert_true(most < 10 * least);
 }
 
 static void test_claim_of_a_slot_is_replaced(void **state)
@@ -571,6 +629,7 @@ int main(void)
 		cmocka_unit_test(test_policy_divide),
 		cmocka_unit_test(test_policy_wrong_lines),
 		cmocka_unit_test(test_claims_are_found_until_deleted),
+		cmocka_unit_test(test_nobody_knows_which_claims_collide),
 		cmocka_unit_test(test_claim_of_a_slot_is_replaced),
 		cmocka_unit_test(test_connection_on_a_vlan_is_its_own),
 		cmocka_unit_test(test_lengths_and_descriptors_must_fit),

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 #define FIRST_MAX 64
 
 bool sl_is_shared(const struct sl_claim_req *req)
@@ -26,16 +28,20 @@ static bool same(const struct sl_claim_req *a, const struct sl_claim_req *b)
 	       !memcmp(&a->key, &b->key, sizeof(a->key));
 }
 
-/* FNV-1a; a session that makes its own claims collide slows its own requests down, and its number
- * of claims is limited. */
+/* The session chooses all of it: with a hash that it knows it could make thousands of claims collide,
+ * and each growth of the table, and each claim that goes, would take the loop's time for all. */
 static uint32_t hash(const struct sl_claim_req *r)
 {
-	const uint8_t *p = (const uint8_t *)&r->key;
-	uint64_t h = 14695981039346656037ull ^ r->ifindex ^ (uint64_t)r->claim.slot << 32;
+	static struct sl_hash_key key;
+	const struct sl_addr local = sl_addr_of(r->key.local), remote = sl_addr_of(r->key.remote);
+	uint32_t h;
 
-	for (size_t i = 0; i < sizeof(r->key); i++)
-		h = (h ^ p[i]) * 1099511628211ull;
-	return (uint32_t)(h ^ h >> 32);
+	if (!key.k[0])
+		sl_hash_key_make(&key);
+	h = sl_hash_addr(&key, r->ifindex << 8 | r->key.proto, &local);
+	h = sl_hash_addr(&key, h, &remote);
+	h = sl_hash_two(&key, h, (uint32_t)r->key.local_port << 16 | r->key.remote_port);
+	return sl_hash_two(&key, h, r->claim.slot);
 }
 
 static struct sl_held *place_of_claim(const struct sl_held_table *t, const struct sl_claim_req *req)

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "base/hash.h"
 #include "base/heap.h"
 #include "base/log.h"
 #include "ctl/device/link.h"
@@ -45,14 +46,16 @@ struct sl_nic_rules {
 static uint8_t locals[MOST_LOCALS][16];
 static uint32_t nlocals;
 
+/* (Programs choose the flows, and the daemon serves many: none may know where a flow's place is.) */
 static uint32_t bucket_of(const struct sl_flow_key *k)
 {
-	const uint8_t *p = (const uint8_t *)k;
-	uint32_t h = 2166136261u;
+	static struct sl_hash_key *at;
+	const struct sl_hash_key *key = sl_hash_key_get(&at);
+	const struct sl_addr local = sl_addr_of(k->local), remote = sl_addr_of(k->remote);
+	uint32_t h = sl_hash_addr(key, k->proto, &local);
 
-	for (size_t i = 0; i < sizeof(*k); i++)
-		h = (h ^ p[i]) * 16777619u;
-	return h % BUCKETS;
+	h = sl_hash_addr(key, h, &remote);
+	return sl_hash_two(key, h, (uint32_t)k->local_port << 16 | k->remote_port) % BUCKETS;
 }
 
 static bool is_v4(const uint8_t addr[16])
