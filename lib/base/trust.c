@@ -15,10 +15,18 @@ bool sl_is_secure_exec(void)
 	return getauxval(AT_SECURE) != 0;
 }
 
+uint32_t sl_sole_user(void)
+{
+	uint32_t real = UINT32_MAX, effective = 0, saved = 0;
+
+	(void)sl_sys(SYS_getresuid, &real, &effective, &saved);
+	return real == effective && real == saved ? real : UINT32_MAX;
+}
+
 /* True: a user other than root and this one could change the file, or what is in it. */
 static bool is_changeable(const struct stat *st)
 {
-	uint32_t me = (uint32_t)sl_sys(SYS_geteuid);
+	uint32_t me = sl_sole_user();
 
 	if (st->st_uid != 0 && st->st_uid != me)
 		return true;
@@ -67,16 +75,20 @@ bool sl_file_is_trusted(const char *path)
 int sl_own_dir(const char *path)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-	int err = (int)sl_sys(SYS_mkdirat, AT_FDCWD, path, 0700), fd;
+	uint32_t me = sl_sole_user();
 	struct stat st;
+	int err, fd;
 
+	if (me == UINT32_MAX)
+		return -EPERM;
+	err = (int)sl_sys(SYS_mkdirat, AT_FDCWD, path, 0700);
 	if (err && err != -EEXIST)
 		return err;
 	fd = (int)sl_sys(SYS_openat, AT_FDCWD, path, flags, 0);
 	if (fd < 0)
 		return fd;
 	err = (int)sl_sys(SYS_newfstatat, fd, "", &st, AT_EMPTY_PATH);
-	if (!err && (st.st_uid != (uint32_t)sl_sys(SYS_geteuid) || (st.st_mode & 077)))
+	if (!err && (st.st_uid != me || (st.st_mode & 077)))
 		err = -EPERM;
 	if (!err)
 		return fd;

@@ -10,6 +10,12 @@
  * AT_SECURE of getauxval(3)), so trust neither the environment nor files of that user. */
 bool sl_is_secure_exec(void);
 
+/* This process's user, if its real, effective and saved user are the same; else UINT32_MAX, which
+ * nobody is. A process that has taken a user's effective ID for a while (seteuid(2)) is not that
+ * user's, whose other processes may not trace it: it trusts neither files nor processes of that
+ * user. */
+uint32_t sl_sole_user(void);
+
 /* The absolute path without links in it, as the kernel has it now. False: there is no such file, it
  * is too long, or /proc is not there; real is "" then. Async-signal-safe. */
 bool sl_path_resolve(const char *path, char *real, size_t size);

@@ -4,6 +4,8 @@ its greeting, then asks for packet memory; those of SMALL ask what is lent to no
 lease_user.py SOCKET child: one that dies after its greeting, and leaves its connection to a child.
 lease_user.py SOCKET successor: likewise, but the child has a process that gets the dead one's number, and asks
 without a pause. Prints whether the daemon hung up.
+lease_user.py SOCKET borrowed: for processes with some of a user's IDs, and some of root's, whether a process of that
+user gets the same packet memory.
 lease_user.py SOCKET "hang up" DEVICE: one that opens the device for a second, hangs up, and lives on."""
 import ctypes
 import errno
@@ -177,6 +179,39 @@ def hang_up(device):
     time.sleep(30)
 
 
+def packet_memory(*ids):
+    os.setresuid(*ids)
+    s = dial()
+    assert greet(s) == 0
+    leaselib.send(s, message("UMEM"))
+    err, _, fds = leaselib.receive(s)
+    assert err == 0, err
+    return s, os.fstat(fds[0]).st_ino
+
+
+def borrowed():
+    for ids in (0, NOBODY, 0), (0, NOBODY, NOBODY), (NOBODY, NOBODY, 0), (NOBODY, NOBODY, NOBODY):
+        r, w = os.pipe()
+        hold, go = os.pipe()
+        for who in ids, (NOBODY, NOBODY, NOBODY):
+            if os.fork() == 0:
+                os.close(go)
+                _, inode = packet_memory(*who)
+                os.write(w, b"%d\n" % inode)
+                os.read(hold, 1)  # (both have it at a time)
+                os._exit(0)
+        os.close(w)
+        with os.fdopen(r) as f:
+            first, second = f.readline(), f.readline()
+        os.close(go)
+        os.wait(), os.wait()
+        os.close(hold)
+        print(*ids, "the same" if first == second else "another", flush=True)
+
+
+if sys.argv[2:] == ["borrowed"]:
+    borrowed()
+    sys.exit()
 if sys.argv[2:3] == ["hang up"]:
     hang_up(sys.argv[3])
     sys.exit()

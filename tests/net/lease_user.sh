@@ -26,6 +26,12 @@ case $(grep "^root of a namespace:" "$TMP/b") in
 	same "who is nobody to the daemon" "root of a namespace, small: has it; drains: -1" "$(grep "^root of a namespace, small:" "$TMP/b")"
 	;;
 esac
+echo "allow user *" >"$TMP/sluiced.b.conf"
+kill -HUP "$(daemon_pid)"
+same "a user that is borrowed from is in another group" "0 65534 0 another
+0 65534 65534 another
+65534 65534 0 another
+65534 65534 65534 the same" "$(b timeout 20 python3 "$TESTS/net/lease_user.py" "$TMP/sluiced.b" borrowed 2>&1)"
 ok "their leases have ended" wait_until 10 leases_are 0
 bg b python3 "$TESTS/net/lease_user.py" "$TMP/sluiced.b" child
 wait "$BG"

@@ -94,6 +94,25 @@ static void test_own_dir(void **state)
 	}
 }
 
+/* A process that has a user's effective ID alone is not that user's. */
+static void test_a_borrowed_user_is_not_trusted(void **state)
+{
+	assert_int_equal(geteuid(), sl_sole_user());
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(0, chmod(dir, 0711));
+	assert_int_equal(0, mkdir(in("theirs"), 0700));
+	assert_int_equal(0, chown(in("theirs"), 65534, 65534));
+	put_file(in("tool"), 0755);
+	assert_int_equal(0, chown(in("tool"), 65534, 65534));
+	assert_int_equal(0, setresuid(0, 65534, 0));
+	assert_int_equal(UINT32_MAX, sl_sole_user());
+	assert_int_equal(-EPERM, sl_own_dir(in("theirs")));
+	assert_false(sl_file_is_trusted(in("tool")));
+	assert_int_equal(0, setresuid(0, 0, 0));
+	assert_int_equal(0, chmod(dir, 0700));
+}
+
 static void test_printable(void **state)
 {
 	char text[] = "a\033[2J\n\x7f \xc2\x9b x\xc3\xa4.";
@@ -140,6 +159,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_own_dir),
+		cmocka_unit_test(test_a_borrowed_user_is_not_trusted),
 		cmocka_unit_test(test_printable),
 		cmocka_unit_test(test_resolve),
 	};

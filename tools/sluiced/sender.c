@@ -58,9 +58,20 @@ static bool has_id(const char *line, uint32_t id)
 	       (real == id || effective == id || saved == id);
 }
 
+/* The real or saved user id of a "Uid:" line, if one is not that one. */
+static uint32_t other_id(const char *line, uint32_t uid)
+{
+	unsigned real, saved;
+
+	if (sscanf(line, "%*s %u %*u %u", &real, &saved) != 2)
+		return uid;
+	return real != uid ? real : saved;
+}
+
 /* proc_pid_status(5). 0: not known (another pid namespace, or a /proc that hides it).
- * *has_ids: the user and group of the connection are still the process's. */
-static uint64_t identity(const struct ucred *peer, bool *has_ids)
+ * *has_ids: the user and group of the connection are still the process's. *other: a user id of the
+ * process that is not the connection's, if it has one. */
+static uint64_t identity(const struct ucred *peer, bool *has_ids, uint32_t *other)
 {
 	pid_t pid = peer->pid;
 	static char text[8192];
@@ -76,6 +87,7 @@ static uint64_t identity(const struct ucred *peer, bool *has_ids)
 		line += *line == '\n';
 		if (!strncmp(line, "Uid:", 4)) { /* stands before the groups */
 			*has_ids &= has_id(line, peer->uid);
+			*other = other_id(line, peer->uid);
 			h = mix_ids(h, line, &root);
 		} else if (!strncmp(line, "Gid:", 4)) {
 			*has_ids &= has_id(line, peer->gid);
@@ -131,7 +143,8 @@ int sl_sender_check(struct sl_session *s, const struct sl_lease_msg *m, const ch
 	s->real_gid = m->from.gid;
 	if (s->identity && !(sl_lease_flags(m->hdr.op) & SL_LEASE_LENDS))
 		return 0;
-	id = identity(&s->cred, &has_ids);
+	s->other_uid = m->from.uid;
+	id = identity(&s->cred, &has_ids, &s->other_uid);
 	if ((first && !has_ids) || (s->identity && id && id != s->identity))
 		return changed(s, why);
 	s->identity = id;

@@ -217,12 +217,17 @@ static bool is_name(const char *group)
 }
 
 /* Members of a group can read each other's packets, so only the policy lets different users share
- * one. */
+ * one. A process that has taken a user's effective ID for a while, and has another user's as its
+ * real or saved one, is not that user's: the user's processes may not trace it. */
 static int choose_group(struct sl_session *s, const struct sl_limits *l, const char *wanted,
 			const char **why)
 {
 	if (!wanted[0] || !strcmp(wanted, "user")) {
-		snprintf(s->group, sizeof(s->group), "uid:%u", s->cred.uid);
+		if (s->other_uid == s->cred.uid)
+			snprintf(s->group, sizeof(s->group), "uid:%u", s->cred.uid);
+		else
+			snprintf(s->group, sizeof(s->group), "uid:%u:%u", s->cred.uid,
+				 s->other_uid);
 		return 0;
 	}
 	if (!strcmp(wanted, "none")) {

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/rights.h"
 #include "base/sys.h"
+#include "base/trust.h"
 #include "ctl/device/port.h"
 #include "ctl/lease/msg.h"
 #include "ctl/lease/proto.h"
@@ -142,7 +143,7 @@ static bool daemon_is_trusted(int fd, const char *path)
 
 	if (sl_sys_getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
 		return false;
-	if (cred.uid == 0 || cred.uid == (uint32_t)sl_sys(SYS_geteuid))
+	if (cred.uid == 0 || cred.uid == sl_sole_user())
 		return true;
 	if (sl_read_text("/proc/self/uid_map", map, sizeof(map)) > 0 &&
 	    !strstr(map, "4294967295") &&

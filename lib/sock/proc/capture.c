@@ -24,6 +24,7 @@
 #include "base/rights.h"
 #include "base/stats.h"
 #include "base/sys.h"
+#include "base/trust.h"
 #include "io/tap.h"
 #include "sock/proc/keeper.h"
 #include "stack/lane.h"
@@ -51,7 +52,7 @@ static bool is_tool(int fd)
 	socklen_t len = sizeof(who);
 
 	return sl_sys_getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) >= 0 &&
-	       len == sizeof(who) && (who.uid == 0 || who.uid == (uid_t)sl_sys(SYS_geteuid));
+	       len == sizeof(who) && (who.uid == 0 || who.uid == sl_sole_user());
 }
 
 /* Connects to the tool that listens under the number. Its descriptor or -errno. */
