@@ -25,13 +25,16 @@ racer() { # mode; BG is its PID, $TMP/hostile has its output
 goes_on() { # what
 	ok "$1: the other group receives" wait_until 20 grows "$TMP/other" $(($(answered "$TMP/other") + 200))
 }
-again() { # signal
-	local d
+slowest=0 # of the daemons' replacements, in ms: a busy machine takes seconds for one
+again() {  # signal
+	local d from=${EPOCHREALTIME/./} took
 	d=$(daemon_pid)
 	kill "-$1" "$d"
 	wait_until 10 gone "$d" || fail "the daemon does not end"
 	daemon_up b "allow user *"
 	ok "$1: a new daemon answers" wait_until 10 daemon_answers
+	took=$(((${EPOCHREALTIME/./} - from) / 1000))
+	slowest=$((took > slowest ? took : slowest))
 }
 
 asked() { b setpriv --reuid=$ONE --regid=$ONE --clear-groups python3 "$TESTS/net/asked.py" "$SOCKET" 3; } # answers in 3 s
@@ -73,8 +76,8 @@ for mode in ${ATTACKS:-race flood many heirs bulky}; do
 		more 2
 		goes_on "daemon $i"
 	done
-	ok "$mode: answers came in two seconds (at most $(said longest) ms, $(grep -c ^dies "$TMP/hostile") members)" \
-		test "$(said longest)" -lt 2000
+	ok "$mode: answers came in two seconds and the time for a daemon (at most $(said longest) ms, $slowest, $(grep -c ^dies "$TMP/hostile") members)" \
+		test "$(said longest)" -lt $((2000 + slowest))
 	say "$(grep ^seed "$TMP/hostile")"
 	kill -9 "$evil"
 	wait "$evil" 2>/dev/null
