@@ -171,6 +171,8 @@ static void link_changed(const struct sl_link *link, bool gone)
 
 	if (old)
 		sl_keep_device(old);
+	if (gone)
+		sl_embedded_link_gone(link->ifindex);
 	if (link->vni_after)
 		sl_vlans_changed();
 	if (sl_device_find(link->ifindex))

@@ -11,6 +11,7 @@
 #include "ctl/broker/owner.h"
 #include "ctl/broker/reaper.h"
 #include "ctl/claim/bury.h"
+#include "ctl/claim/lane.h"
 #include "ctl/claim/spare.h"
 #include "ctl/device/aim.h"
 #include "ctl/device/dev.h"
@@ -333,14 +334,30 @@ static bool has_pairs(const struct sl_device *p)
 	return true;
 }
 
+/* The device is deleted, or has another network namespace. There it keeps the steering program, but
+ * the kernel has unbound our sockets for good, and private devices' numbers are others' there. So
+ * nothing is steered any more, not even when the device comes back: packets pass to the kernel. */
+static void leave(struct sl_device *p)
+{
+	if (!p->gone)
+		sl_lanes_mute(p);
+	p->gone = true;
+}
+
 /* Checks that packets of the port's queues still come by our sockets. */
 static enum sl_port_end look(struct sl_device *p)
 {
 	struct sl_link_now now;
 	int err = sl_link_look(p->info.ifindex, &now);
 
+	if (err == -ENODEV) {
+		leave(p);
+		return SL_PORT_END_GONE;
+	}
 	if (err)
-		return err == -ENODEV ? SL_PORT_END_GONE : SL_PORT_END_UNKNOWN;
+		return SL_PORT_END_UNKNOWN;
+	if (p->gone)
+		return SL_PORT_END_TAKEN_OFF;
 	if (memcmp(now.mac, p->info.mac, sizeof(now.mac))) {
 		memcpy(p->info.mac, now.mac, sizeof(now.mac));
 		sl_maps_set_config(p);
@@ -535,6 +552,18 @@ void sl_embedded_port_unguard(uint32_t ifindex)
 	p = sl_device_find(ifindex);
 	if (p)
 		sl_guard_close(&p->attach);
+	sl_broker_leave(&g);
+}
+
+void sl_embedded_link_gone(uint32_t ifindex)
+{
+	struct sl_broker_guard g;
+	struct sl_device *p;
+
+	sl_broker_enter(&g);
+	p = sl_device_find(ifindex);
+	if (p)
+		leave(p);
 	sl_broker_leave(&g);
 }
 

@@ -27,6 +27,7 @@ void sl_embedded_port_unguard(uint32_t ifindex);
 /* sl_broker_link_seen(), but returns the number of the device that the new one replaces, 0: none.
  */
 uint32_t sl_embedded_link_seen(uint32_t ifindex, const char *name);
+void sl_embedded_link_gone(uint32_t ifindex);
 void sl_embedded_child(void);
 void sl_embedded_part(void);
 void sl_embedded_fini(void);

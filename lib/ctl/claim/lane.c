@@ -299,6 +299,16 @@ void sl_lane_mute(uint32_t ifindex, uint32_t lane)
 	}
 }
 
+void sl_lanes_mute(const struct sl_device *p)
+{
+	for (uint32_t lane = 0; lane < p->info.max_lanes; lane++) {
+		if (!p->lane_open[lane / 64])
+			lane |= 63; /* none of these 64 is open */
+		else if (p->lane_open[lane / 64] >> lane % 64 & 1)
+			sl_lane_mute(p->info.ifindex, lane);
+	}
+}
+
 void sl_lane_free(uint32_t ifindex, uint32_t lane)
 {
 	struct sl_device *port = sl_device_find(ifindex);

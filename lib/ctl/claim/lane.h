@@ -20,6 +20,7 @@ void sl_embedded_lane_close(uint32_t ifindex, uint32_t lane);
 int sl_lane_map_again(struct sl_part *part, uint32_t lane, struct sl_xsk_lease *l);
 /* Takes a lane's XSKs out of the map; gives its number and records free. */
 void sl_lane_mute(uint32_t ifindex, uint32_t lane);
+void sl_lanes_mute(const struct sl_device *p); /* all of the device */
 void sl_lane_free(uint32_t ifindex, uint32_t lane);
 
 #endif

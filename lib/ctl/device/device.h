@@ -155,6 +155,7 @@ struct sl_device {
 	struct sl_ring_sizes rings; /* of all queues and lanes; chosen when the queues are bound */
 	struct sl_queue queue[SL_MAX_QUEUES];
 	uint64_t lane_open[SL_MAX_XSKS / 64]; /* bit set of lanes */
+	bool gone; /* it was deleted or moved away, and may have come back since */
 	uint64_t lane_mute[SL_MAX_XSKS / 64]; /* those that get no packets: their owner has ended */
 	uint8_t lane_part[SL_MAX_XSKS];       /* part that each lane belongs to */
 	uint16_t xsk[SL_MAX_XSKS];            /* records of the lanes' XSKs in the group's memory */

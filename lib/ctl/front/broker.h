@@ -105,6 +105,8 @@ unsigned sl_broker_port_strays(uint32_t ifindex, unsigned skip, struct sl_stray_
  * retransmit to it before it is steered: the kernel's resets are held back there, too. (A daemon
  * sees its devices for itself.) */
 void sl_broker_link_seen(uint32_t ifindex, const char *name);
+/* The device of that number has gone. Should it come back: nothing is steered from it any more. */
+void sl_broker_link_gone(uint32_t ifindex);
 
 /* Puts a TCP socket into repair mode or out of it: setsockopt(2) with TCP_REPAIR and `how`, which
  * needs CAP_NET_ADMIN. It may sleep. A daemon lends no repair mode (-EPERM): with it a process can

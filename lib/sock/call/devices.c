@@ -208,6 +208,8 @@ void sl_devices_link_changed(const struct sl_link *link, bool gone)
 
 	if (!gone && !p)
 		sl_broker_link_seen(link->ifindex, link->name);
+	if (gone)
+		sl_broker_link_gone(link->ifindex);
 	if (p) {
 		sl_port_link_changed(p, link, gone);
 		sl_policy_now();
