@@ -5,6 +5,7 @@
  *   lock      the daemon's own number into every lock
  *   early     as lock, before it opens the device: the daemon takes frames for that
  *   hold      its own number into every lock that is free, and is stopped (SIGSTOP) then
+ *   keep      likewise, and waits for a signal
  *   rubbish   anything into everything but the locks: records, lists, rings, again and again
  *   both      anything into everything
  *   once      as rubbish, but once
@@ -264,7 +265,7 @@ static void write_locks(void)
 }
 
 /* Takes each lock as it gets free, and stops this process, as in the middle of a refill. */
-static void hold_locks(void)
+static void hold_locks(bool stop)
 {
 	const uint32_t word = member << SL_RLOCK_SHIFT | (uint32_t)getpid();
 	uint32_t left = 1 + g.nqueues, none;
@@ -281,13 +282,16 @@ static void hold_locks(void)
 		}
 	}
 	printf("writes\n");
-	raise(SIGSTOP);
+	if (stop)
+		raise(SIGSTOP);
+	else
+		pause();
 }
 
 static void write_as(const char *mode)
 {
-	if (!strcmp(mode, "hold")) {
-		hold_locks();
+	if (!strcmp(mode, "hold") || !strcmp(mode, "keep")) {
+		hold_locks(!strcmp(mode, "hold"));
 		return;
 	}
 	if (!strcmp(mode, "lock") || !strcmp(mode, "early")) {
@@ -629,7 +633,8 @@ int main(int argc, char **argv)
 	for (said = now_s();; usleep(ASK_MS * 1000)) {
 		if (races)
 			start_victims(argv);
-		else if (strcmp(argv[3], "once") && strcmp(argv[3], "hold"))
+		else if (strcmp(argv[3], "once") && strcmp(argv[3], "hold") &&
+			 strcmp(argv[3], "keep"))
 			write_as(argv[3]);
 		if (conn >= 0)
 			(void)ask_port(SL_LEASE_PORT_ALIVE);

@@ -136,7 +136,7 @@ int sl_sender_check(struct sl_session *s, const struct sl_lease_msg *m, const ch
 bool sl_process_is_stopped(pid_t pid); /* by SIGSTOP */
 /* True: the kernel is about to end it, and has not told of its death yet. */
 bool sl_session_is_ending(const struct sl_session *s);
-/* By SIGSTOP or by a debugger. */
+/* By SIGSTOP, by a debugger, or with its control group. */
 bool sl_session_is_halted(const struct sl_session *s);
 /* So is one thread of it. Where the process has other numbers (PID namespace): so is its first. */
 bool sl_thread_is_halted(const struct sl_session *s, uint32_t tid);

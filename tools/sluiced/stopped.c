@@ -66,6 +66,46 @@ bool sl_session_is_ending(const struct sl_session *s)
 	       is_its_number(s);
 }
 
+/* True: the file, below one of the places where control groups are mounted, has that word. */
+static bool has_word(const char *where, const char *group, const char *file, const char *word)
+{
+	char path[512], text[256];
+
+	return snprintf(path, sizeof(path), "/sys/fs/cgroup%s%s/%s", where, group, file) <
+		       (int)sizeof(path) &&
+	       sl_read_text(path, text, sizeof(text)) > 0 && strstr(text, word);
+}
+
+/* cgroups(7): a line is "0::GROUP" of version 2, or "NUMBER:CONTROLLERS:GROUP". */
+static bool is_frozen_there(char *line)
+{
+	char *controllers = strchr(line, ':'), *group;
+
+	group = controllers ? strchr(controllers + 1, ':') : NULL;
+	if (!group)
+		return false;
+	*group++ = 0;
+	if (!strcmp(controllers, ":freezer"))
+		return has_word("/freezer", group, "freezer.state", "FROZEN");
+	return !controllers[1] && (has_word("", group, "cgroup.events", "frozen 1") ||
+				   has_word("/unified", group, "cgroup.events", "frozen 1"));
+}
+
+/* True: its control group is frozen, as `docker pause` does it. The process's state does not show
+ * that. */
+static bool is_frozen(pid_t pid)
+{
+	char path[32], text[4096], *at = text, *line;
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+	if (pid <= 0 || sl_read_text(path, text, sizeof(text)) <= 0)
+		return false;
+	while ((line = strsep(&at, "\n")))
+		if (is_frozen_there(line))
+			return true;
+	return false;
+}
+
 static bool is_halt(char state)
 {
 	return state == 'T' || state == 't';
@@ -73,7 +113,7 @@ static bool is_halt(char state)
 
 bool sl_session_is_halted(const struct sl_session *s)
 {
-	return is_halt(state_of(s->cred.pid)) && is_its_number(s);
+	return (is_halt(state_of(s->cred.pid)) || is_frozen(s->cred.pid)) && is_its_number(s);
 }
 
 bool sl_thread_is_halted(const struct sl_session *s, uint32_t tid)
@@ -84,7 +124,7 @@ bool sl_thread_is_halted(const struct sl_session *s, uint32_t tid)
 		snprintf(path, sizeof(path), "/proc/%d/task/%u/stat", s->cred.pid, tid);
 		state = state_at(path);
 	}
-	return state ? is_halt(state) && is_its_number(s) : sl_session_is_halted(s);
+	return state && is_halt(state) ? is_its_number(s) : sl_session_is_halted(s);
 }
 
 static void set_away(struct sl_session *s)
