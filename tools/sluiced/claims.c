@@ -28,8 +28,9 @@ static bool same(const struct sl_claim_req *a, const struct sl_claim_req *b)
 	       !memcmp(&a->key, &b->key, sizeof(a->key));
 }
 
-/* The session chooses all of it: with a hash that it knows it could make thousands of claims collide,
- * and each growth of the table, and each claim that goes, would take the loop's time for all. */
+/* The session chooses all of it: with a hash that it knows it could make thousands of claims
+ * collide, and each growth of the table, and each claim that goes, would take the loop's time for
+ * all. */
 static uint32_t hash(const struct sl_claim_req *r)
 {
 	static struct sl_hash_key key;

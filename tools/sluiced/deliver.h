@@ -66,9 +66,9 @@ int sl_watch_add(struct sl_session *s, const struct sl_claim_req *req, const str
 void sl_watch_del(const struct sl_session *s, const struct sl_claim_req *req);
 /* Takes a claim of a session back. */
 typedef void sl_take_back_fn(struct sl_session *s, const struct sl_claim_req *req);
-/* Checks the watched claims, if it is time, and takes back those whose proof no longer holds. Called
- * at each turn of the loop, which comes round several times a second while there is a lease. True:
- * the check goes on in the next turn, which should come at once. */
+/* Checks the watched claims, if it is time, and takes back those whose proof no longer holds.
+ * Called at each turn of the loop, which comes round several times a second while there is a lease.
+ * True: the check goes on in the next turn, which should come at once. */
 bool sl_watch_tick(sl_take_back_fn *take_back);
 #define SL_WATCH_MS 250
 

@@ -62,7 +62,7 @@ struct sl_session {
 	bool sent;
 	uint32_t real_uid, real_gid;
 	uint32_t other_uid; /* real or saved one; cred.uid: it has no other */
-	uint64_t identity; /* 0: not known */
+	uint64_t identity;  /* 0: not known */
 	uint32_t member;
 	uint64_t since_ns;
 	char program[16], group[32];

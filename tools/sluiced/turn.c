@@ -17,8 +17,8 @@
 #include "session.h"
 #include "sluiced.h"
 
-#define USERS   128u         /* of late; beyond these the ones that took least are forgotten */
-#define HALF_NS 100000000ull /* the time that a user took counts half after this time */
+#define USERS    128u         /* of late; beyond these the ones that took least are forgotten */
+#define HALF_NS  100000000ull /* the time that a user took counts half after this time */
 #define HEAVY_NS 2000000ull
 #define BURST_NS 500000000ull
 #define SHARE    4

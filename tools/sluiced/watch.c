@@ -6,9 +6,9 @@
  * reports neither, so the daemon reads the kernel's sockets, all at once for all claims: those of
  * UDP and the listeners of TCP, SL_WATCH_MS apart, or farther where reading takes long (1/SHARE of
  * the loop's time). There may be a hundred thousand of them, and of claims: a look goes on in the
- * next turn of the loop after SLICE_NS, so that requests are answered in between. A claim that the kernel would not deliver to its socket any more is taken back:
- * the packets reach the kernel, which decides, and the library reads its sockets there, too. For
- * TCP flows see watch_flow.c.
+ * next turn of the loop after SLICE_NS, so that requests are answered in between. A claim that the
+ * kernel would not deliver to its socket any more is taken back: the packets reach the kernel,
+ * which decides, and the library reads its sockets there, too. For TCP flows see watch_flow.c.
  *
  * A user may have thousands of flows of one port. A connected socket is compared with the flows of
  * its own peer and with endpoints only, and of unconnected sockets that are alike one is compared
@@ -57,9 +57,9 @@ static uint64_t next_ns;
 /* The look under way. */
 static struct {
 	enum { NO_LOOK, LOOKS, JUDGES, LOOKS_AT_FLOWS, JUDGES_FLOWS } now;
-	unsigned step;       /* LOOKS: of steps[]; JUDGES: the bucket */
-	bool asked;          /* the kernel has answers for us */
-	bool failed;         /* a table could not be read: nothing is judged */
+	unsigned step; /* LOOKS: of steps[]; JUDGES: the bucket */
+	bool asked;    /* the kernel has answers for us */
+	bool failed;   /* a table could not be read: nothing is judged */
 	uint64_t from_ns, took_ns;
 } look;
 static int netlink = -1; /* for looks alone, since a question stays open over many turns */
@@ -287,9 +287,8 @@ static bool read_sockets(uint64_t until_ns)
 	for (; look.step < sl_array_len(steps); look.step++) {
 		const struct sl_diag_ask *ask = &steps[look.step];
 		uint8_t proto = ask->proto;
-		int err = look.asked || any_of(proto)
-				  ? read_on(ask, until_ns, compare_sock, &proto)
-				  : 1;
+		int err = look.asked || any_of(proto) ? read_on(ask, until_ns, compare_sock, &proto)
+						      : 1;
 
 		if (!err)
 			return false;
@@ -414,7 +413,7 @@ bool sl_watch_tick(sl_take_back_fn *take_back)
 	look.took_ns += sl_now_ns() - now_ns;
 	if (look.now != NO_LOOK)
 		return true;
-	next_ns = look.from_ns +
-		  sl_max(SL_WATCH_MS * 1000000ull - 1000000ull, SHARE * look.took_ns);
+	next_ns =
+		look.from_ns + sl_max(SL_WATCH_MS * 1000000ull - 1000000ull, SHARE * look.took_ns);
 	return false;
 }

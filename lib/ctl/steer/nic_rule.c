@@ -46,7 +46,8 @@ struct sl_nic_rules {
 static uint8_t locals[MOST_LOCALS][16];
 static uint32_t nlocals;
 
-/* (Programs choose the flows, and the daemon serves many: none may know where a flow's place is.) */
+/* (Programs choose the flows, and the daemon serves many: none may know where a flow's place is.)
+ */
 static uint32_t bucket_of(const struct sl_flow_key *k)
 {
 	static struct sl_hash_key *at;
