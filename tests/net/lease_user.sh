@@ -32,6 +32,18 @@ same "a user that is borrowed from is in another group" "0 65534 0 another
 0 65534 65534 another
 65534 65534 0 another
 65534 65534 65534 the same" "$(b timeout 20 python3 "$TESTS/net/lease_user.py" "$TMP/sluiced.b" borrowed 2>&1)"
+# The last line that is read ends in "user 10".
+{
+	printf 'allow user 1000\n'
+	printf '#%.0s' {1..65506}
+	printf '\nallow user 1001\n'
+} >"$TMP/sluiced.b.conf"
+kill -HUP "$(daemon_pid)"
+greeted() { b setpriv "--reuid=$1" python3 -c "import sys; sys.path.append('$TESTS/net'); import leaselib; print(leaselib.greet(leaselib.dial('$TMP/sluiced.b'))[0])"; }
+ok "a policy that is too long" wait_until 5 grep -q "only 65523 bytes are read" "$TMP/sluice.db.log"
+same "allows no user by a part of a line" "0 -13" "$(greeted 1000) $(greeted 10)"
+echo "allow user *" >"$TMP/sluiced.b.conf"
+kill -HUP "$(daemon_pid)"
 ok "their leases have ended" wait_until 10 leases_are 0
 bg b python3 "$TESTS/net/lease_user.py" "$TMP/sluiced.b" child
 wait "$BG"

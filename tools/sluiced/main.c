@@ -128,8 +128,11 @@ static int load_policy(void)
 		sl_err("sluiced", "%s: %s", path, sl_strerror((int)n));
 		return (int)n;
 	}
-	if (n == POLICY_MAX)
-		sl_warn("sluiced", "%s: only %u bytes are read", path, POLICY_MAX);
+	if (n == POLICY_MAX) { /* without a part of a line, which might allow another user */
+		while (n > 0 && text[n - 1] != '\n')
+			n--;
+		sl_warn("sluiced", "%s: only %ld bytes are read", path, n);
+	}
 	sl_policy_parse(text, (size_t)n, &fresh, id_of_name, say_wrong_line, &path);
 	sluiced.policy = fresh;
 	return 0;
