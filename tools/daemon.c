@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/trust.h"
 #include "ctl/lease/msg.h"
 #include "tools.h"
 
@@ -34,6 +35,15 @@ static bool dial(const char *path)
 	return false;
 }
 
+/* Makes an answer's text fit for a terminal: names of devices may have any character. */
+static const char *shown(char *text, size_t bytes)
+{
+	text[bytes - 1] = 0;
+	sl_make_printable(text);
+	return text;
+}
+#define SHOWN(text) shown(text, sizeof(text))
+
 /* 0; -ENOENT: the daemon has no such entry. Other errors are printed. */
 static int ask_daemon(struct sl_lease_msg *m, enum sl_lease_op op)
 {
@@ -47,20 +57,21 @@ static int ask_daemon(struct sl_lease_msg *m, enum sl_lease_op op)
 		return err ? err : -ENOTCONN;
 	}
 	if (m->hdr.err && m->hdr.err != -ENOENT)
-		fprintf(stderr, "sluice: %s\n", m->body.why);
+		fprintf(stderr, "sluice: %s\n", SHOWN(m->body.why));
 	return m->hdr.err;
 }
 
 static int status(void)
 {
 	struct sl_lease_msg m;
-	const struct sl_lease_status_ok *s = &m.body.status_ok;
+	struct sl_lease_status_ok *s = &m.body.status_ok;
 	int err = ask_daemon(&m, SL_LEASE_STATUS);
 
 	if (err)
 		return 1;
-	printf("sluiced %.32s, process %u, network namespace %u, up %" PRIu64 " s%s\n", s->version,
-	       s->pid, s->netns, s->uptime_ns / 1000000000, s->draining ? ", draining" : "");
+	printf("sluiced %s, process %u, network namespace %u, up %" PRIu64 " s%s\n",
+	       SHOWN(s->version), s->pid, s->netns, s->uptime_ns / 1000000000,
+	       s->draining ? ", draining" : "");
 	printf("%u leases, %u connections, %u devices\n", s->leases, s->clients, s->ports);
 	printf("%" PRIu64 " requests, %" PRIu64 " refused, %" PRIu64 " broken\n", s->requests,
 	       s->refused, s->broken);
@@ -89,15 +100,15 @@ static int ports(void)
 	printf("%-16s %-12s %7s %6s %6s %6s %8s %-16s %s\n", "DEVICE", "DRIVER", "QUEUES", "MTU",
 	       "LEASES", "LANES", "FLOWS", "GROUP", "STATE");
 	for (uint32_t n = 0;; n++) {
-		const struct sl_lease_show_port_ok *p = &m.body.show_port_ok;
+		struct sl_lease_show_port_ok *p = &m.body.show_port_ok;
 
 		m.body.show.n = n;
 		err = ask_daemon(&m, SL_LEASE_SHOW_PORT);
 		if (err)
 			return err != -ENOENT;
-		printf("%-16.16s %-12.32s %7u %6u %6u %6u %8u %-16.32s %s%s%s", p->port.ifname,
-		       p->port.driver, p->port.nqueues, p->port.mtu, p->users, p->lanes, p->flows,
-		       p->group, state_of(p->state, p->port.end),
+		printf("%-16s %-12s %7u %6u %6u %6u %8u %-16s %s%s%s", SHOWN(p->port.ifname),
+		       SHOWN(p->port.driver), p->port.nqueues, p->port.mtu, p->users, p->lanes,
+		       p->flows, SHOWN(p->group), state_of(p->state, p->port.end),
 		       p->port.flags & SL_PORT_ZEROCOPY ? ", zero-copy" : ", copy mode",
 		       p->port.flags & SL_PORT_PACKET    ? ", packet sockets"
 		       : p->port.flags & SL_PORT_GENERIC ? ", generic"
@@ -117,15 +128,15 @@ static int leases(void)
 	printf("%6s %8s %-16s %8s %-16s %6s %8s %8s %8s %s\n", "LEASE", "PID", "PROGRAM", "USER",
 	       "GROUP", "LANES", "FLOWS", "FRAMES", "AGE", "DEVICES");
 	for (uint32_t n = 0;; n++) {
-		const struct sl_lease_show_lease_ok *l = &m.body.show_lease_ok;
+		struct sl_lease_show_lease_ok *l = &m.body.show_lease_ok;
 
 		m.body.show.n = n;
 		err = ask_daemon(&m, SL_LEASE_SHOW_LEASE);
 		if (err)
 			return err != -ENOENT;
-		printf("%6u %8u %-16.16s %8u %-16.32s %6u %8u %8u %7" PRIu64 "s %.64s\n", l->member,
-		       l->pid, l->program, l->uid, l->group, l->lanes, l->flows, l->frames,
-		       l->age_ns / 1000000000, l->devices);
+		printf("%6u %8u %-16s %8u %-16s %6u %8u %8u %7" PRIu64 "s %s\n", l->member, l->pid,
+		       SHOWN(l->program), l->uid, SHOWN(l->group), l->lanes, l->flows, l->frames,
+		       l->age_ns / 1000000000, SHOWN(l->devices));
 	}
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/trust.h"
 #include "doctor.h"
 
 static unsigned findings;
@@ -23,12 +24,14 @@ void sl_say_about(const char *name, const char *its_driver)
 {
 	snprintf(about, sizeof(about), "%s", name);
 	snprintf(driver, sizeof(driver), "%s", its_driver ? its_driver : "");
+	sl_make_printable(about); /* (a device's name may have any character) */
+	sl_make_printable(driver);
 	if (as_json)
 		return;
 	if (its_driver)
-		printf("%s (%s)\n", name, *its_driver ? its_driver : "driver unknown");
+		printf("%s (%s)\n", about, *driver ? driver : "driver unknown");
 	else
-		printf("%s\n", name);
+		printf("%s\n", about);
 }
 
 /* Prints a JSON string. Names from elsewhere may be no UTF-8. */
@@ -57,13 +60,16 @@ static void say(enum kind kind, const char *remedy, const char *fmt, va_list ap)
 	static const char *const heads[] = {"  ok    ", "  MEND  ", "  note  "};
 	static const char *const names[] = {"ok", "mend", "note"};
 	static bool any;
-	char text[1024];
+	char text[1024], what[1024];
 
 	vsnprintf(text, sizeof(text), fmt, ap);
+	snprintf(what, sizeof(what), "%s", remedy ? remedy : "");
+	sl_make_printable(text);
+	sl_make_printable(what);
 	if (!as_json) {
 		printf("%s%s\n", heads[kind], text);
 		if (remedy)
-			printf("        remedy: %s\n", remedy);
+			printf("        remedy: %s\n", what);
 		return;
 	}
 	printf("%s\n  {\"about\":", any ? "," : "");
@@ -71,7 +77,7 @@ static void say(enum kind kind, const char *remedy, const char *fmt, va_list ap)
 	print_member("driver", driver);
 	print_member("kind", names[kind]);
 	print_member("text", text);
-	print_member("remedy", remedy ? remedy : "");
+	print_member("remedy", what);
 	putchar('}');
 	any = true;
 }
