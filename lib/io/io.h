@@ -104,6 +104,9 @@ struct sl_rx {
 	bool hungry;  /* refill() found no frames, so none may arrive until there are some */
 	bool several; /* packets of the last burst() may be in several frames */
 	bool cut;     /* the next frames are the rest of a packet that had more than SL_RX_BUFS */
+	bool full;    /* set before burst(): programs read too slowly. What can wait with the kernel
+			 waits there, but for one packet a burst */
+	bool left;    /* the last burst() has left packets there, since it was full */
 };
 struct sl_tx {
 	const struct sl_tx_ops *ops;

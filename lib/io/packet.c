@@ -10,7 +10,12 @@
  * it from there into as many frames as it needs. It is handed up in pieces of at most SL_RX_BUFS
  * frames, each with headers of its own; a packet that stands for several datagrams is cut into
  * them. To the rooms above all of this looks as if it had come by XDP: the record is in front of
- * the packet, and the Ethernet addresses, whose place the record had, are zero. */
+ * the packet, and the Ethernet addresses, whose place the record had, are zero.
+ *
+ * Bytes in the kernel's queue are copied once when the program reads them soon, since they are
+ * still in the core's cache when they are copied for the second time. Bytes that wait in frames
+ * have left it, and take memory from all. So while programs have much unread (rx->full), large
+ * packets stay in the kernel's queue, and each turn takes one. */
 #include "io/packet.h"
 
 #include <errno.h>
@@ -84,6 +89,19 @@ static void put_meta(uint32_t frame, const struct place *pl, uint16_t l3)
 	}
 }
 
+/* Frames are taken last in, first out: the program has just read the bytes of the frame that came
+ * back last, so it is in the core's cache. */
+static inline uint32_t frame_get(struct sl_frames *c)
+{
+	uint32_t f;
+
+	if (!sl_frames_spent(c))
+		return sl_frame_get_spent(c);
+	f = c->spent[--c->spent_tail & (SL_FRAME_SPENT - 1)];
+	sl_frame_own(f, 1);
+	return f;
+}
+
 /* Large packets --------------------------------------------------------------------------------
  */
 
@@ -98,7 +116,7 @@ static bool plan_piece(struct sl_packet *p, const struct sl_split *s, uint32_t l
 
 		if (p->npending - first == SL_RX_BUFS || p->npending == PENDING)
 			return false;
-		frame = sl_frame_get_spent(p->frames);
+		frame = frame_get(p->frames);
 		if (frame == SL_NO_FRAME) {
 			p->starved = true;
 			return false;
@@ -254,7 +272,7 @@ static inline bool take_small(struct sl_xsk *x, const struct place *pl, struct s
 	l3 = sl_split_l3(pl->data, len, &type);
 	if (!is_record(pl) || !l3)
 		return true; /* not ours, by mistake: the device gets claimed packets */
-	frame = sl_frame_get_spent(x->packet->frames);
+	frame = frame_get(x->packet->frames);
 	if (sl_unlikely(frame == SL_NO_FRAME)) {
 		x->packet->starved = true;
 		return false;
@@ -306,7 +324,7 @@ static unsigned packet_burst(struct sl_rx *rx, struct sl_rx_desc *descs, unsigne
 	unsigned room = n + SL_RX_MORE + 1 - SL_RX_BUFS, k = 0;
 	struct place pl;
 
-	rx->several = false;
+	rx->several = rx->left = false;
 	if (sl_unlikely(p->pending < p->npending)) {
 		k = hand_up(p, descs, room);
 		rx->several = true;
@@ -321,9 +339,12 @@ static unsigned packet_burst(struct sl_rx *rx, struct sl_rx_desc *descs, unsigne
 				break;
 			k += hand_up(p, descs + k, room - k);
 			rx->several = true;
+			rx->left = rx->full;
 		}
 		n--;
 		give_back(p, pl.h);
+		if (sl_unlikely(rx->left))
+			break;
 	}
 	return k;
 }

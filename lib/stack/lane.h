@@ -65,6 +65,7 @@ struct sl_lane {
 	uint32_t users;     /* sockets on the lane */
 	uint32_t stamps;    /* hardware transmit stamps that a caller waits for */
 	uint32_t sleepers;  /* threads that sleep on the lane's descriptors; atomic */
+	bool left;          /* the last turn has left packets with the kernel (sl_rx.full) */
 	bool expects;       /* a connection must answer the peer's next segment at once */
 	bool attended;      /* the keeper watches the descriptors, or comes soon; the keeper's */
 	bool watched;       /* a send queue has packets under way: the keeper must check it */

@@ -131,6 +131,10 @@ void sl_leg_input(struct sl_leg *leg, const struct sl_rx_desc *desc)
 		sl_lane_tcp_turn(lane);
 }
 
+/* Bytes that programs have not read: with more of them what comes is no longer in the core's cache
+ * when it is read (a core of today has half a megabyte of its own or more). */
+#define UNREAD_MANY 200000u
+
 static int receive(struct sl_leg *leg, struct sl_xsk *x)
 {
 	struct sl_lane *lane = leg->lane;
@@ -138,7 +142,9 @@ static int receive(struct sl_leg *leg, struct sl_xsk *x)
 	struct sl_in in;
 	unsigned n = sl_min((unsigned)sl_settings.cq_poll_batch_max, (unsigned)SL_LANE_BATCH);
 
+	x->rx.full = lane->tcp && lane->tcp->unread >= UNREAD_MANY;
 	n = x->rx.ops->burst(&x->rx, descs, n);
+	lane->left |= x->rx.left;
 
 	if (sl_likely(n == 0)) {
 		if (sl_unlikely(x->rx.hungry))
@@ -211,6 +217,7 @@ int sl_lane_turn_locked(struct sl_lane *lane)
 	bool blocked;
 	int n = 0;
 
+	lane->left = false;
 	if (sl_unlikely(lane->later_us != UINT64_MAX) && sl_here_is_keeper) {
 		sl_lane_tcp_begin(lane);
 		sl_lane_deliver_later(lane);

@@ -110,6 +110,7 @@ bool sl_tcp_cut(struct sl_tcp *c, uint32_t n)
 		return false;
 	remove_piece(c, i);
 	c->rx_bytes -= n;
+	c->host->unread -= n;
 	c->copied_seq += n;
 	c->pass_seq += n;
 	sl_tcp_has_read(c);

@@ -42,6 +42,7 @@ struct sl_tcp_host {
 	struct sl_frames *frames;
 	struct sl_wheel wheel;
 	uint64_t now_us; /* set by the caller before every call */
+	uint64_t unread; /* bytes in order that programs have not read, of all connections */
 	struct sl_tcp_trouble
 		*spare_trouble; /* used when there is no memory: values written to it are lost */
 	struct sl_tcp_node **bucket; /* power of two; grows */

@@ -386,6 +386,7 @@ static bool rx_push(struct sl_tcp *c, uint32_t frame, uint16_t off, uint16_t len
 static void advance(struct sl_tcp *c, uint32_t len, bool fin)
 {
 	c->rx_bytes += len;
+	c->host->unread += len;
 	c->rcv_nxt += len;
 	c->bytes_received += len;
 	if (fin) {
@@ -622,6 +623,7 @@ void sl_tcp_rcv_free(struct sl_tcp *c)
 	sl_ooo_free(c->ooo);
 	c->rx = NULL;
 	c->ooo = NULL;
+	c->host->unread -= c->rx_bytes;
 	c->rxsize = c->noo = c->rx_bytes = 0;
 	c->nlast_sack = 0;
 	c->have_dsack = false;

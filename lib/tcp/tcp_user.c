@@ -508,6 +508,7 @@ static void consume(struct sl_tcp *c, uint32_t n)
 	s->off += (uint16_t)n;
 	s->len -= (uint16_t)n;
 	c->rx_bytes -= n;
+	c->host->unread -= n;
 	c->rmem -= n;
 	c->copied_seq += n;
 	if (!s->len) {

@@ -19,7 +19,11 @@
  * have waited for up to a tick, so the keeper then looks more often (FAST_NS), as long as that
  * finds something now and then: while a program computes or sleeps between its calls, a segment
  * beyond a hole and a FIN are answered within a millisecond. Programs that never go away from their
- * calls cause no such looks. */
+ * calls cause no such looks.
+ *
+ * Bulk data for a program that does not run just now are not the keeper's to fetch: they are better
+ * off in the kernel's queue (io/packet.c). It takes two packets in a millisecond, so that all that
+ * can wait there is acknowledged before a peer's time-out (200 ms). */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -276,12 +280,14 @@ static void note_seen(const struct sl_lane *lane)
 	had[lane->id] = sl_load(&lane->loads);
 }
 
+#define FULL_TURNS 2 /* in one look, of a lane whose programs have much unread */
+
 static void look_at_lane(struct sl_lane *lane, void *arg)
 {
 	struct look *l = arg;
 	uint32_t turns = sl_load(&lane->turns);
 	bool loaded = sl_load(&lane->loads) != had[lane->id];
-	int n = 0, got = 0;
+	int n = 0, got = 0, full = 0;
 
 	if (l->judge)
 		judge(lane);
@@ -306,6 +312,8 @@ static void look_at_lane(struct sl_lane *lane, void *arg)
 	while (got < sl_settings.progress_engine_wce_max && (n = sl_lane_try_turn(lane)) > 0) {
 		got += n;
 		lane->stats->keeper_turns++;
+		if (sl_load(&lane->left) && ++full == FULL_TURNS)
+			break;
 	}
 	if (lane->stats->keeper_max < (uint64_t)got)
 		lane->stats->keeper_max = (uint64_t)got;
@@ -314,6 +322,8 @@ static void look_at_lane(struct sl_lane *lane, void *arg)
 		shy_ns[lane->id] = 0;
 	else if (slept_on[lane->id].woke)
 		be_shy(lane, l, true); /* another thread has the lane, or the device has failed */
+	if (full == FULL_TURNS)
+		be_shy(lane, l, true); /* the rest in a millisecond */
 	if (got || n < 0) {
 		l->busy++;
 		l->rare = true;
