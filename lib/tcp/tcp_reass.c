@@ -56,6 +56,17 @@ bool sl_tcp_rcv_is_pressed(const struct sl_tcp *c, uint32_t divisor)
 	return sl_frames_is_over(f, held, divisor, c->host->nnodes);
 }
 
+/* A queue holds no more than half of what is left then (is_short()), so a third of what is left
+ * when it holds none. Each frame that it takes makes the room smaller by one: what was announced
+ * stays right. */
+uint32_t sl_tcp_rcv_room(const struct sl_tcp *c)
+{
+	const struct sl_frames *f = c->host->frames;
+	uint32_t left = sl_frames_left() + f->n + sl_frames_spent(f), held = frames_held(c);
+
+	return left > 2 * held ? (left - 2 * held) / 3 : 0;
+}
+
 /* DSACK and SACK ------------------------------------------------------------------------------- */
 
 void sl_tcp_dsack(struct sl_tcp *c, uint32_t start, uint32_t end)

@@ -23,6 +23,9 @@ void sl_tcp_rcv_free(struct sl_tcp *c);
 void sl_tcp_dsack(struct sl_tcp *c, uint32_t start, uint32_t end);
 /* True: fewer frames are free than divisor times the number that c holds. */
 bool sl_tcp_rcv_is_pressed(const struct sl_tcp *c, uint32_t divisor);
+/* So many more frames may c's queues still have, if its peer uses all of the window and the program
+ * reads nothing. */
+uint32_t sl_tcp_rcv_room(const struct sl_tcp *c);
 /* Fills b with up to max blocks for the next ACK, the DSACK first; returns how many. */
 uint8_t sl_tcp_sack_blocks(const struct sl_tcp *c, struct sl_tcp_block *b, uint8_t max);
 /* Packs small pieces beyond holes into shared frames, now and while frames are scarce. False: that

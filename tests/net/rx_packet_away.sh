@@ -15,10 +15,10 @@ least=1000000
 # (Now and then the keeper looks while the program reads, and then takes as much as that.)
 for run in 1 2 3; do
 	: >"$TMP/got"
-	bg sb python3 "$TESTS/net/away_read.py" "$B4" 7001 >"$TMP/got"
+	bg sb python3 "$TESTS/net/away_read.py" "$B4" 7001 1000000 0.02 >"$TMP/got"
 	reader=$BG
 	wait_tcp b 7001
-	a timeout 60 python3 "$TESTS/net/away_send.py" "$B4" 7001 "$TMP/stream"
+	a timeout 60 python3 "$TESTS/net/away_send.py" "$B4" 7001 "$TMP/stream" >"$TMP/again"
 	wait_line "$TMP/got" ' ' 60
 	same "not a byte is lost" "${SUM%% *}" "$(awk '{ print $1 }' "$TMP/got")"
 	counts=$("$BUILD/sluice" stat -k "$SLUICE_STATS_SHMEM_DIR" -p "$reader" --json | python3 -c 'import json, sys
