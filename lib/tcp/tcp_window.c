@@ -60,7 +60,7 @@ static uint32_t wanted_window(struct sl_tcp *c)
 	uint32_t full = full_window(c), space = sl_min(free_window(c), full);
 	uint32_t mss = sl_min(c->rcv_mss ? c->rcv_mss : SL_TCP_MSS_V4, full), win;
 
-	if (sl_unlikely(space > sl_pool.nframes << (sl_pool.shift - LARGE_SHIFT)))
+	if (sl_unlikely(space >> sl_pool.shift > sl_pool.nframes >> LARGE_SHIFT))
 		space = (uint32_t)sl_min((uint64_t)space, (uint64_t)sl_tcp_rcv_room(c) * mss);
 	if (space < full / 2 && sl_tcp_rcv_is_pressed(c, 4))
 		c->rcv_ssthresh = sl_min(c->rcv_ssthresh, 4u * c->adv_mss);
