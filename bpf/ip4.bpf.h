@@ -12,28 +12,33 @@
 
 #define SL_IP4_OPTS_END 0x80 /* the list of options ends here */
 
-/* Returns the bytes of the option at off, or SL_IP4_OPTS_END; 0 if it is odd. A function of its
- * own: the verifier checks it once, instead of in each turn of the loop. */
-__noinline __u32 sl_ip4_opt(struct sl_ctx *ctx, __u32 off)
+/* Returns the bytes of the options at off: at most four no-operations and a router alert behind
+ * them, so that four bytes of them are passed at least unless they end there. Or SL_IP4_OPTS_END; 0
+ * if the first is odd. A function of its own: the verifier checks it once, instead of in each turn
+ * of the loop. */
+__noinline __u32 sl_ip4_opt(struct sl_ctx *ctx, __u32 off, __u32 end)
 {
 	struct sl_view p = sl_view(ctx);
-	__u8 *opt = sl_at(&p, sl_bounded(off), 2); /* a transport header follows */
+	__u8 *opt = sl_at(&p, sl_bounded(off), 8); /* a transport header follows, as long as that */
+	__u32 n = 0, left = end - off;
 
 	if (!opt)
 		return 0;
-	if (opt[0] == 0)
+	while (n < 4 && n < left && opt[n] == 1)
+		n++;
+	if (n == 4 || n == left)
+		return n;
+	if (opt[n] == 0)
 		return SL_IP4_OPTS_END;
-	if (opt[0] == 1)
-		return 1;
-	return opt[0] == 148 && opt[1] == 4 ? 4 : 0;
+	return opt[n] == 148 && opt[n + 1] == 4 ? n + 4 : n;
 }
 
 /* Accepts options that change nothing for the receiver and that it need not write to: end,
  * no-operation, router alert (148). Any other goes to the kernel, which drops malformed ones. */
 __noinline int sl_ip4_opts(struct sl_ctx *ctx, __u32 off, __u32 end)
 {
-	for (int i = 0; i < 40 && off < end; i++) {
-		__u32 bytes = sl_ip4_opt(ctx, off);
+	for (int i = 0; i < 10 && off < end; i++) {
+		__u32 bytes = sl_ip4_opt(ctx, off, end);
 
 		if (!bytes)
 			return SL_HDR_UNKNOWN;

@@ -37,14 +37,15 @@ static __always_inline __u32 sl_tag(__be16 proto, __u16 tci)
 	return vid && proto == bpf_htons(ETH_P_8021AD) ? vid | SL_VLAN_AD : vid;
 }
 
-/* Sets l3 and vlan; *proto is the EtherType of the header at l3. */
-static __always_inline int sl_parse_eth(struct sl_view *p, __be16 *proto)
+/* Sets l3 and vlan; *proto is the EtherType of the header at l3, *nought is sl_nought()'s. */
+static __always_inline int sl_parse_eth(struct sl_view *p, __be16 *proto, __u32 *nought)
 {
 	struct ethhdr *eth = sl_at(p, 0, sizeof(*eth));
 	struct sl_vlan_hdr *tag;
 
 	if (!eth)
 		return SL_HDR_NOT_IP;
+	*nought = sl_nought(eth->h_dest + 2);
 	*proto = eth->h_proto;
 	p->l3 = sizeof(*eth);
 	p->vlan = 0;
@@ -63,12 +64,15 @@ static __always_inline int sl_parse_eth(struct sl_view *p, __be16 *proto)
 }
 
 /* The whole header must be there, so that user space has no partial case. */
-static __always_inline int sl_parse_l4(struct sl_view *p)
+static __always_inline int sl_parse_l4(struct sl_view *p, __u32 nought)
 {
 	struct udphdr *l4;
 
 	if (p->l4 > SL_MAX_L4)
 		return SL_HDR_UNKNOWN;
+	p->l4 = sl_veil(p->l4, nought, 0x1ff);
+	p->proto = sl_veil(p->proto, nought, 0xff);
+	p->v6 = sl_veil(p->v6, nought, 1);
 	if (p->proto == IPPROTO_UDP)
 		l4 = sl_at(p, p->l4, sizeof(struct udphdr));
 	else if (p->proto == IPPROTO_TCP)
@@ -86,18 +90,22 @@ static __always_inline int sl_parse_l4(struct sl_view *p)
 
 static __always_inline int sl_parse(struct sl_ctx *ctx, struct sl_view *p)
 {
+	__u32 nought;
 	__be16 proto;
-	int err = sl_parse_eth(p, &proto);
+	int err = sl_parse_eth(p, &proto, &nought);
 
 	if (err)
 		return err;
+	sl_view_again(ctx, p);
+	p->l3 = sl_veil(p->l3, nought, 0x1f);
+	p->vlan = sl_veil(p->vlan, nought, ~0u);
 	if (proto == bpf_htons(ETH_P_IP))
 		err = sl_parse_ip4(ctx, p);
 	else if (proto == bpf_htons(ETH_P_IPV6))
 		err = sl_parse_ip6(ctx, p);
 	else
 		return SL_HDR_NOT_IP;
-	return err ? err : sl_parse_l4(p);
+	return err ? err : sl_parse_l4(p, nought);
 }
 
 #endif

@@ -147,7 +147,8 @@ static __always_inline int steer_port(struct sl_ctx *ctx, struct sl_view *p, __u
 	cfg = bpf_map_lookup_elem(&config, &zero);
 	if (!cfg)
 		goto miss;
-	veil_all(ctx, p, cfg);
+	sl_view_again(ctx, p);
+	p->proto = veil(p->proto, cfg, 0xff);
 	if (!is_for_us(p, cfg) || has_odd_source(p) || add_hidden_tag(ctx, p))
 		goto miss;
 	veil_tag(p, cfg, 0x1f);

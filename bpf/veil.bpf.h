@@ -5,23 +5,17 @@
 
 #include "parse.bpf.h"
 
-/* Hides x from the verifier, which then knows only that x is within mask. The verifier checks all
- * code that follows once for each path that leads there, unless it knows the same on all of them.
- * (A call of a global function hides as well, but costs a packet ten nanoseconds.) */
+/* sl_veil(), where a port's configuration is at hand. */
 static __always_inline __u32 veil(__u32 x, const struct sl_port_config *cfg, __u32 mask)
 {
-	__u32 nought = cfg->nought;
-
-	asm volatile("%0 ^= %1" : "+r"(x) : "r"(nought));
-	return x & mask;
+	return sl_veil(x, cfg->nought, mask);
 }
 
-/* Hides the results of the parser: a dozen paths lead out of it. */
+/* Hides what was found in the headers: several paths lead to the look-ups in the maps. */
 static __always_inline void veil_all(struct sl_ctx *ctx, struct sl_view *p,
 				     const struct sl_port_config *cfg)
 {
-	p->data = (void *)(long)ctx->data;
-	p->data_end = (void *)(long)ctx->data_end;
+	sl_view_again(ctx, p);
 	p->l3 = veil(p->l3, cfg, 0x1f);
 	p->l4 = veil(p->l4, cfg, 0x1ff);
 	p->vlan = veil(p->vlan, cfg, ~0u);

@@ -58,7 +58,15 @@ static void test_ipv4_options(void **state)
 			     mixed[12] = {1, 1, 148, 4, 0, 0, 148, 4, 0, 0, 1, 0};
 	static const uint8_t rr[40] = {7, 39, 4}, stamp[4] = {68, 4, 5}, short_ra[4] = {148, 2},
 			     lsrr[8] = {131, 7, 4}, cipso[8] = {134, 8}, zero_len[4] = {7, 0},
-			     too_long[4] = {7, 5, 4}, last[4] = {1, 1, 1, 7};
+			     too_long[4] = {7, 5, 4}, last[4] = {1, 1, 1, 7},
+			     over[4] = {1, 1, 148, 4}, behind[8] = {1, 1, 1, 1, 1, 1, 7, 2};
+	/* The most steps of the walk: bytes of one, then an alert, again and again. */
+	static const uint8_t turns[40] = {1, 148, 4,   0,   0, 1, 148, 4,   0,   0, 1, 148, 4,   0,
+					  0, 1,   148, 4,   0, 0, 1,   148, 4,   0, 0, 1,   148, 4,
+					  0, 0,   1,   148, 4, 0, 0,   1,   148, 4, 0, 0},
+			     pairs[40] = {148, 4, 0,   0, 148, 4, 0,   0, 148, 4, 0,   0, 148, 4,
+					  0,   0, 148, 4, 0,   0, 148, 4, 0,   0, 148, 4, 0,   0,
+					  148, 4, 0,   0, 148, 4, 0,   0, 148, 4, 0,   0};
 	struct frame f;
 
 	endpoint(A4, 1);
@@ -72,6 +80,10 @@ static void test_ipv4_options(void **state)
 	good(ra);
 	good(end);
 	good(mixed);
+	good(turns);
+	good(pairs);
+	bad(over); /* the alert ends behind the header */
+	bad(behind);
 	bad(rr); /* the kernel checks it and writes into it */
 	bad(stamp);
 	bad(short_ra);
