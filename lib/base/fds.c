@@ -122,7 +122,7 @@ int sl_fd_dup(int fd)
 	int high = dup_as_before(fd);
 
 	if (high < 0)
-		return sl_fd_keep(dup_from(fd, 0));
+		return sl_fd_keep(dup_from(fd, 3)); /* (no standard stream) */
 	mark(high);
 	return high;
 }

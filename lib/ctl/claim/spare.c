@@ -90,7 +90,7 @@ void sl_spare_begin(struct sl_device *port)
 	if (!s)
 		return;
 	/* (The threads go on with the program when the attachment has failed and closes it.) */
-	s->drop_fd = sl_fd_keep(sl_sys_fcntl(port->attach.drop_fd, F_DUPFD_CLOEXEC, 3));
+	s->drop_fd = sl_fd_dup(port->attach.drop_fd);
 	s->entries = port->rings.rx;
 	s->runs = start(s);
 	if (s->runs) {

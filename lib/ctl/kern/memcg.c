@@ -50,11 +50,17 @@ static uint64_t cache_of(const char *dir, const struct names *n)
 	return bytes;
 }
 
+/* What version 1 says where there is no limit is somewhat less than 2^63, and more than any machine
+ * has. */
+#define NO_LIMIT (1ull << 62)
+
+/* (Where there is none, the kernel need not sum up what the group uses.) */
 static uint64_t room_of(const char *dir, const struct names *n)
 {
 	uint64_t limit, usage;
 
-	if (!read_number(dir, n->limit, &limit) || !read_number(dir, n->usage, &usage))
+	if (!read_number(dir, n->limit, &limit) || limit >= NO_LIMIT ||
+	    !read_number(dir, n->usage, &usage))
 		return UINT64_MAX;
 	usage -= sl_min(usage, cache_of(dir, n));
 	return limit - sl_min(limit, usage);

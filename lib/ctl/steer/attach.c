@@ -456,7 +456,7 @@ static int keep_maps(struct sl_attach *a)
 		int fd = bpf_object__find_map_fd_by_name(a->obj, sl_map_names[i]);
 
 		if (fd >= 0)
-			fd = sl_fd_keep(sl_sys_fcntl(fd, F_DUPFD_CLOEXEC, 3));
+			fd = sl_fd_dup(fd);
 		if (fd < 0)
 			return fd;
 		a->map_fd[i] = fd;

@@ -168,6 +168,8 @@ static bool claim_dir(const char *dir)
 {
 	struct sl_port_config cfg;
 
+	if (mkdir(dir, 0755) == 0)
+		return true;
 	if (read_config(dir, &cfg) && is_alive(&cfg))
 		return false;
 	remove_dir(dir);
