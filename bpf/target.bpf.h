@@ -128,6 +128,7 @@ static __always_inline int find_target(struct sl_ctx *ctx, struct sl_view *p, __
 	claim = whose(ctx, p, OUR_DST, word, cfg, &match);
 	if (!claim)
 		return -1;
+	match = veil(match, cfg, MATCH_GROUP | 3);
 	*t = target_of(claim, match & 3);
 	if (!(match & MATCH_GROUP) && !cfg->forgets)
 		remember(r, &key, t);
@@ -149,7 +150,11 @@ static __always_inline int steer_port(struct sl_ctx *ctx, struct sl_view *p, __u
 		goto miss;
 	sl_view_again(ctx, p);
 	p->proto = veil(p->proto, cfg, 0xff);
-	if (!is_for_us(p, cfg) || has_odd_source(p) || add_hidden_tag(ctx, p))
+	if (!is_for_us(p, cfg) || has_odd_source(p))
+		goto miss;
+	sl_view_again(ctx, p); /* (the looks at the addresses told the versions apart) */
+	p->v6 = veil(p->v6, cfg, 1);
+	if (add_hidden_tag(ctx, p))
 		goto miss;
 	veil_tag(p, cfg, 0x1f);
 	if (has_vxlan && word & SL_L4_PORT_VXLAN)

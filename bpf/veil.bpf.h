@@ -31,7 +31,6 @@ static __always_inline void veil_tag(struct sl_view *p, const struct sl_port_con
 #if defined(SL_BOUND) || defined(SL_SKB)
 	p->l3 = veil(p->l3, cfg, l3_mask);
 	p->vlan = veil(p->vlan, cfg, ~0u);
-	p->v6 = veil(p->v6, cfg, 1);
 #endif
 }
 

@@ -182,7 +182,7 @@ static bool skips_functions(void)
 static void test_without_groups(void **state)
 {
 	static char log[16384];
-	unsigned most = skips_functions() ? 5000 : 9000;
+	unsigned most = skips_functions() ? 4500 : 9000;
 	struct steer_skb *k = steer_skb__open();
 	struct steer *x = steer__open();
 	int fd;
