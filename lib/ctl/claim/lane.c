@@ -55,22 +55,50 @@ static bool is_by_packet(const struct sl_device *port)
 	return sl_attach_is_by_packet(port->attach.kind);
 }
 
+static int steer_to(struct sl_device *port, uint32_t xsk, uint32_t ifindex)
+{
+	return bpf_map_update_elem(port->attach.map_fd[SL_MAP_LANES], &xsk, &ifindex, 0) ? -errno
+											 : 0;
+}
+
+static int make_pair(struct sl_device *port, uint32_t xsk, struct sl_xsk_lease *l,
+		     const char **step)
+{
+	uint32_t ifindex;
+	int err = sl_pair_make(l, &ifindex, port->attach.drop_fd, port->rings.rx, step);
+
+	if (err)
+		return err;
+	*step = "map of lanes";
+	return steer_to(port, xsk, ifindex);
+}
+
+/* The pair that is there. (Its device may have been removed by hand.) */
+static int take_pair(struct sl_device *port, uint32_t xsk, struct sl_xsk_lease *l)
+{
+	uint32_t ifindex;
+	int err;
+
+	if (!sl_spare_take(port, l, &ifindex))
+		return -ENOENT;
+	err = steer_to(port, xsk, ifindex);
+	if (err)
+		sl_packet_ring_close(l);
+	return err;
+}
+
 /* The lane receives by the packet socket of a private device, whatever the queue. xsk: the lane's
  * first index. */
 static int open_pair(struct sl_device *port, uint32_t xsk, struct sl_xsk_lease *l,
 		     const char **step)
 {
-	uint32_t ifindex;
-	int err = 0;
+	int err = take_pair(port, xsk, l);
 
-	if (!sl_spare_take(port, l, &ifindex))
-		err = sl_pair_make(l, &ifindex, port->attach.drop_fd, port->rings.rx, step);
 	if (err)
-		return err;
-	*step = "map of lanes";
-	if (bpf_map_update_elem(port->attach.map_fd[SL_MAP_LANES], &xsk, &ifindex, 0))
-		return -errno;
-	return 0;
+		err = make_pair(port, xsk, l, step);
+	if (!err && sl_broker_opts()->serve)
+		sl_spare_begin(port);
+	return err;
 }
 
 static int lease_bind(struct sl_device *port, uint32_t xsk, struct sl_xsk_lease *l)

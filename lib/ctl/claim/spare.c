@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The first lane's private pair.
+/* The next lane's private pair.
  *
  * Theory of operation: the kernel waits for a grace period of RCU (about 10 ms) each time that a
  * program is attached to a device, and when a packet socket gets its ring. Opening a device needs
  * one such wait for the steering program, and its first lane one more for the pair's ring (by a
- * daemon two). Grace periods
- * that begin together end together, so threads make the pair while the opening thread loads and
- * attaches the steering program. The broker's lock is held until they have ended: no child is
- * forked meanwhile. */
+ * daemon two). Grace periods that begin together end together, so threads make the pair while the
+ * opening thread loads and attaches the steering program. The broker's lock is held until they have
+ * ended: no child is forked meanwhile.
+ *
+ * A daemon, which forks none, has threads make the next pair once it has lent one: so neither the
+ * next member waits for the kernel, nor all others for the daemon. The pair that is ready costs a
+ * network namespace and a ring of 4 MB while the device is open. */
 #include "ctl/claim/spare.h"
 
 #include <errno.h>
@@ -64,10 +67,15 @@ int sl_pair_make(struct sl_xsk_lease *l, uint32_t *ifindex, int drop_fd, uint32_
 static void *run(void *arg)
 {
 	struct sl_spare *s = arg;
+	int end;
 
 	s->err = make_rest(&s->making, &s->ring, s->entries);
+	end = sl_pair_end(&s->making);
+	if (!s->err)
+		s->err = end;
 	if (s->err)
 		sl_packet_ring_close(&s->ring);
+	sl_sys_close(s->drop_fd);
 	return NULL;
 }
 
@@ -109,12 +117,7 @@ void sl_spare_wait(struct sl_device *port)
 	if (!s || !s->runs)
 		return;
 	pthread_join(s->thread, NULL);
-	if (sl_pair_end(&s->making) && !s->err) {
-		sl_packet_ring_close(&s->ring);
-		s->err = -EIO;
-	}
 	s->runs = false;
-	sl_sys_close(s->drop_fd);
 	if (!s->err)
 		return;
 	sl_free(s);
@@ -123,8 +126,10 @@ void sl_spare_wait(struct sl_device *port)
 
 bool sl_spare_take(struct sl_device *port, struct sl_xsk_lease *l, uint32_t *ifindex)
 {
-	struct sl_spare *s = port->spare;
+	struct sl_spare *s;
 
+	sl_spare_wait(port);
+	s = port->spare;
 	if (!s)
 		return false;
 	l->packet_fd = s->ring.packet_fd;

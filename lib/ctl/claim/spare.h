@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The first lane's private pair, which is made while the steering program is loaded. Broker lock.
- */
+/* A private pair that is made before a lane needs it: the first lane's while the steering program
+ * is loaded, and a daemon's next one. Broker lock. */
 #ifndef SL_CTL_SPARE_H
 #define SL_CTL_SPARE_H
 
@@ -13,12 +13,12 @@
  * packet_places is not 0. */
 int sl_pair_make(struct sl_xsk_lease *l, uint32_t *ifindex, int drop_fd, uint32_t entries,
 		 const char **step);
-/* Begins to make a pair for the device's first lane, in a thread. The device has drop_fd and rings.
+/* Begins to make a pair for the device's next lane, in a thread. The device has drop_fd and rings.
  * (Without it, or without a thread, the lane makes its pair itself.) */
 void sl_spare_begin(struct sl_device *port);
 /* Waits for the thread. */
 void sl_spare_wait(struct sl_device *port);
-/* Gives the pair to a lane; see sl_pair_make(). False: there is none. */
+/* Waits for the thread and gives the pair to a lane; see sl_pair_make(). False: there is none. */
 bool sl_spare_take(struct sl_device *port, struct sl_xsk_lease *l, uint32_t *ifindex);
 /* Closes a pair that no lane has taken. */
 void sl_spare_close(struct sl_device *port);
