@@ -20,6 +20,7 @@
 #include "base/heap.h"
 #include "base/roomy.h"
 #include "base/sys.h"
+#include "ctl/device/opts.h"
 #include "ctl/device/pair.h"
 #include "ctl/umem/packet.h"
 #include "ctl/umem/ring.h"
@@ -75,6 +76,8 @@ static void *run(void *arg)
 		s->err = end;
 	if (s->err)
 		sl_packet_ring_close(&s->ring);
+	else if (sl_broker_opts()->serve) /* (mapped, it would count as the daemon's memory) */
+		sl_packet_ring_unmap(&s->ring);
 	sl_sys_close(s->drop_fd);
 	return NULL;
 }
@@ -138,7 +141,10 @@ bool sl_spare_take(struct sl_device *port, struct sl_xsk_lease *l, uint32_t *ifi
 	*ifindex = s->making.ends.ifindex;
 	sl_free(s);
 	port->spare = NULL;
-	return true;
+	if (l->packet_ring || !sl_packet_ring_map(l))
+		return true;
+	sl_packet_ring_close(l);
+	return false;
 }
 
 void sl_spare_close(struct sl_device *port)

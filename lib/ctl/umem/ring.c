@@ -81,14 +81,19 @@ int sl_packet_ring_map(struct sl_xsk_lease *l)
 			0);
 }
 
+void sl_packet_ring_unmap(struct sl_xsk_lease *l)
+{
+	if (l->packet_ring)
+		sl_sys(SYS_munmap, l->packet_ring, (size_t)l->packet_places * SL_PACKET_PLACE);
+	l->packet_ring = NULL;
+}
+
 void sl_packet_ring_close(struct sl_xsk_lease *l)
 {
 	if (!l->packet_places)
 		return;
-	if (l->packet_ring)
-		sl_sys(SYS_munmap, l->packet_ring, (size_t)l->packet_places * SL_PACKET_PLACE);
+	sl_packet_ring_unmap(l);
 	sl_sys_close(l->packet_fd);
-	l->packet_ring = NULL;
 	l->packet_places = 0;
 }
 

@@ -19,6 +19,8 @@ int sl_packet_ring_map(struct sl_xsk_lease *l);
 /* Unmaps the ring and closes the socket, if the lease has one; the kernel deletes the private
  * device with the socket's last descriptor. */
 void sl_packet_ring_close(struct sl_xsk_lease *l);
+/* Unmaps the ring alone, if it is mapped. */
+void sl_packet_ring_unmap(struct sl_xsk_lease *l);
 /* Unmaps a lease's rings and closes its descriptors. */
 void sl_lease_close(struct sl_xsk_lease *l);
 /* True: this kernel cannot map rings after bind (before Linux 6.4), so they are mapped before it.
