@@ -46,6 +46,7 @@ struct sl_epitem {
 	int fd;
 	bool dead;     /* off the set; freed by the next change of it */
 	bool leftover; /* the kernel's now, and we have data that came before */
+	bool silent;   /* the kernel's now, but not in its set: give_to_kernel() */
 	bool os_ready; /* a set: the kernel says that it has events of its own */
 	bool given;    /* sl_epoll_hand_back() has seen to it */
 };

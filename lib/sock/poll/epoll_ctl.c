@@ -153,10 +153,6 @@ static int change(struct sl_epoll *ep, int epfd, int op, int fd, struct epoll_ev
 	struct sl_epoll *inner = sl_fd_epoll(fd);
 	struct sl_epitem *it = find(ep, fd, sk ? (void *)sk : (void *)inner);
 
-	if (!it && sk && sl_unlikely(sk->silent) && op == EPOLL_CTL_DEL)
-		return 0; /* (it has been the kernel's meanwhile: change_silent()) */
-	if (!it && sk && sl_unlikely(sk->silent) && op == EPOLL_CTL_MOD)
-		op = EPOLL_CTL_ADD;
 	if (op == EPOLL_CTL_DEL)
 		return it ? del(ep, epfd, it) : -ENOENT;
 	if (op == EPOLL_CTL_MOD)
@@ -180,14 +176,20 @@ static int change_kernel(struct sl_epoll *ep, int epfd, int op, int fd, struct e
 	return r;
 }
 
-/* A member that was handed back while ONESHOT had silenced it is not in the kernel's set yet. */
-static int change_silent(struct sl_epoll *ep, int epfd, int op, int fd, struct epoll_event *ev)
+/* Changes a member that was handed back while ONESHOT had silenced it: it is not in the kernel's
+ * set yet. */
+static int change_silent(struct sl_epoll *ep, int epfd, int op, struct sl_epitem *it,
+			 struct epoll_event *ev)
 {
-	if (op != EPOLL_CTL_MOD)
-		return op == EPOLL_CTL_DEL ? 0 : -ENOENT;
-	if (ev->events & EPOLLEXCLUSIVE)
-		return -EINVAL;
-	return change_kernel(ep, epfd, EPOLL_CTL_ADD, fd, ev);
+	int r = 0;
+
+	if (op == EPOLL_CTL_ADD)
+		return -EEXIST;
+	if (op == EPOLL_CTL_MOD)
+		r = change_kernel(ep, epfd, EPOLL_CTL_ADD, it->fd, ev);
+	if (r == 0)
+		drop(ep, it);
+	return r;
 }
 
 /* Changes a socket that was handed back in the kernel's set, and also its item, since our queue may
@@ -200,9 +202,9 @@ static int change_leftover(struct sl_epoll *ep, int epfd, int op, int fd, struct
 	/* First: the number may stand for another file then. */
 	if (op != EPOLL_CTL_DEL && sl_unlikely(sl_fd_sock(fd)->passed))
 		sl_keeper_tell_parent(sl_fd_sock(fd));
+	if (sl_unlikely(it && it->silent))
+		return change_silent(ep, epfd, op, it, ev);
 	r = change_kernel(ep, epfd, op, fd, ev);
-	if (r == -ENOENT && sl_unlikely(sl_fd_sock(fd)->silent))
-		r = change_silent(ep, epfd, op, fd, ev);
 	if (r < 0)
 		return r;
 	if (it && op == EPOLL_CTL_DEL)

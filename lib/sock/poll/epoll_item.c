@@ -234,17 +234,15 @@ uint32_t sl_epoll_ready(struct sl_epoll *ep)
 
 /* Gives the member to the kernel's set, which goes on with it. In a set of the kernel's only an
  * event of its own silences a member, and EPOLLERR and EPOLLHUP are always asked for: a member that
- * ONESHOT has silenced enters the set by the program's EPOLL_CTL_MOD (epoll_ctl.c). */
+ * ONESHOT has silenced stays here, without events, and enters the kernel's set by the program's
+ * EPOLL_CTL_MOD (epoll_ctl.c). */
 static void give_to_kernel(struct sl_epitem *it)
 {
 	struct epoll_event ev = {.events = it->events, .data.u64 = it->data};
 	int epfd = sl_epoll_any_fd(it->ep);
 
-	if (it->sk && !(it->events & ~SL_EP_PRIVATE)) {
-		it->sk->silent = true;
-		return;
-	}
-	if (epfd < 0)
+	it->silent = it->sk && !(it->events & ~SL_EP_PRIVATE);
+	if (it->silent || epfd < 0)
 		return;
 	/* The number may be closed while a dup of the socket lives. */
 	if (sl_epoll_ctl_kernel(epfd, EPOLL_CTL_ADD, it->fd, &ev) == -EBADF && it->sk)
@@ -257,6 +255,8 @@ static void give_to_kernel(struct sl_epitem *it)
 /* ep->lock held. */
 static void apply(struct sl_epitem *it, uint32_t events)
 {
+	bool stays;
+
 	if (it->dead)
 		return;
 	if (events == SL_READY_MOVED) { /* no edge */
@@ -265,7 +265,8 @@ static void apply(struct sl_epitem *it, uint32_t events)
 	}
 	if (events & SL_READY_DEMOTED)
 		give_to_kernel(it);
-	if ((events & (SL_READY_DEMOTED | SL_READY_GONE)) && !it->leftover)
+	stays = it->leftover || (it->silent && !(events & SL_READY_GONE));
+	if ((events & (SL_READY_DEMOTED | SL_READY_GONE)) && !stays)
 		sl_epitem_bury(it);
 	else
 		sl_epitem_queue(it, events);
@@ -280,16 +281,29 @@ static void leave_missed(struct sl_epitem *it, uint32_t events)
 	sl_store_release(&it->ep->missed, 1);
 }
 
+/* A member without events is told when its socket is closed. Lane held. (Where the set's lock was
+ * not to be had it is not known yet whether the member stays.) */
+static void keep_watching(struct sl_epitem *it, uint32_t events)
+{
+	if (!(events & SL_READY_DEMOTED) || it->dead)
+		return;
+	it->watch.sk = it->sk;
+	sl_list_add(&it->sk->watches, &it->watch.node);
+}
+
 static void on_socket(struct sl_watch *w, uint32_t events)
 {
 	struct sl_epitem *it = sl_container_of(w, struct sl_epitem, watch);
 	struct sl_epoll *ep = it->ep;
 
 	if (!sl_lock(&ep->lock)) {
+		keep_watching(it, events);
 		leave_missed(it, events);
 		return;
 	}
 	apply(it, events);
+	if (sl_unlikely(it->silent))
+		keep_watching(it, events);
 	sl_epoll_unlock(ep);
 	sl_epoll_tell(ep);
 }
