@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """tcp_few_ports.py OWN PEER FAR: connections to ten ports of a peer, with ten local ports: each of these serves each
 peer once, also after bind(2) with IP_BIND_ADDRESS_NO_PORT, and the next connection finds none. Connections that another
-program has by the kernel count, too. Threads that connect together find all there are."""
+program has by the kernel count, too; those that are over do not, whether they ended here or in the kernel. Threads that
+connect together find all there are."""
 import subprocess
 import threading
 
@@ -119,6 +120,14 @@ for bound in (False, True):
         attempt(s.recv, 1)
         s.close()
     listening.close()
+    again = [connect(port, False) for _ in range(10) for port in PEERS]  # (some were the kernel's at last)
+    say("all of them again", sum(not err for _, err in again))
+    for ls in listeners:
+        for _ in range(10):
+            ls.accept()[0].close_reset()
+    for s, _ in again:
+        attempt(s.recv, 1)
+        s.close()
     alone, err = connect(7000, bound)
     taken = subprocess.run([sys.executable, "-c", TAKER, own, str(alone.getsockname()[1])], env=PLAIN, capture_output=True,
                            text=True)

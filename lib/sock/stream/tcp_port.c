@@ -42,6 +42,15 @@ static struct sl_lock sharing; /* a thread's shadows have the option; behind a s
 static uint32_t share_first;   /* so many connections look for a port to share at once; atomic */
 static uint32_t odd_first; /* so many connections begin with the ports that bind() takes; atomic */
 
+/* A connection that went to the kernel stays known here for a while, and holds no port: the kernel
+ * knows whether it does (sl_tconn_make_way()). Lane held. */
+static bool has(struct sl_tcp_host *h, const struct sl_tcp_key *key)
+{
+	struct sl_tcp *t = sl_tcp_find(h, key);
+
+	return t ? !t->frozen || !sl_tconn_of(t)->dead : sl_tcp_knows(h, key);
+}
+
 static bool is_free(struct sl_sock *sk, const struct sl_tcp_key *key)
 {
 	struct sl_lane *lane;
@@ -49,7 +58,7 @@ static bool is_free(struct sl_sock *sk, const struct sl_tcp_key *key)
 
 	if (!sl_sock_lock(sk, &lane))
 		return true;
-	free = !sl_tcp_table_find(lane->tcp, key);
+	free = !has(lane->tcp, key);
 	sl_lane_unlock(lane);
 	return free;
 }
@@ -76,7 +85,7 @@ static void look_for_key(struct sl_lane *lane, void *arg)
 
 	if (w->taken || !sl_lane_lock(lane))
 		return;
-	w->taken = lane->tcp && sl_tcp_table_find(lane->tcp, w->key);
+	w->taken = lane->tcp && has(lane->tcp, w->key);
 	sl_lane_unlock(lane);
 }
 
