@@ -195,8 +195,8 @@ static ssize_t send_by_kernel(struct sl_sock *sk, int fd, const struct sl_tx_req
 	return n;
 }
 
-/* True: no device of ours takes this datagram to its destination: it stays on this host, or has no
- * route. */
+/* True: no device of ours takes this datagram to its destination: it stays on this host, has no
+ * route, or is longer than any datagram. */
 static bool is_kernels_alone(const struct sl_sock *sk, const struct sl_tx_req *r)
 {
 	struct sl_route_key key = {.oif = sk->bound_if, .mark = sk->mark};
@@ -204,11 +204,14 @@ static bool is_kernels_alone(const struct sl_sock *sk, const struct sl_tx_req *r
 	uint32_t scope;
 	uint16_t port;
 
-	if (!r->name || sl_addr_from_sockaddr(r->name, r->namelen, &key.dst, &port, &scope) < 0 ||
-	    sl_addr_is_multicast(&key.dst))
+	if (r->len > UINT16_MAX)
+		return true;
+	if (!r->name || sl_addr_from_sockaddr(r->name, r->namelen, &key.dst, &port, &scope) < 0)
 		return false;
 	if (scope)
 		key.oif = scope;
+	else if (!key.oif && sl_addr_is_multicast(&key.dst))
+		key.oif = sl_udp_sk_const(sk)->mc_oif;
 	return sl_route_get(&key, &route) < 0 ||
 	       (route.kind != SL_ROUTE_DEVICE && route.kind != SL_ROUTE_MULTICAST);
 }
