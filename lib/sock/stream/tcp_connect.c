@@ -515,6 +515,8 @@ static int connect_kernel(struct sl_sock *sk, int fd, const struct sockaddr *add
 {
 	int err = (int)sl_sys_cancel(SYS_connect, fd, addr, len);
 
+	if (sl_unlikely(sk->phase == SL_DISCONNECTING) && err == -EISCONN)
+		return -EINVAL;
 	if (err == 0 && addr->sa_family == AF_UNSPEC)
 		sk->phase = SL_UNCONNECTED;
 	else if (sl_unlikely(sk->phase == SL_CONNECTING))
@@ -676,6 +678,8 @@ int sl_tcp_sock_shutdown(struct sl_sock *sk, int fd, int how)
 	}
 	if (err != -EREMOTE)
 		return err;
+	if (sl_unlikely(sk->phase == SL_CONNECTING) && sl_load(&sk->state) == SL_STATE_KERNEL)
+		sk->phase = sl_swap_is_closed(fd) ? SL_DISCONNECTING : SL_CONNECTED;
 	/* A listener stops listening; what is not connected is shut nevertheless. */
 	err = sl_sysi(SYS_shutdown, fd, how);
 	if (err == 0 && how != SHUT_WR)
