@@ -292,5 +292,12 @@ f.send(b"abcdef")
 arrived(s, 6)
 data, cmsgs, _, _ = s.recvmsg(2, 100)
 say("TCP_INQ", data, [(level, kind, struct.unpack("i", d)[0]) for level, kind, d in cmsgs])
+
+def below_zero(level, opt):
+    size, value = ctypes.c_int(-1), ctypes.create_string_buffer(16)
+    return raw("getsockopt", s.fileno(), level, opt, value, ctypes.byref(size)), size.value
+
+
+say("a length below zero", [below_zero(*opt) for opt in ((IP6, 26), (IP6, 24), (IP6, 1), (0, 14), (TCP, 1), (SOL, 4), (SOL, 8))])
 s.close()
 say("done")

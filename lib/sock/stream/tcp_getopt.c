@@ -35,6 +35,16 @@ static int put_int(void *val, socklen_t *len, int v)
 	return put_bytes(val, len, &v, sizeof(v));
 }
 
+/* do_ipv6_getsockopt() takes a length below zero for a large one. */
+static int put_int6(void *val, socklen_t *len, int v)
+{
+	if (!val || !len)
+		return -EFAULT;
+	*len = sl_min(*len, (socklen_t)sizeof(v));
+	memcpy(val, &v, *len);
+	return 0;
+}
+
 static int get_mtu(struct sl_tconn *c, void *val, socklen_t *len)
 {
 	return put_int(val, len, (int)sl_tconn_dst(c)->route.mtu);
@@ -133,9 +143,9 @@ static int get_peername(const struct sl_sock *sk, const struct sl_tcp_key *key, 
 static int get_ipv6(struct sl_tconn *c, int name, void *val, socklen_t *len)
 {
 	if (name == IPV6_MTU)
-		return get_mtu(c, val, len);
+		return put_int6(val, len, (int)sl_tconn_dst(c)->route.mtu);
 	if (name == IPV6_ADDRFORM && c->tcp.state == SL_TCP_ESTABLISHED)
-		return put_int(val, len, AF_INET6);
+		return put_int6(val, len, AF_INET6);
 	return -EREMOTE;
 }
 
@@ -232,7 +242,7 @@ int sl_tcp_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen_t
 		return put_int(val, len, sl_sock_kept_error(sk));
 	if (level == IPPROTO_IPV6 && name == IPV6_V6ONLY && sk->family == AF_INET6 &&
 	    (sk->named || sl_load(&sk->conn)))
-		return put_int(val, len, sk->v6only);
+		return put_int6(val, len, sk->v6only);
 	if (level == IPPROTO_TCP && name == TCP_INFO && sl_load(&sk->lsn))
 		return get_listener_info(sk, val, len);
 	if (level == SOL_SOCKET && (name == SO_TIMESTAMPING_OLD || name == SO_TIMESTAMPING_NEW) &&
