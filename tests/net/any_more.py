@@ -450,10 +450,12 @@ class Any(Run):
         buf, m = ctypes.create_string_buffer(256), ctypes.c_int(n)
         ret = call("getsockopt", fd, level, opt, buf, ctypes.byref(m))
         text = ""
-        if ret == 0 and (level, opt) in ((6, 13), (6, 31), (1, 28), (1, 13), (1, 20), (6, 9), (0, 4), (41, 59), (1, 49)):
+        if ret == 0 and (level, opt) in ((6, 13), (6, 31), (1, 28), (1, 13), (1, 20), (6, 9), (0, 4), (41, 59)):
             text = buf.raw[:m.value].hex() if (level, opt) != (1, 28) else self.name(buf.raw, m.value)
         elif ret == 0 and (level, opt) == (6, 11) and m.value >= 8:
             text = buf.raw[:1].hex()
+        elif ret == 0 and (level, opt) == (1, 49):  # on which processor the kernel has taken the last one in, or -1
+            text = "one" if struct.unpack_from("=i", buf)[0] >= 0 else "none"
         return f"info {fd} {level}.{opt} {n}", ret, m.value, text
 
     def do_corks(self):

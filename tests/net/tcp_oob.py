@@ -143,4 +143,8 @@ for what in SLEEPERS:
     t.join()
     say(what, got, s.recv(1, OOB))
 s.close()
+s, f = pair(own, peer, far, 7009)
+say("disconnected", disconnect(s), attempt(s.recv, 1, OOB), attempt(s.recv, 1), attempt(s.recv, 1, OOB))
+s.close()
+f.close()
 say("done")

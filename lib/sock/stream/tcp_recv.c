@@ -389,7 +389,7 @@ static ssize_t kernel_call(struct rx *x, int fd, struct msghdr *msg)
 	if (x->done && !(x->flags & MSG_PEEK))
 		return kernel_rest(x, fd, msg);
 	x->done = 0; /* (bytes that were only looked at are the kernel's, too) */
-	err = sl_sock_kept_error(x->sk);
+	err = x->flags & MSG_OOB ? 0 : sl_sock_kept_error(x->sk); /* tcp_recv_urg() takes none */
 	return err ? -err : kernel_recvmsg(x, fd, msg ? msg : &m, x->flags);
 }
 
