@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """rcvbuf.py OWN PEER PORT: the receive buffer is a bound, and drops are counted. A reflector is at
 PEER PORT. How many datagrams fit depends on the implementation; what is printed must hold for each."""
+import struct
+
 from netlib import *
+
+SO_MEMINFO = 55
 
 own, peer, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
 s = udp(own)
@@ -46,6 +50,15 @@ s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 200000)
 flood(1000, 100)
 more, _ = drain()
 say("a larger buffer holds more", more > got)
+
+# A small buffer is what the program asks for, and the kernel's count of it agrees.
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+flood(100, 500)
+least = struct.unpack("9I", s.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, 36))
+got, _ = drain()
+flood(1, 500)
+say("a small one", 1 <= got <= 20, "as SO_MEMINFO says", least[1] == s.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF),
+    500 * got <= least[0] <= 2 * least[1], "and the message", drain()[1] == least[8])
 
 # A socket that is not read does not disturb the others.
 t = udp(own)
