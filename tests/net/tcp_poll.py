@@ -261,6 +261,13 @@ ep = select.epoll()
 ep.register(s, select.EPOLLOUT)
 say("refused", edge(ep, 5), so_error(s))
 s.close()
+s = tcp(six=six)
+s.setblocking(False)
+raw_connect(s, peer, 7099)
+ep.register(s, select.EPOLLOUT | ET)
+say("refused", edge(ep, 5), edge(ep))
+say("told by connect(2)", raw_connect(s, peer, 7099), edge(ep), edge(ep))
+s.close()
 
 # A listener, many connections, one set.
 ls = tcp(own, 7005, 50)

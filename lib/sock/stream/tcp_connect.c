@@ -348,6 +348,7 @@ static int outcome(struct sl_sock *sk, int err)
 		err = sl_tconn_take_error(c);
 		err = err ? -err : -ECONNABORTED;
 		forget_conn(sk, 0);
+		sl_sock_notify(sk, 0); /* tcp_disconnect() */
 	} else if (!sl_tconn_is_connecting(c)) {
 		sk->phase = SL_CONNECTED;
 		err = 0;
