@@ -304,12 +304,13 @@ static ssize_t is_open(void *arg)
 	return r;
 }
 
-/* Undoes a shutdown(2) from before the connection, by tcp_disconnect(). */
+/* Undoes a shutdown(2) from before the connection, by tcp_disconnect(), which also is a SIGIO for a
+ * program that has set O_ASYNC on a connection that was over. */
 static void open_again(struct sl_sock *sk)
 {
 	struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
 
-	if (!sk->shut)
+	if (!sk->shut && !(sl_sys_fcntl(sk->fd, F_GETFL, 0) & O_ASYNC))
 		return;
 	sk->shut = 0;
 	(void)sl_sys_connect(sk->fd, &nowhere, sizeof(nowhere));
