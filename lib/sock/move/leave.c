@@ -205,10 +205,12 @@ static bool leave_closed(struct sl_sock *sk, enum sl_reason reason)
 	return err == 0;
 }
 
-/* A disconnected socket's error is in this process alone: others look at the kernel's socket. */
+/* A disconnected socket's error is in this process alone, and waits and other processes look at the
+ * kernel's socket. (By other reasons the kernel connects at once, which clears it.) */
 static void leave_error(struct sl_sock *sk, enum sl_reason reason)
 {
-	if ((reason == SL_REASON_PASSED || reason == SL_REASON_FORKED) &&
+	if ((reason == SL_REASON_PASSED || reason == SL_REASON_FORKED ||
+	     reason == SL_REASON_OPTION) &&
 	    sl_load(&sk->error) == ECONNRESET && !sk->shut && sl_repair_error(sk->fd) == 0)
 		sl_store(&sk->error, 0);
 }
