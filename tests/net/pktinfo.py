@@ -38,3 +38,9 @@ say("not ours:", attempt(s.sendmsg, [question()],
                          info("fd00:99::9" if is6(peer) else "192.0.2.99", 0), 0, to))
 say("no such device:", attempt(s.sendmsg, [question()], info(any_addr, 9999), 0, to))
 say("loopback's:", attempt(s.sendmsg, [b"x"], info(any_addr, 1), 0, to))
+s.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, socket.if_indextoname(index).encode())
+say("bound to a device, another one's:", attempt(s.sendmsg, [b"x"], info(any_addr, 1), 0, to),
+    attempt(s.sendmsg, [b"x"], info(any_addr, index), 0, to))
+c = udp(second)
+c.connect(to)
+say("connected, no such device:", attempt(c.sendmsg, [b"x"], info(any_addr, 9999)), attempt(c.sendmsg, [b"x"], info(any_addr, index)))
