@@ -6,6 +6,7 @@
  * programs have three and no socket among them. Sockets over IP are remembered by number, and the
  * library is loaded at the first call with one of them: many programs inherit sockets that they
  * never use. */
+#include "bare.h"
 #include "real.h"
 
 #include <dirent.h>
@@ -57,7 +58,10 @@ static bool is_inet(int fd)
 
 static void tell_given(int fd)
 {
-	if (sl_lib_load() && sl_leave_tell())
+	if (!sl_lib_load())
+		return;
+	sl_bare_look();
+	if (sl_leave_tell())
 		(void)lib.given(fd);
 }
 

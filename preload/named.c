@@ -8,6 +8,7 @@
  * C library's, and after such a dlopen(3) the slots of the new objects are led here. A function
  * that another preloaded library puts in between stays what it is; where that one stands behind
  * this library, the program's sockets are the kernel's. */
+#include "bare.h"
 #include "named.h"
 #include "real.h"
 
@@ -383,6 +384,7 @@ static __attribute__((noinline)) void *open_deep(const char *file, int mode)
  * and for one with $ORIGIN. */
 JUMPS void *dlopen(const char *file, int mode)
 {
+	sl_store(&sl_bare_more, true);
 	if (mode & RTLD_DEEPBIND && file && strchr(file, '/') && !strchr(file, '$') &&
 	    !is_the_library(__builtin_return_address(0)))
 		return open_deep(file, mode);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls on sockets: make, name, connect, query and set options. (socketpair(2) makes kernel sockets
  * only, so it is not wrapped.) */
+#include "bare.h"
 #include "named.h"
 #include "real.h"
 #include "vma_api.h"
@@ -48,6 +49,7 @@ int socket(int domain, int type, int protocol)
 		leave_to_wrapper();
 		return REAL(socket)(domain, type, protocol);
 	}
+	sl_bare_look();
 	(void)sl_leave_tell();
 	return watched((int)done(lib.socket(domain, type, protocol)));
 }

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Programs that use sockets by the bare instruction.
+ *
+ * Theory of operation: a program may make its sockets by the C library and wait for them by an
+ * instruction of its own (Bun's loop, the crate rustix, which Rust's smol waits by). No call shows
+ * that, and the kernel's socket behind a descriptor of ours never becomes readable: the program
+ * would wait for ever. Compilers put the number of the call right before the instruction, so the
+ * first socket looks through the program's code for such pairs; where there is one, all sockets are
+ * the kernel's. Objects that dlopen(3) has brought are looked through at the next socket. Libraries
+ * that lie beside the C library use its calls and are left out. So is code that takes the number
+ * from a variable (Go's): it makes its sockets so, too, and none of them is known here. */
+#include "bare.h"
+#include "real.h"
+
+#if defined(__x86_64__)
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#define BACK 96 /* bytes in front of the instruction in which the number is looked for */
+
+static const struct {
+	uint32_t number;
+	const char *name;
+} calls[] = {
+	{SYS_epoll_wait, "epoll_wait"},
+	{SYS_epoll_pwait, "epoll_pwait"},
+	{SYS_epoll_ctl, "epoll_ctl"},
+	{441, "epoll_pwait2"},
+	{SYS_poll, "poll"},
+	{SYS_ppoll, "ppoll"},
+	{SYS_select, "select"},
+	{SYS_pselect6, "pselect6"},
+	{SYS_recvfrom, "recvfrom"},
+	{SYS_sendto, "sendto"},
+	{SYS_recvmsg, "recvmsg"},
+	{SYS_sendmsg, "sendmsg"},
+	{SYS_recvmmsg, "recvmmsg"},
+	{SYS_sendmmsg, "sendmmsg"},
+	{SYS_accept, "accept"},
+	{SYS_accept4, "accept4"},
+	{SYS_connect, "connect"},
+	{SYS_shutdown, "shutdown"},
+};
+
+static const char *name_of(uint32_t number)
+{
+	for (size_t i = 0; i < sl_array_len(calls); i++)
+		if (calls[i].number == number)
+			return calls[i].name;
+	return NULL;
+}
+
+static uint32_t word(const uint8_t *p)
+{
+	uint32_t w;
+
+	memcpy(&w, p, sizeof(w));
+	return w;
+}
+
+/* The call that an instruction makes, by the nearest one before it that sets eax. NULL: not one of
+ * those above. */
+static const char *call_before(const uint8_t *text, const uint8_t *insn)
+{
+	const uint8_t *low = insn - text > BACK ? insn - BACK : text;
+
+	for (const uint8_t *p = insn - 2; p > low; p--) {
+		bool is_r8 = (p[-1] & 0xf1) == 0x41; /* the prefix makes another register of it */
+
+		if (p[0] == 0xb8 && insn - p >= 5 && word(p + 1) < 1024 && !is_r8)
+			return name_of(word(p + 1)); /* mov $number, %eax */
+		if (p[0] == 0xc7 && p[1] == 0xc0 && insn - p >= 6 && !is_r8)
+			return name_of(word(p + 2)); /* mov $number, %rax */
+		if (p[0] == 0x6a && insn - p >= 3 && p[2] == 0x58)
+			return name_of(p[1]); /* push $number; pop %rax */
+		if ((p[0] == 0x31 || p[0] == 0x33) && p[1] == 0xc0 && !is_r8)
+			return NULL; /* xor %eax, %eax */
+	}
+	return NULL;
+}
+
+static const char *look_through(const uint8_t *text, size_t n)
+{
+	const uint8_t *end = text + n, *p = text;
+
+	while (end - p >= 2 && (p = memchr(p, 0x0f, (size_t)(end - p) - 1))) {
+		if (p[1] == 0x05) { /* syscall */
+			const char *call = p - text > 2 ? call_before(text, p) : NULL;
+
+			if (call)
+				return call;
+		}
+		p++;
+	}
+	return NULL;
+}
+
+/* Looks through the file, else through the object itself: that would keep all of a large program's
+ * code in memory. */
+static const char *look_at_part(const struct dl_phdr_info *info, const ElfW(Phdr) * part, int fd)
+{
+	const ElfW(Off) page = 4096, cut = part->p_offset & (page - 1);
+	const uint8_t *at = MAP_FAILED;
+	const char *call;
+
+	if (fd >= 0 &&
+	    sl_raw(SYS_lseek, fd, 0, SEEK_END) >= (long)(part->p_offset + part->p_filesz))
+		at = mmap(NULL, part->p_filesz + cut, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd,
+			  (off_t)(part->p_offset - cut));
+	if (at == MAP_FAILED)
+		return look_through((const uint8_t *)(info->dlpi_addr + part->p_vaddr),
+				    part->p_filesz);
+	call = look_through(at + cut, part->p_filesz);
+	munmap((void *)(uintptr_t)at, part->p_filesz + cut);
+	return call;
+}
+
+static const char *look_at_object(const struct dl_phdr_info *info)
+{
+	const char *path = info->dlpi_name[0] ? info->dlpi_name : "/proc/self/exe", *call = NULL;
+	int fd = (int)sl_raw(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	for (unsigned i = 0; i < info->dlpi_phnum && !call; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+
+		if (part->p_type == PT_LOAD && (part->p_flags & (PF_X | PF_R)) == (PF_X | PF_R) &&
+		    part->p_filesz > 2)
+			call = look_at_part(info, part, fd);
+	}
+	if (fd >= 0)
+		sl_raw(SYS_close, fd);
+	return call;
+}
+
+static size_t dir_len(const char **path)
+{
+	const char *slash = strrchr(*path, '/');
+
+	if (!strncmp(*path, "/usr/", 5))
+		*path += 4;
+	return slash ? (size_t)(slash - *path) : 0;
+}
+
+static bool is_beside(const char *path, const char *other)
+{
+	size_t n = dir_len(&path);
+
+	return n == dir_len(&other) && !strncmp(path, other, n);
+}
+
+static bool is_of(const struct dl_phdr_info *info, const void *f)
+{
+	Dl_info so;
+
+	return dladdr(f, &so) && (ElfW(Addr))(uintptr_t)so.dli_fbase == info->dlpi_addr;
+}
+
+static unsigned seen; /* objects that were looked at; the linker adds others behind them */
+static char why[160]; /* of the first finding */
+
+static int look(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const char *libc = arg, *path = info->dlpi_name, *call;
+	char *end;
+	bool is_program = !path[0];
+
+	(void)size;
+	if (!is_program &&
+	    (!strchr(path, '/') || strstr(path, "/ld-linux") || (libc && is_beside(path, libc)) ||
+	     is_of(info, (const void *)look) || is_of(info, (const void *)lib.socket)))
+		return 0;
+	call = look_at_object(info);
+	if (!call)
+		return 0;
+	end = stpncpy(why, is_program ? "the program" : path, sizeof(why) - 60);
+	stpcpy(stpcpy(stpcpy(end, " calls "), call), "(2) by the bare instruction");
+	return 1;
+}
+
+static int look_at_new(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	unsigned *n = ((void **)arg)[1];
+
+	if ((*n)++ < seen)
+		return 0;
+	seen++;
+	return look(info, size, ((void **)arg)[0]);
+}
+
+bool sl_bare_more = true;
+
+void sl_bare_look_now(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	int saved = errno;
+	unsigned n = 0;
+	Dl_info libc = {0};
+
+	if (sl_load(&sl_all_left) || pthread_mutex_trylock(&lock))
+		return;
+	sl_store(&sl_bare_more, false);
+	(void)dladdr((void *)REAL(epoll_wait), &libc);
+	if (dl_iterate_phdr(look_at_new, (void *[]){sl_unconst(libc.dli_fname), &n}))
+		sl_leave_all(why);
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+}
+
+#else
+
+bool sl_bare_more;
+
+void sl_bare_look_now(void)
+{
+}
+
+#endif
