@@ -15,6 +15,7 @@
 #if defined(__x86_64__)
 
 #include <dlfcn.h>
+#include <emmintrin.h>
 #include <fcntl.h>
 #include <link.h>
 #include <sys/mman.h>
@@ -83,20 +84,38 @@ static const char *call_before(const uint8_t *text, const uint8_t *insn)
 	return NULL;
 }
 
+/* The first `syscall` in text, or end. (Programs have tens of megabytes of code, and their first
+ * socket waits for this.) */
+static const uint8_t *next_syscall(const uint8_t *text, const uint8_t *end)
+{
+	const __m128i first = _mm_set1_epi8(0x0f), second = _mm_set1_epi8(0x05);
+
+	for (; end - text > 16; text += 16) {
+		__m128i at = _mm_loadu_si128((const __m128i *)text);
+		__m128i behind = _mm_loadu_si128((const __m128i *)(text + 1));
+		unsigned hits = (unsigned)_mm_movemask_epi8(
+			_mm_and_si128(_mm_cmpeq_epi8(at, first), _mm_cmpeq_epi8(behind, second)));
+
+		if (hits)
+			return text + __builtin_ctz(hits);
+	}
+	for (; end - text >= 2; text++)
+		if (text[0] == 0x0f && text[1] == 0x05)
+			return text;
+	return end;
+}
+
 static const char *look_through(const uint8_t *text, size_t n)
 {
 	const uint8_t *end = text + n, *p = text;
+	const char *call = NULL;
 
-	while (end - p >= 2 && (p = memchr(p, 0x0f, (size_t)(end - p) - 1))) {
-		if (p[1] == 0x05) { /* syscall */
-			const char *call = p - text > 2 ? call_before(text, p) : NULL;
-
-			if (call)
-				return call;
-		}
-		p++;
+	while (!call && (p = next_syscall(p, end)) < end) {
+		if (p - text > 2)
+			call = call_before(text, p);
+		p += 2;
 	}
-	return NULL;
+	return call;
 }
 
 /* Looks through the file, else through the object itself: that would keep all of a large program's
