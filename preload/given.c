@@ -10,7 +10,6 @@
 #include "real.h"
 
 #include <dirent.h>
-#include <netinet/in.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

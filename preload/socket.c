@@ -172,3 +172,63 @@ int setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 }
 
 int __connect(int fd, const struct sockaddr *addr, socklen_t len) __attribute__((alias("connect")));
+
+/* RFC 3678's functions, which the C library makes of an option by a call of its own. (Those that
+ * ask find the answer in the shadow, which is a member of the groups.) */
+
+#define SOURCES_MAX 4096 /* more than any kernel takes: ENOBUFS */
+
+static int set_filter(int fd, int level, int name, void *filter, size_t len)
+{
+	int r = filter ? setsockopt(fd, level, name, filter, (socklen_t)len) : -1;
+
+	free(filter);
+	return r;
+}
+
+int setsourcefilter(int fd, uint32_t dev, const struct sockaddr *group, socklen_t group_len,
+		    uint32_t mode, uint32_t n, const struct sockaddr_storage *sources)
+{
+	size_t len = GROUP_FILTER_SIZE((size_t)n);
+	struct group_filter *f;
+	int family;
+
+	if (!ours(fd))
+		return REAL(setsourcefilter)(fd, dev, group, group_len, mode, n, sources);
+	family = group->sa_family;
+	if (group_len > sizeof(f->gf_group) || (family != AF_INET && family != AF_INET6))
+		return (int)done(-EINVAL);
+	if (n > SOURCES_MAX)
+		return (int)done(-ENOBUFS);
+	f = calloc(1, len);
+	if (f) {
+		f->gf_interface = dev;
+		f->gf_fmode = mode;
+		f->gf_numsrc = n;
+		memcpy(&f->gf_group, group, group_len);
+		memcpy(f->gf_slist, sources, n * sizeof(*sources));
+	}
+	return set_filter(fd, family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6, MCAST_MSFILTER, f,
+			  len);
+}
+
+int setipv4sourcefilter(int fd, struct in_addr dev, struct in_addr group, uint32_t mode, uint32_t n,
+			const struct in_addr *sources)
+{
+	size_t len = IP_MSFILTER_SIZE((size_t)n);
+	struct ip_msfilter *f;
+
+	if (!ours(fd))
+		return REAL(setipv4sourcefilter)(fd, dev, group, mode, n, sources);
+	if (n > SOURCES_MAX)
+		return (int)done(-ENOBUFS);
+	f = calloc(1, len);
+	if (f) {
+		f->imsf_multiaddr = group;
+		f->imsf_interface = dev;
+		f->imsf_fmode = mode;
+		f->imsf_numsrc = n;
+		memcpy(f->imsf_slist, sources, n * sizeof(*sources));
+	}
+	return set_filter(fd, IPPROTO_IP, IP_MSFILTER, f, len);
+}

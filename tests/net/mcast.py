@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """mcast.py OWN PEER PORT DEVICE GROUP GROUP2: multicast. A reflector is at PEER PORT, and sends to groups
 when it is told to."""
+import ctypes
+
 from netlib import *
 
 own, peer, port, device, group, group2 = sys.argv[1:7]
@@ -212,6 +214,21 @@ c.setsockopt(IP, IF, struct.pack("I", index) if six else
 c.connect((group, 7500))
 c.send(question())
 say("a connected one gets no answers from the peer's address:", nothing_comes(c))
+
+# The functions of RFC 3678, by which the C library sets options itself.
+clib = ctypes.CDLL(None, use_errno=True)
+for mode, source in ((0, peer), (0, elsewhere), (1, peer), (1, elsewhere)):  # exclude, include
+    s = receiver(any_addr)
+    membership(s, group)
+    say("setsourcefilter", clib.setsourcefilter(s.fileno(), index, sockaddr(group), 28 if six else 16, mode, 1, sockaddr(source)))
+    sent_to(group)
+    say("a filter by function", mode, got(s))
+    if not six:
+        say("setipv4sourcefilter", clib.setipv4sourcefilter(
+            s.fileno(), struct.unpack("I", socket.inet_aton(own))[0], struct.unpack("I", socket.inet_aton(group))[0], 1 - mode, 1, socket.inet_aton(source)))
+        sent_to(group)
+        say("the other way by function", got(s))
+    s.close()
 
 # The older options of IPv4, and a filter with more sources than the kernel allows at first.
 if not six:
