@@ -114,27 +114,39 @@ static bool post(const struct sl_letter *l, int with, int to, uint64_t end)
 	return n == sizeof(*l);
 }
 
-/* Until the letter is read and followed. with: what goes with it, or -1; tcp: descriptor of a TCP
- * socket, or -1. */
-static void tell(const struct sl_letter *l, int with, const struct postbox *to, int tcp)
-{
-	uint64_t end = sl_now_ns() + PARENT_NS;
-
-	if (!post(l, with, to->fd, sl_now_ns() + POST_NS))
-		return;
-	while (!sl_board_wait(to->board, to->place, l->ticket, SLICE_NS)) {
-		if (reader_is_gone(to->fd) || sl_now_ns() >= end)
-			return;
-		if (tcp >= 0 ? is_handed_back(tcp) : !to->board)
-			return;
-	}
-}
-
 static uint32_t new_ticket(void)
 {
 	uint64_t x = (sl_now_ns() ^ (uint64_t)sl_sys(SYS_gettid) << 32) * 0x9e3779b97f4a7c15ull;
 
 	return (uint32_t)(x >> 32) | 1u << 31; /* never the 0 that the board begins with */
+}
+
+/* Until the letter is read and followed. with: what goes with it, or -1; tcp: descriptor of a TCP
+ * socket, or -1. A connection that the kernel has is not whole yet: the keeper has still to send
+ * bytes by it, and what this process sends before would be among them. Another process may have
+ * overwritten the ticket, so a letter about nothing follows: the keeper reads it when it has done
+ * what the first one asks for. */
+static void tell(const struct sl_letter *l, int with, const struct postbox *to, int tcp)
+{
+	uint64_t end = sl_now_ns() + PARENT_NS;
+	struct sl_letter again = {.magic = SL_LETTER_MAGIC, .use = SL_USE_AGAIN};
+	uint32_t ticket = l->ticket;
+
+	if (!post(l, with, to->fd, sl_now_ns() + POST_NS))
+		return;
+	while (!sl_board_wait(to->board, to->place, ticket, SLICE_NS)) {
+		if (reader_is_gone(to->fd) || sl_now_ns() >= end)
+			return;
+		if (tcp >= 0 && !is_handed_back(tcp))
+			continue;
+		if (!to->board)
+			return;
+		if (tcp < 0)
+			continue;
+		ticket = again.ticket = new_ticket();
+		if (!post(&again, -1, to->fd, sl_now_ns() + POST_NS))
+			return;
+	}
 }
 
 static uint64_t cookie_of(int fd)
@@ -444,7 +456,7 @@ bool sl_mail_on_letter(const void *letter, long bytes, int end, uint32_t from)
 		ops->left();
 	} else if (l.use == SL_USE_BOX) {
 		taken = adopt(end, from);
-	} else {
+	} else if (l.use != SL_USE_AGAIN) {
 		sk = meant(&l);
 		if (sk)
 			ops->follow(sk, l.use);

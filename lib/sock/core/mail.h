@@ -16,6 +16,7 @@ enum sl_letter_use {
 	SL_USE_BOX,  /* nothing is used: what comes with the letter is a mailbox of the child's own
 		      */
 	SL_USE_LEND, /* a datagram socket: another program gets it, which may never use it */
+	SL_USE_AGAIN, /* nothing is used: the child waits for the answer to an earlier letter */
 	SL_USE_END,
 };
 
