@@ -141,7 +141,8 @@ int sl_tconn_let_pass(struct sl_lane *lane, const struct sl_tcp_key *key, int sh
 	sl_lock(&sl_tconn_ctl);
 	sweep_passes();
 	for (uint32_t i = 0; i < lane->nlegs && !err; i++)
-		if (!lane->leg[i]->dead && !lane->leg[i]->is_class)
+		if (!lane->leg[i]->dead && !lane->leg[i]->is_class &&
+		    !sl_port_is_gone(lane->leg[i]->port))
 			err = add_pass(lane->leg[i], key, shadow);
 	sl_unlock(&sl_tconn_ctl);
 	return err;
