@@ -180,6 +180,18 @@ static bool open_legs(const struct sl_lane *old, struct sl_lane *lane)
 	return true;
 }
 
+/* True: the lane has queues of a NIC (io/verbs.h, io/nic). While a rule goes from one queue to
+ * another the kernel gets the packets, and they would overtake others; and a queue reports what it
+ * has sent later than packets can wait on the new lane. */
+static bool has_queues(const struct sl_lane *lane)
+{
+	for (uint32_t i = 0; i < lane->nlegs; i++)
+		if (lane->leg[i]->verbs ||
+		    (lane->leg[i]->nqueues && lane->leg[i]->xsk[0].verbs))
+			return true;
+	return false;
+}
+
 /* Takes what the old lane's rings have, then puts the socket on the new one. */
 static bool change(struct sl_sock *sk, struct sl_lane *old, struct sl_lane *lane)
 {
@@ -216,7 +228,7 @@ static bool move(struct sl_sock *sk, uint64_t key)
 
 	if (!lane || lane == old)
 		return lane == old;
-	if (!open_legs(old, lane)) { /* which has been said, and takes long */
+	if (has_queues(old) || !open_legs(old, lane)) { /* which has been said, and takes long */
 		us->moves = us->tx_moves = false;
 		return false;
 	}
