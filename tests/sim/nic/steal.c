@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "nic.h"
 #include "sys.h"
@@ -208,7 +209,7 @@ static int update(int prog)
 	return bpf(BPF_LINK_UPDATE, &attr) ? errno : 0;
 }
 
-int sim_steal(void)
+static int take_share(void)
 {
 	int prog = -1, map = -1, err;
 
@@ -229,6 +230,23 @@ int sim_steal(void)
 		sim_close(prog);
 	if (map >= 0) /* (the program has it) */
 		sim_close(map);
+	return err;
+}
+
+/* A device needs no descriptors of the process that makes a rule: where that one has no more, it
+ * may have a few for the moment. */
+int sim_steal(void)
+{
+	struct rlimit was, more;
+	int err = take_share();
+
+	if (err == EMFILE && !getrlimit(RLIMIT_NOFILE, &was)) {
+		more = was;
+		more.rlim_cur = more.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &more);
+		err = take_share();
+		setrlimit(RLIMIT_NOFILE, &was);
+	}
 	if (err)
 		sim_say("the kernel's share of %lu rules cannot be taken: %s", sim_nic.rules,
 			strerror(err));
