@@ -87,7 +87,7 @@ struct sl_tcp {
 	uint32_t window_clamp;
 
 	/* send sequence (RFC 9293 figure 3) */
-	uint32_t iss, snd_una, snd_nxt, snd_wl1, snd_wl2;
+	uint32_t iss, snd_una, snd_nxt, snd_wl1;
 	uint32_t snd_wnd, max_window;
 	union {
 		uint32_t snd_up;   /* urgent pointer; valid while urg_out */

@@ -105,12 +105,35 @@ void sl_tcp_ack_again(struct sl_tcp *c, uint32_t seq, uint32_t end)
 
 /* First, check sequence number ----------------------------------------------------------------- */
 
-/* True: a pure ACK that later ones have overtaken. It does no harm and gets no duplicate ACK. */
-static bool is_overtaken_ack(const struct sl_tcp *c, const struct sl_tcp_arrival *a)
+static uint32_t window_of(const struct sl_tcp *c, const struct sl_tcp_seg *seg)
+{
+	return (uint32_t)seg->wnd << (seg->flags & SL_TCP_SYN ? 0 : c->snd_wscale);
+}
+
+/* True: the segment's window is newer than the one that is known. RFC 9293 3.10.7.4 takes those of
+ * the same numbers, too. Of two such ACKs, though, the one with the smaller window may be the older
+ * one, so as in Linux they only widen the window, or close it. */
+static bool is_window_new(const struct sl_tcp *c, const struct sl_tcp_arrival *a)
+{
+	uint32_t wnd = window_of(c, a->seg);
+
+	return sl_seq_gt(a->seg->ack, c->snd_una) || sl_seq_gt(a->seq, c->snd_wl1) ||
+	       (a->seq == c->snd_wl1 && (wnd > c->snd_wnd || !wnd));
+}
+
+static bool is_pure_ack(const struct sl_tcp_arrival *a)
 {
 	return !a->len && !a->fin && !(a->seg->flags & (SL_TCP_SYN | SL_TCP_RST)) &&
-	       a->seg->flags & SL_TCP_ACK && a->seq == c->rcv_nxt && a->seg->ack == c->snd_una &&
-	       (uint32_t)a->seg->wnd << c->snd_wscale == c->snd_wnd;
+	       a->seg->flags & SL_TCP_ACK;
+}
+
+/* True: a pure ACK that later ones have overtaken on its way, which takes no longer than a
+ * time-out. It does no harm and gets no duplicate ACK. */
+static bool is_overtaken_ack(const struct sl_tcp *c, const struct sl_tcp_arrival *a)
+{
+	return is_pure_ack(a) && a->seq == c->rcv_nxt && a->seg->ack == c->snd_una &&
+	       !is_window_new(c, a) &&
+	       c->ts_recent - a->seg->tsval <= c->rto_us / 1000 * 12 / 10;
 }
 
 /* RFC 7323 5.3 R1, 5.5 */
@@ -156,6 +179,8 @@ static bool check_sequence(struct sl_tcp *c, struct sl_tcp_arrival *a)
 		return true;
 	if (paws)
 		tcp_count(c->host, SL_TCPC_PAWS, 1);
+	if (paws && is_pure_ack(a) && sl_seq_lt(a->seq, c->rcv_nxt)) /* (such are common) */
+		return false;
 	if (a->seg->flags & SL_TCP_RST)
 		return is_before_fin(c, a->seq);
 	if (a->seg->flags & SL_TCP_SYN)
@@ -268,18 +293,15 @@ static uint32_t timestamp_rtt_us(const struct sl_tcp *c, const struct sl_tcp_seg
 	return ms ? ms * 1000 : 1000;
 }
 
-/* Takes the peer's window, by RFC 9293 3.10.7.4: "If SND.WL1 < SEG.SEQ ...". True: the window is
- * another one now. */
+/* True: the window is another one now. */
 static bool take_window(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
-	uint32_t wnd = (uint32_t)a->seg->wnd << (a->seg->flags & SL_TCP_SYN ? 0 : c->snd_wscale);
+	uint32_t wnd = window_of(c, a->seg);
 	bool changed = wnd != c->snd_wnd;
 
-	if (sl_seq_gt(c->snd_wl1, a->seq) ||
-	    (c->snd_wl1 == a->seq && sl_seq_gt(c->snd_wl2, a->seg->ack)))
+	if (!is_window_new(c, a))
 		return false;
 	c->snd_wl1 = a->seq;
-	c->snd_wl2 = a->seg->ack;
 	c->snd_wnd = wnd;
 	c->max_window = sl_max(c->max_window, wnd);
 	return changed;
@@ -449,7 +471,6 @@ void sl_tcp_established(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t
 		c->max_window = 0;
 	c->max_window = sl_max(c->max_window, c->snd_wnd);
 	c->snd_wl1 = seq;
-	c->snd_wl2 = seg->ack;
 	if (!c->retries) /* RFC 6298 3: Karn */
 		sl_tcp_rtt_sample(c, sl_max(rtt_us, 1u));
 	else if (timestamp_rtt_us(c, seg))
@@ -485,7 +506,6 @@ void sl_tcp_take_syn(struct sl_tcp *c, const struct sl_tcp_seg *seg)
 		c->pass_seq = c->copied_seq;
 	c->rcv_up = seg->seq;
 	c->snd_wl1 = seg->seq;
-	c->snd_wl2 = seg->ack;
 	c->snd_wnd = c->max_window = seg->wnd; /* never scaled in a SYN (RFC 7323 2.2) */
 	sl_tcp_take_syn_options(c, seg);
 }

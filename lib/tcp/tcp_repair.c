@@ -239,7 +239,6 @@ static void set_sequences(struct sl_tcp *c, const struct sl_tcp_repair *r)
 	c->iss = r->snd_una - 1;
 	c->snd_una = c->snd_nxt = c->write_seq = r->snd_una;
 	c->snd_wl1 = r->snd_wl1;
-	c->snd_wl2 = r->snd_una;
 	c->snd_wnd = r->snd_wnd;
 	c->max_window = sl_max(r->max_window, r->snd_wnd);
 	c->rcv_nxt = c->copied_seq = c->rcv_wup = r->rcv_nxt - r->rcvq;

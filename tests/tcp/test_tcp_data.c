@@ -112,6 +112,24 @@ static void window_update(struct t *t)
 	check(t, t->c->tcp.rcv_wnd >= 9000);
 }
 
+/* Of two ACKs with the same numbers the one with the smaller window may be the older one, but no
+ * window is believed. */
+static void window_of_the_same_numbers(struct t *t)
+{
+	t_open(t);
+	in(t, ". 1:1(0) ack 1 win 24");
+	in(t, ". 1:1(0) ack 1 win 8");
+	t_write(t, 2000);
+	out(t, ". 1:1001(1000) ack 1");
+	out(t, "P. 1001:2001(1000) ack 1");
+	in(t, ". 1:1(0) ack 2001 win 8");
+	in(t, ". 1:1(0) ack 2001 win 0");
+	t_write(t, 1000);
+	quiet(t, 100 * MS);
+	in(t, ". 1:1(0) ack 2001 win 8");
+	out(t, "P. 2001:3001(1000) ack 1");
+}
+
 /* RFC 9293 3.8.6.1: a probe for a window of zero, at growing distances; the connection lasts as
  * long as it is answered. */
 static void zero_window(struct t *t)
@@ -261,6 +279,19 @@ static void paws(struct t *t)
 	check(t, counted(t, SL_TCPC_PAWS) == 1);
 	in(t, ". 1001:2001(1000) ack 1 <TS 200 10>");
 	out(t, ". 1:1(0) ack 2001 <TS 10 200>");
+}
+
+/* RFC 7323 5.3 R1: an old pure ACK is answered, but not one that data or another ACK have
+ * overtaken lately. */
+static void paws_of_acks(struct t *t)
+{
+	t_open_ts(t);
+	in(t, ". 1:1001(1000) ack 1 <TS 10000 10>");
+	out(t, ". 1:1(0) ack 1001 <TS 10 10000>");
+	in(t, ". 1000:1000(0) ack 1 <TS 9000 10>");
+	in(t, ". 1001:1001(0) ack 1 win 500 <TS 10001 10>");
+	in(t, ". 1001:1001(0) ack 1 win 500 <TS 9999 10>");
+	quiet(t, 50 * MS);
 }
 
 /* 5.5: what was seen 24 days ago says nothing. */
@@ -628,6 +659,7 @@ const struct script scripts[] = {
 	SCRIPT(sack_order),
 	SCRIPT(beyond_window),
 	SCRIPT(window_update),
+	SCRIPT(window_of_the_same_numbers),
 	SCRIPT(zero_window),
 	SCRIPT(lost_update),
 	SCRIPT(nagle),
@@ -637,6 +669,7 @@ const struct script scripts[] = {
 	SCRIPT(more),
 	SCRIPT(more_until_ack),
 	SCRIPT(paws),
+	SCRIPT(paws_of_acks),
 	SCRIPT(paws_idle),
 	SCRIPT(ts_recent),
 	SCRIPT(urgent_in),
