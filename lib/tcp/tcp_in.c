@@ -132,8 +132,7 @@ static bool is_pure_ack(const struct sl_tcp_arrival *a)
 static bool is_overtaken_ack(const struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
 	return is_pure_ack(a) && a->seq == c->rcv_nxt && a->seg->ack == c->snd_una &&
-	       !is_window_new(c, a) &&
-	       c->ts_recent - a->seg->tsval <= c->rto_us / 1000 * 12 / 10;
+	       !is_window_new(c, a) && c->ts_recent - a->seg->tsval <= c->rto_us / 1000 * 12 / 10;
 }
 
 /* RFC 7323 5.3 R1, 5.5 */

@@ -15,6 +15,7 @@
 #include <linux/futex.h>
 #include <sys/mman.h>
 
+#include "base/clock.h"
 #include "base/compat.h"
 #include "base/sys.h"
 
@@ -86,6 +87,13 @@ static uint32_t word_of(uint32_t place, uint32_t ticket)
 {
 	return place < SL_BOARD_COMMON ? place * OWN + ticket % OWN
 				       : SL_BOARD_COMMON * OWN + ticket % COMMON;
+}
+
+uint32_t sl_board_ticket(void)
+{
+	uint64_t x = (sl_now_ns() ^ (uint64_t)sl_sys(SYS_gettid) << 32) * 0x9e3779b97f4a7c15ull;
+
+	return (uint32_t)(x >> 32) | 1u << 31; /* never the 0 that the board begins with */
 }
 
 void sl_board_post(struct sl_board *b, uint32_t place, uint32_t ticket)

@@ -21,6 +21,8 @@ bool sl_board_open(struct sl_board *b);
 void sl_board_close(struct sl_board *b);
 /* Tells the children that the letter with that ticket is read. Only the keeper calls it. */
 void sl_board_post(struct sl_board *b, uint32_t place, uint32_t ticket);
+/* A ticket for a letter. */
+uint32_t sl_board_ticket(void);
 /* In a child: waits until the keeper has posted the ticket, at most ns. True: it has. If shown is
  * NULL, only sleeps for a moment. */
 bool sl_board_wait(const uint32_t *shown, uint32_t place, uint32_t ticket, uint64_t ns);

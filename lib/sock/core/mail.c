@@ -114,38 +114,26 @@ static bool post(const struct sl_letter *l, int with, int to, uint64_t end)
 	return n == sizeof(*l);
 }
 
-static uint32_t new_ticket(void)
-{
-	uint64_t x = (sl_now_ns() ^ (uint64_t)sl_sys(SYS_gettid) << 32) * 0x9e3779b97f4a7c15ull;
-
-	return (uint32_t)(x >> 32) | 1u << 31; /* never the 0 that the board begins with */
-}
-
-/* Until the letter is read and followed. with: what goes with it, or -1; tcp: descriptor of a TCP
- * socket, or -1. A connection that the kernel has is not whole yet: the keeper has still to send
- * bytes by it, and what this process sends before would be among them. Another process may have
- * overwritten the ticket, so a letter about nothing follows: the keeper reads it when it has done
- * what the first one asks for. */
+/* Until the letter is read and followed. with: what goes with it, or -1; tcp: a TCP socket, or -1.
+ * A connection that the kernel has is not whole yet: the keeper has still to send bytes by it, and
+ * what this process sends would be among them. Another process may have overwritten the ticket, so
+ * a letter about nothing follows, which the keeper reads when it has done as the first one asks. */
 static void tell(const struct sl_letter *l, int with, const struct postbox *to, int tcp)
 {
+	struct sl_letter again = {
+		.magic = SL_LETTER_MAGIC, .use = SL_USE_AGAIN, .ticket = l->ticket};
 	uint64_t end = sl_now_ns() + PARENT_NS;
-	struct sl_letter again = {.magic = SL_LETTER_MAGIC, .use = SL_USE_AGAIN};
-	uint32_t ticket = l->ticket;
+	bool waits = post(l, with, to->fd, sl_now_ns() + POST_NS);
 
-	if (!post(l, with, to->fd, sl_now_ns() + POST_NS))
-		return;
-	while (!sl_board_wait(to->board, to->place, ticket, SLICE_NS)) {
-		if (reader_is_gone(to->fd) || sl_now_ns() >= end)
+	while (waits && !sl_board_wait(to->board, to->place, again.ticket, SLICE_NS)) {
+		bool back = tcp < 0 || is_handed_back(tcp);
+
+		if (reader_is_gone(to->fd) || sl_now_ns() >= end || (back && !to->board))
 			return;
-		if (tcp >= 0 && !is_handed_back(tcp))
-			continue;
-		if (!to->board)
-			return;
-		if (tcp < 0)
-			continue;
-		ticket = again.ticket = new_ticket();
-		if (!post(&again, -1, to->fd, sl_now_ns() + POST_NS))
-			return;
+		if (back && tcp >= 0) {
+			again.ticket = sl_board_ticket();
+			waits = post(&again, -1, to->fd, sl_now_ns() + POST_NS);
+		}
 	}
 }
 
@@ -215,7 +203,7 @@ static void tell_parent(struct sl_sock *sk, int fd, enum sl_letter_use use)
 		.sock = sl_sock_ref(sk),
 		.gen = sk->gen,
 		.cookie = cookie_of(fd),
-		.ticket = new_ticket(),
+		.ticket = sl_board_ticket(),
 	};
 	struct postbox to;
 
@@ -260,7 +248,7 @@ void sl_keeper_tell_fork(void)
 	const struct sl_letter l = {
 		.magic = SL_LETTER_MAGIC,
 		.use = SL_USE_NONE,
-		.ticket = new_ticket(),
+		.ticket = sl_board_ticket(),
 	};
 	const struct postbox to = own_box();
 
@@ -291,7 +279,7 @@ static int ask(struct postbox *b, uint32_t *place)
 	const struct sl_letter l = {
 		.magic = SL_LETTER_MAGIC,
 		.use = SL_USE_BOX,
-		.ticket = new_ticket(),
+		.ticket = sl_board_ticket(),
 	};
 	uint64_t now = sl_now_ns();
 	int end[2];

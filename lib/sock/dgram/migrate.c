@@ -186,8 +186,7 @@ static bool open_legs(const struct sl_lane *old, struct sl_lane *lane)
 static bool has_queues(const struct sl_lane *lane)
 {
 	for (uint32_t i = 0; i < lane->nlegs; i++)
-		if (lane->leg[i]->verbs ||
-		    (lane->leg[i]->nqueues && lane->leg[i]->xsk[0].verbs))
+		if (lane->leg[i]->verbs || (lane->leg[i]->nqueues && lane->leg[i]->xsk[0].verbs))
 			return true;
 	return false;
 }
