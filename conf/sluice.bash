@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Completion for bash: commands, options and settings as the tool itself lists them.
 _sluice_options() { # words of the help that are options
-	"$@" --help 2>&1 | grep -o -- '--\?[a-zA-Z][-a-z_]*' | sort -u
+	"$@" --help 2>&1 | grep -oE -- '(^|[][ (|,])--?[a-zA-Z0-9][-a-z0-9_]*' | tr -d '][ (|,' | sort -u
 }
 _sluice() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} tool=${COMP_WORDS[0]} command=${COMP_WORDS[1]}

@@ -29,6 +29,7 @@
 
 static const char help[] =
 	"usage: sluice capture [-w FILE|-] [options] [filter]\n"
+	"       sluice capture --extcap-interfaces    (and so on, as Wireshark asks)\n"
 	"\n"
 	"  -w, --write FILE     pcapng; - (the default): to standard output\n"
 	"  -i, --device DEV     packets of that device\n"

@@ -30,7 +30,7 @@ static void usage(FILE *to)
 	      "\n"
 	      "  --NAME=value, NAME=value   a setting: --rx-poll=-1, RX_POLL=-1, SLUICE_RX_POLL=-1\n"
 	      "  --explain        say which devices would be offloaded, and which rules hold\n"
-	      "  --dry-run        say what would be run, and do not\n"
+	      "  -n, --dry-run    say what would be run, and do not\n"
 	      "  --help-settings  list the settings: values, defaults, what they do\n"
 	      "  --help           print this\n"
 	      "\n"

@@ -22,6 +22,7 @@
 
 static const char help[] =
 	"usage: sluice top [-b] [-n N] [-d SECONDS] [-p PID] [-o rate|packets|latency|drops]\n"
+	"                  [-k DIR]\n"
 	"\n"
 	"  -b  plain text, as when the output is no terminal\n"
 	"  -n  that many reports\n"

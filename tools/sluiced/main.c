@@ -478,11 +478,11 @@ static void loop(void)
 static void usage(FILE *to)
 {
 	fputs("usage: sluiced [--socket PATH] [--policy FILE] [--watchdog N] [--no-sandbox]\n\n"
-	      "  --socket PATH  where programs find it (" SL_LEASE_PATH ")\n"
-	      "  --policy FILE  who may have what (" POLICY_PATH ")\n"
-	      "  --watchdog N   ends when it stands still for N seconds (20)\n"
-	      "  --no-sandbox   keep all privileges (for finding faults)\n"
-	      "  --version, --help\n\n"
+	      "  -s, --socket PATH  where programs find it (" SL_LEASE_PATH ")\n"
+	      "  -p, --policy FILE  who may have what (" POLICY_PATH ")\n"
+	      "      --watchdog N   ends when it stands still for N seconds (20)\n"
+	      "      --no-sandbox   keep all privileges (for finding faults)\n"
+	      "  -V, --version, -h, --help\n\n"
 	      "Settings are those of the library, from the environment: sluice-settings(7).\n",
 	      to);
 }
