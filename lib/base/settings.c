@@ -198,6 +198,11 @@ static bool word_is(const char *text, const char *word, size_t len)
 	return !strncasecmp(text, word, len) && is_blank(text + len);
 }
 
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
 /* The value of a name in "name=value,...". */
 static bool enum_by_name(const char *list, const char *text, int64_t *out)
 {
@@ -237,13 +242,17 @@ static const char *enum_name(const char *list, int64_t value, size_t *len)
 static int parse_enum(const struct sl_setting *s, const char *text, int64_t *v, char *why,
 		      size_t why_len)
 {
-	const char *end;
+	const char *end, *name;
+	int64_t named = 0;
 	size_t len;
 
 	if (enum_by_name(s->unit, text, v))
 		return 0;
 	end = parse_number(text, v);
-	if (end && is_blank(end) && enum_name(s->unit, *v, &len))
+	name = end && is_blank(end) ? enum_name(s->unit, *v, &len) : NULL;
+	if (name && is_digit(*name)) /* 29=4: the value 4 has the name 29, and 4 is no name */
+		parse_number(name, &named);
+	if (name && (!is_digit(*name) || named == *v))
 		return 0;
 	snprintf(why, why_len, "one of %s (name or number)", s->unit);
 	return -EINVAL;
@@ -325,7 +334,7 @@ static int64_t value_of(const struct sl_setting *s, const struct sl_settings *se
 static const char *setting_text(const struct sl_setting *s, const struct sl_settings *set,
 				char *buf, size_t len)
 {
-	const char *name;
+	const char *name = NULL;
 	size_t name_len;
 	int64_t v;
 
@@ -337,7 +346,9 @@ static const char *setting_text(const struct sl_setting *s, const struct sl_sett
 	if (s->type == SL_TYPE_BOOL)
 		snprintf(buf, len, "%s", v ? "Enabled" : "Disabled");
 	else if (s->type == SL_TYPE_ENUM && (name = enum_name(s->unit, v, &name_len)) &&
-		 (name_len == 0 || name[0] < '0' || name[0] > '9'))
+		 is_digit(*name))
+		snprintf(buf, len, "%.*s", (int)name_len, name);
+	else if (s->type == SL_TYPE_ENUM && name)
 		snprintf(buf, len, "%lld (%.*s)", (long long)v, (int)name_len, name);
 	else
 		snprintf(buf, len, "%lld", (long long)v);

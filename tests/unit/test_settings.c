@@ -163,6 +163,17 @@ static void test_preset_yields_to_what_is_given(void **state)
 	assert_int_equal(sl_settings.select_poll, 5);
 }
 
+/* The number that stands for a preset here is none of its names, and is not shown. */
+static void test_presets_have_the_numbers_of_vma(void **state)
+{
+	assert_int_equal(LOAD("VMA_SPEC=4"), 1);
+	assert_int_equal(sl_settings.spec, 0);
+	assert_int_equal(LOAD("SLUICE_FRAME_SIZE=0x800"), 0);
+	assert_int_equal(sl_settings.frame_size, 2048);
+	assert_int_equal(LOAD("VMA_SPEC=29"), 0);
+	assert_non_null(strstr(out, " 29                         [SLUICE_SPEC]"));
+}
+
 /* A setting of each preset that the others leave alone, or have otherwise. */
 static void test_presets_are_those_of_vma(void **state)
 {
@@ -194,6 +205,7 @@ static void test_presets_are_those_of_vma(void **state)
 	assert_int_equal(LOAD("VMA_SPEC=624"), 0);
 	assert_int_equal(sl_settings.rx_poll, 0);
 	assert_int_equal(LOAD("VMA_SPEC=7750"), 0);
+	assert_int_equal(sl_settings.spec, 9);
 	assert_int_equal(sl_settings.stats_fd_num, 1024);
 	assert_int_equal(sl_settings.tracelevel, SL_LOG_WARN);
 }
@@ -412,6 +424,7 @@ int main(void)
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_ring_sets_both_directions),
 		cmocka_unit_test(test_preset_yields_to_what_is_given),
+		cmocka_unit_test(test_presets_have_the_numbers_of_vma),
 		cmocka_unit_test(test_presets_are_those_of_vma),
 		cmocka_unit_test(test_high_level_raises_details_and_shows_all),
 		cmocka_unit_test(test_banner_has_the_time),
