@@ -217,6 +217,7 @@ static void want_bpffs(void)
 	if (geteuid() == 0 && sl_mounts_are_private() &&
 	    !mount("bpf", "/sys/fs/bpf", "bpf", 0, NULL))
 		return;
+	sl_settings_load(NULL); /* the line goes to the program's log */
 	sl_info("run",
 		"no bpffs on /sys/fs/bpf: maps are not pinned, and other XDP programs cannot "
 		"share a device with us (mount -t bpf bpf /sys/fs/bpf)");
@@ -352,7 +353,6 @@ int sl_tool_run(int argc, char **argv)
 		explain();
 		return 0;
 	}
-	sl_settings_load(NULL);
 	status = sl_program_find(o.program[0], path, sizeof(path));
 	if (status) {
 		fprintf(stderr, "sluice run: %s: %s\n", o.program[0], strerror(-status));
@@ -361,6 +361,7 @@ int sl_tool_run(int argc, char **argv)
 	if (check_program(path) && add_preload())
 		return 1;
 	if (o.dry_run) {
+		sl_settings_load(NULL); /* tells mistakes, as the program's library does */
 		sl_settings_doc_environment(stdout);
 		for (char **a = o.program; *a; a++)
 			printf("%s%c", *a, a[1] ? ' ' : '\n');

@@ -157,6 +157,8 @@ ok "and a device that is not there" eval '! a "$TOOL" doctor nothere >/dev/null'
 ok "explain names the device" grep -q "^$DEV_A: offloaded: driver veth" <(a "$TOOL" run --explain)
 ok "a wrong setting is refused" eval '"$TOOL" run RX_POLL=fast true 2>/dev/null; [ $? = 2 ]'
 ok "an unknown one too" eval '"$TOOL" run RX_POL=1 true 2>/dev/null; [ $? = 2 ]'
+ok "one of the environment is told once, by the library" eval '[ "$(a env VMA_RX_POLL=fast "$TOOL" run -- \
+	python3 -c "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).bind((\"$A4\", 0))" 2>&1 | grep -c "VMA_RX_POLL=.fast")" = 1 ]'
 ok "a program that is not there" eval '"$TOOL" run /nonexistent 2>/dev/null; [ $? = 127 ]'
 ok "the program's exit status is run's" eval '"$TOOL" run -- sh -c "exit 7"; [ $? = 7 ]'
 # shellcheck disable=SC2016
