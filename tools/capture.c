@@ -92,13 +92,15 @@ static const char *device_name(struct sl_capture_source *s, uint32_t ifindex)
 	return "?";
 }
 
-static bool passes(const struct capture *c, const uint8_t *pkt, uint32_t wire, uint32_t cap)
+static bool passes(const struct capture *c, const struct sl_tap_rec *rec, const uint8_t *pkt,
+		   uint32_t wire, uint32_t cap)
 {
+	struct sl_capture_about about = {rec->ifindex, rec->flags & SL_TAP_OUT};
 	bool fits = !c->nflows;
 
 	for (unsigned i = 0; i < c->nflows && !fits; i++)
 		fits = sl_capture_fits(&c->flows[i], pkt, cap);
-	return fits && (!c->filters || sl_capture_passes(&c->code, pkt, wire, cap));
+	return fits && (!c->filters || sl_capture_passes(&c->code, pkt, wire, cap, &about));
 }
 
 /* Writes one packet of the wire. */
@@ -111,7 +113,7 @@ static void write_packet(struct capture *c, struct sl_capture_source *s,
 
 	if (rec->flags & SL_TAP_CSUM || rec->flags & SL_TAP_IN)
 		sl_capture_fix(pkt, cap, rec->flags & SL_TAP_CSUM);
-	if ((c->count && c->written >= (uint64_t)c->count) || !passes(c, pkt, wire, cap))
+	if ((c->count && c->written >= (uint64_t)c->count) || !passes(c, rec, pkt, wire, cap))
 		return;
 	name = device_name(s, rec->ifindex);
 	if (c->device && strcmp(c->device, name) != 0)

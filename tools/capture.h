@@ -73,9 +73,13 @@ void sl_capture_fix(uint8_t *pkt, uint32_t len, bool told);
 /* Filters, as of tcpdump (capture_pcap.c). sl_capture_compile() says on stderr what is wrong: 0, or
  * the status of the program. sl_capture_passes(): code is of a filter that was compiled. */
 struct bpf_program;
+struct sl_capture_about { /* what a filter may ask that is not in the packet */
+	uint32_t ifindex;
+	bool sent;
+};
 int sl_capture_compile(const char *text, struct bpf_program *code);
 bool sl_capture_passes(const struct bpf_program *code, const uint8_t *pkt, uint32_t wire,
-		       uint32_t cap);
+		       uint32_t cap, const struct sl_capture_about *about);
 #define SL_CAPTURE_SNAP 262144 /* bytes of a packet, at most */
 
 /* The pcapng file (capture_pcapng.c). Functions return false when it cannot be written. */

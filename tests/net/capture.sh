@@ -35,10 +35,13 @@ begin "$TMP/log1" -w "$TMP/all" -p "$SERVER"
 FIRST=$CAPTURE
 begin "$TMP/log2" -w "$TMP/in" -p "$SERVER" --in udp port 5001
 SECOND=$CAPTURE
+begin "$TMP/log3" -w "$TMP/out" -p "$SERVER" outbound and udp port 5001
+THIRD=$CAPTURE
 R0=$(stat_of rx_pkts) T0=$(stat_of tx_pkts)
 a sockperf ping-pong -i "$B4" -p 5001 -t 1 --mps=2000 >"$TMP/client" 2>&1 || fail "sockperf client"
 ok "the first capture ends" finish "$FIRST"
 ok "the second ends" finish "$SECOND"
+ok "the third ends" finish "$THIRD"
 R=$(($(stat_of rx_pkts) - R0)) T=$(($(stat_of tx_pkts) - T0))
 read_it "$TMP/all"
 ok "there were packets" test "$R" -gt 500 -a "$T" -gt 500
@@ -50,6 +53,8 @@ ok "they name program and socket" holds "named == n"
 ok "interface and statistics" holds "ifs == 1 and isb == 1"
 read_it "$TMP/in"
 ok "the other capture has one direction" holds "rx == $R and tx == 0"
+read_it "$TMP/out"
+ok "the third has the other, by a filter that asks for it" holds "rx == 0 and tx == $T"
 
 # Flows, lanes and lengths --------------------------------------------------------------------------
 # Two clients with crossed ports: only their ends as pairs tell them apart.
