@@ -47,8 +47,8 @@ static bool load(void)
 	return so;
 }
 
-/* Instructions that ask the kernel for what is not in the packet (inbound, outbound, ifindex). There
- * is no kernel here, so they become constants, which are set for each packet. */
+/* Instructions that ask the kernel for what is not in the packet (inbound, outbound, ifindex).
+ * There is no kernel here, so they become constants, which are set for each packet. */
 #define ASKED_MAX 64
 static struct {
 	unsigned insn;
