@@ -20,7 +20,7 @@ wrong=$(for n in $rows; do
 	[ "$(says "$n")" = "$(is "$n")" ] || echo "FAILED: $n: the page has $(says "$n"), the default is $(is "$n")"
 done)
 other() { # names of settings whose help gives another default of VMA's
-	awk '/^SL_SETTING/ { n = toupper($2) } /\(libvma: |\(VMA: |VMA has [0-9]/ { print n }' "$DEF" | tr -d , | sort -u
+	awk '/^SL_SETTING/ { n = toupper($2) } !/^\t/ { next } /\(libvma: |\(VMA: |VMA has [0-9]/ { print n }' "$DEF" | tr -d , | sort -u
 }
 wrong+=$(comm -23 <(other) <(sort <<<"$rows") | sed 's/^/FAILED: another default than VMA has, and not in the table: /')
 without() { # names of settings without effect
