@@ -13,7 +13,6 @@
 #include "base/roomy.h"
 #include "base/settings.h"
 #include "ctl/device/pair.h"
-#include "ctl/rules/conf.h"
 #include "ctl/kern/netdev.h"
 #include "ctl/kern/netns.h"
 #include "ctl/kern/say.h"
@@ -623,49 +622,6 @@ bool sl_port_open_wanted(uint64_t now_ns)
 		return false;
 	sl_store_release(&wanted, 0);
 	return true;
-}
-
-/* Policy --------------------------------------------------------------------------------------- */
-
-enum sl_rule_action sl_port_decide_narrow(const struct sl_port *port,
-					  const struct sl_rule_ask *asked, struct sl_narrow *narrow)
-{
-	unsigned n, nadded;
-	const struct sl_rule *rules = port ? port->info.rules : NULL, *hit;
-	enum sl_rule_action action;
-	struct sl_rule_ask ask = *asked;
-	const struct sl_rule *added = sl_rules_added(&nadded);
-
-	ask.vni_after = port ? port->vni_after : 0;
-	*narrow = (struct sl_narrow){0};
-	if (added) {
-		action = sl_rule_decide(added, nadded, &ask, &hit);
-		if (hit)
-			*narrow = hit->narrow;
-		if (hit || action == SL_RULE_NONE)
-			return action;
-	}
-	if (rules)
-		n = sl_rules_used(rules);
-	else
-		rules = sl_rules(&n);
-	action = sl_rule_decide(rules, n, &ask, &hit);
-	if (hit)
-		*narrow = hit->narrow;
-	if (hit && port && port->info.rules_rw)
-		__atomic_fetch_add(&port->info.rules_rw[hit - rules].hits, 1, __ATOMIC_RELAXED);
-	return action;
-}
-
-enum sl_rule_action sl_port_decide(const struct sl_port *port, uint32_t role,
-				   const struct sl_addr *first, uint16_t first_port,
-				   const struct sl_addr *second, uint16_t second_port)
-{
-	struct sl_narrow narrow;
-
-	return sl_port_decide_narrow(
-		port, &(struct sl_rule_ask){role, first, first_port, second, second_port, 0},
-		&narrow);
 }
 
 /* No event reports that a NIC now strips tags. */

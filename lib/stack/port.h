@@ -107,6 +107,10 @@ enum sl_rule_action sl_port_decide(const struct sl_port *port, uint32_t role,
  * claim. */
 enum sl_rule_action sl_port_decide_narrow(const struct sl_port *port, const struct sl_rule_ask *ask,
 					  struct sl_narrow *narrow);
+/* True: a socket that is decided is to go there (SL_RULE_SLUICE, SL_RULE_OS) now. Rules that the
+ * program has added do not move it: they must not have been what decides, nor be now. */
+bool sl_port_may_move(const struct sl_port *port, const struct sl_rule_ask *ask,
+		      enum sl_rule_action to);
 /* Called by the keeper about once a second. Counts packets that the kernel dropped and checks that
  * the steering program is still attached. If somebody detached it (`ip link set dev X xdp off`),
  * or changed the queues, the kernel gets the port's traffic: this is logged once, and the port is

@@ -167,9 +167,12 @@ static struct sl_leg *way_of(struct sl_tconn *c, struct sl_tcp_key *key, bool *s
 
 static bool is_kernels_by_rule(const struct sl_port *p, const struct sl_tcp_key *k, bool server)
 {
-	return (server ? sl_port_decide(p, SL_ROLE_TCP_SERVER, &k->local, k->lport, NULL, 0)
-		       : sl_port_decide(p, SL_ROLE_TCP_CLIENT, &k->remote, k->rport, &k->local,
-					k->lport)) == SL_RULE_OS;
+	const struct sl_rule_ask accepted = {SL_ROLE_TCP_SERVER, &k->local, k->lport, NULL, 0, 0};
+	const struct sl_rule_ask connected = {
+		SL_ROLE_TCP_CLIENT, &k->remote, k->rport, &k->local, k->lport, 0,
+	};
+
+	return sl_port_may_move(p, server ? &accepted : &connected, SL_RULE_OS);
 }
 
 /* way_of(), after the connection's lane is put on the device of its route, which may be new. */
@@ -352,22 +355,26 @@ static bool retire(uint32_t conns_left)
 /* Sockets ---------------------------------------------------------------------------------------
  */
 
-/* True: a rule on any port gives the socket to the kernel, so it is the kernel's on all of them.
- * Arguments as those of sl_port_decide(). */
-static bool is_os_somewhere(uint32_t role, const struct sl_addr *addr, uint16_t port,
-			    const struct sl_addr *own, uint16_t own_port)
+/* True: the rules of any port give the socket to the kernel, so it is the kernel's on all of them.
+ */
+static bool must_leave(const struct sl_rule_ask *ask)
 {
 	struct sl_port *p;
 
 	for (uint32_t i = 0; (p = sl_port_at(i)); i++)
-		if (sl_port_decide(p, role, addr, port, own, own_port) == SL_RULE_OS)
+		if (sl_port_may_move(p, ask, SL_RULE_OS))
 			return true;
 	return false;
 }
 
-static bool is_listener_kernels(const struct sl_sock *sk)
+static bool may_return(const struct sl_rule_ask *ask)
 {
-	return is_os_somewhere(SL_ROLE_TCP_SERVER, &sk->local, sk->local_port, NULL, 0);
+	struct sl_port *p;
+
+	for (uint32_t i = 0; (p = sl_port_at(i)); i++)
+		if (!sl_port_may_move(p, ask, SL_RULE_SLUICE))
+			return false;
+	return true;
 }
 
 /* Takes the socket over; fails while a call is in the kernel with it, and is tried again later. */
@@ -413,36 +420,37 @@ static void look_for_device(struct sl_sock *sk, struct look *l)
 static void look_at_listener(struct sl_sock *sk, struct look *look)
 {
 	struct sl_tlisten *l = sl_load_acquire(&sk->lsn);
+	const struct sl_rule_ask ask = {
+		SL_ROLE_TCP_SERVER, &sk->local, sk->local_port, NULL, 0, 0,
+	};
 
 	if (l && sl_tlisten_drains(l)) {
 		sl_tlisten_look(sk, l);
 		/* (The rule may have gone while it drained.) */
-		if (was_left_by_rule(sk) && !is_listener_kernels(sk))
+		if (was_left_by_rule(sk) && may_return(&ask))
 			take_over(sk);
-	} else if (l && look->rules && is_listener_kernels(sk)) {
+	} else if (l && look->rules && must_leave(&ask)) {
 		sl_sock_kernel_of(sk, l, SL_REASON_RULE);
 	} else if (l && look->follow) {
 		look->behind |= !sl_tlisten_claim_older(sk);
 	}
 }
 
-static bool is_udp_kernels(const struct sl_sock *sk)
-{
-	const struct sl_udp *u = &sl_udp_sk_const(sk)->udp;
-
-	if (u->connected)
-		return is_os_somewhere(SL_ROLE_UDP_CONNECT, &u->remote, u->remote_port, &sk->local,
-				       sk->local_port);
-	return is_os_somewhere(SL_ROLE_UDP_RECEIVER, &sk->local, sk->local_port, NULL, 0);
-}
-
 static void look_at_udp(struct sl_sock *sk, struct look *l)
 {
-	bool kernels = is_udp_kernels(sk);
+	const struct sl_udp *u = &sl_udp_sk_const(sk)->udp;
+	const struct sl_rule_ask bound = {
+		SL_ROLE_UDP_RECEIVER, &sk->local, sk->local_port, NULL, 0, 0,
+	};
+	const struct sl_rule_ask connected = {
+		SL_ROLE_UDP_CONNECT, &u->remote, u->remote_port, &sk->local, sk->local_port, 0,
+	};
+	const struct sl_rule_ask *ask = u->connected ? &connected : &bound;
+	bool ruled = sl_sock_is_ruled(sk);
 	struct sl_lane *lane;
 
-	if (kernels != sl_sock_is_ruled(sk)) {
-		*(sl_sock_follow_rule(sk, kernels) ? &l->moved : &l->waiting) += 1;
+	if (ruled ? may_return(ask) : must_leave(ask)) {
+		*(sl_sock_follow_rule(sk, !ruled) ? &l->moved : &l->waiting) += 1;
 	} else if (sl_sock_lock(sk, &lane)) {
 		sl_sock_path_changed(sk);
 		sl_lane_unlock(lane);
