@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* At the end of a program: wait until what it has sent has left, before the device is closed.
+/* At the end of a program: packets that wait for their time are sent, then what was sent leaves
+ * before the device is closed.
  *
  * In zero-copy mode the driver takes a packet off the ring when its interrupt comes. A device that
  * restarts when the steering program is detached (igb) loses the packets it still has, which
@@ -10,11 +11,65 @@
 #include "base/share/share_bury.h"
 #include "base/sys.h"
 #include "ctl/front/broker.h"
+#include "io/verbs.h"
 #include "stack/lane.h"
 #include "stack/leg.h"
+#include "stack/pace_int.h"
 #include "stack/port.h"
 
-#define EXIT_NS 50000000ull /* a device without a link sends nothing */
+#define PACED_NS 1000000000ull
+#define EXIT_NS  50000000ull /* a device without a link sends nothing */
+
+static void flush_lane(struct sl_lane *lane, void *arg)
+{
+	(void)arg;
+	if (!sl_lane_lock(lane))
+		return;
+	sl_list_for_each_safe (it, &lane->pace->pacers) {
+		sl_pacer_flush(sl_container_of(it, struct sl_pacer, node));
+	}
+	sl_lane_unlock(lane);
+}
+
+static void turn(struct sl_lane *lane, void *arg)
+{
+	bool *any = arg;
+
+	if (!sl_lane_lock(lane))
+		return;
+	sl_lane_turn_locked(lane);
+	sl_lane_reap(lane);
+	sl_list_for_each (it, &lane->pace->pacers) {
+		const struct sl_pacer *p = sl_container_of(it, struct sl_pacer, node);
+
+		*any |= p->waiting || (p->nic && !sl_verbs_is_idle(p->nic));
+	}
+	sl_lane_unlock(lane);
+}
+
+/* Makes turns until nothing waits, for at most most_ns. True: nothing waits. */
+static bool drain(uint64_t most_ns)
+{
+	uint64_t end_ns = sl_now_ns() + most_ns;
+	struct timespec some = {0, 100000};
+	bool any;
+
+	for (;;) {
+		any = false;
+		sl_lane_for_each(turn, &any);
+		if (!any || sl_now_ns() > end_ns)
+			return !any;
+		sl_sys(SYS_nanosleep, &some, NULL);
+	}
+}
+
+void sl_pace_exit(void)
+{
+	if (!sl_pace_is_used() || drain(PACED_NS))
+		return;
+	sl_lane_for_each(flush_lane, NULL);
+	drain(PACED_NS / 4);
+}
 
 static void push(struct sl_lane *lane, void *arg)
 {
