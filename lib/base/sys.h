@@ -50,6 +50,14 @@ long sl_syscall6(long nr, long a, long b, long c, long d, long e, long f);
 #define sl_sys_epoll_wait(ep, ev, n, ms)    sl_sysi(SYS_epoll_pwait, ep, ev, n, ms, NULL, 8)
 #define sl_sys_eventfd(v, fl)               sl_sysi(SYS_eventfd2, v, fl)
 
+/* getsockopt(2) of an int. 0 or -errno, and *v stays then. */
+static inline int sl_sys_get_int(int fd, int level, int opt, int *v)
+{
+	socklen_t len = sizeof(*v);
+
+	return sl_sys_getsockopt(fd, level, opt, v, &len);
+}
+
 /* setsockopt(2) of an int. 0 or -errno. */
 static inline int sl_sys_set_int(int fd, int level, int opt, int v)
 {

@@ -84,18 +84,16 @@ static bool name_of(int fd, bool peer, struct sl_addr *addr, uint16_t *port)
 
 static bool is_set(int fd, int level, int name)
 {
-	socklen_t len = sizeof(int);
 	int v = 0;
 
-	return !sl_sys_getsockopt(fd, level, name, &v, &len) && v;
+	return !sl_sys_get_int(fd, level, name, &v) && v;
 }
 
 static int domain_of(int fd)
 {
-	socklen_t len = sizeof(int);
 	int v = 0;
 
-	return sl_sys_getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &v, &len) ? AF_UNSPEC : v;
+	return sl_sys_get_int(fd, SOL_SOCKET, SO_DOMAIN, &v) ? AF_UNSPEC : v;
 }
 
 static void read_facts(int fd, struct sl_facts *f)

@@ -83,10 +83,9 @@ int sl_foreign_receive(struct sl_session *s, struct sl_lease_msg *m)
 
 static bool is_socket(int fd)
 {
-	socklen_t len = sizeof(int);
 	int type;
 
-	return !sl_sys_getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len);
+	return !sl_sys_get_int(fd, SOL_SOCKET, SO_TYPE, &type);
 }
 
 static bool is_memory(int fd)

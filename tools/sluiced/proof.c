@@ -15,10 +15,10 @@
 #include "facts.h"
 #include "sluiced.h"
 
-static int get_int(int fd, int opt)
+/* The value of an option of SOL_SOCKET, or -errno. */
+static int option_of(int fd, int opt)
 {
-	socklen_t len = sizeof(int);
-	int v = 0, err = sl_sys_getsockopt(fd, SOL_SOCKET, opt, &v, &len);
+	int v = 0, err = sl_sys_get_int(fd, SOL_SOCKET, opt, &v);
 
 	return err ? err : v;
 }
@@ -33,9 +33,9 @@ uint64_t sl_netns_cookie(int fd)
 
 static int check_kind(int fd, int proto, const char **why)
 {
-	int domain = get_int(fd, SO_DOMAIN);
+	int domain = option_of(fd, SO_DOMAIN);
 
-	if ((domain != AF_INET && domain != AF_INET6) || get_int(fd, SO_PROTOCOL) != proto) {
+	if ((domain != AF_INET && domain != AF_INET6) || option_of(fd, SO_PROTOCOL) != proto) {
 		sl_why(why, "the descriptor is not a %s socket",
 		       proto == IPPROTO_TCP ? "TCP" : "UDP");
 		return -EPERM;
@@ -82,8 +82,8 @@ int sl_proof_listener(int fd, uint16_t *port, uint8_t *family, const char **why)
 
 	if (err)
 		return err;
-	*family = (uint8_t)get_int(fd, SO_DOMAIN);
-	if (get_int(fd, SO_ACCEPTCONN) == 1 && name_of_end(fd, false, &bound, port))
+	*family = (uint8_t)option_of(fd, SO_DOMAIN);
+	if (option_of(fd, SO_ACCEPTCONN) == 1 && name_of_end(fd, false, &bound, port))
 		return 0;
 	sl_why(why, "the socket does not listen");
 	return -EPERM;
@@ -95,7 +95,7 @@ int sl_proof_pair(int fd, const char **why)
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
 
-	if (get_int(fd, SO_DOMAIN) == AF_UNIX && get_int(fd, SO_TYPE) == SOCK_SEQPACKET &&
+	if (option_of(fd, SO_DOMAIN) == AF_UNIX && option_of(fd, SO_TYPE) == SOCK_SEQPACKET &&
 	    !sl_sys_getpeername(fd, &ss, &len) && len <= sizeof(ss.ss_family))
 		return 0;
 	sl_why(why, "the descriptor is not of a pair of packet sockets");
@@ -104,7 +104,7 @@ int sl_proof_pair(int fd, const char **why)
 
 bool sl_proof_is_everywhere(int fd)
 {
-	return get_int(fd, SO_BINDTOIFINDEX) == 0;
+	return option_of(fd, SO_BINDTOIFINDEX) == 0;
 }
 
 int sl_proof_check(int fd, const struct sl_flow_key *key, const char **why)

@@ -109,10 +109,10 @@ static bool can_find_tcp(void)
 /* The socket itself ------------------------------------------------------------------------------
  */
 
-static int get_int(int fd, int level, int opt)
+/* The value; 0 when it cannot be read. */
+static int option_of(int fd, int level, int opt)
 {
-	socklen_t len = sizeof(int);
-	int v = 0, err = sl_sys_getsockopt(fd, level, opt, &v, &len);
+	int v = 0, err = sl_sys_get_int(fd, level, opt, &v);
 
 	return err ? 0 : v;
 }
@@ -128,7 +128,7 @@ static int read_basics(int fd, struct sl_proof *p)
 	if (fstat(fd, &st)) /* sock_diag shows the same user (sock_i_uid()) */
 		return -errno;
 	own->uid = st.st_uid;
-	own->ifindex = (uint32_t)get_int(fd, SOL_SOCKET, SO_BINDTOIFINDEX);
+	own->ifindex = (uint32_t)option_of(fd, SOL_SOCKET, SO_BINDTOIFINDEX);
 	return sl_sys_getsockopt(fd, SOL_SOCKET, SO_COOKIE, &own->cookie, &len) ? -EPERM : 0;
 }
 
@@ -137,10 +137,10 @@ static int read_own(int fd, struct sl_proof *p)
 	const struct sl_facts *f = sl_facts_of(fd);
 	struct sl_diag_sock *own = &p->own;
 
-	own->family = (uint8_t)get_int(fd, SOL_SOCKET, SO_DOMAIN);
+	own->family = (uint8_t)option_of(fd, SOL_SOCKET, SO_DOMAIN);
 	own->v6only = f->v6only;
-	own->state = get_int(fd, SOL_SOCKET, SO_ACCEPTCONN) ? SL_DIAG_LISTEN : SL_DIAG_CLOSE;
-	p->reuseport = get_int(fd, SOL_SOCKET, SO_REUSEPORT);
+	own->state = option_of(fd, SOL_SOCKET, SO_ACCEPTCONN) ? SL_DIAG_LISTEN : SL_DIAG_CLOSE;
+	p->reuseport = option_of(fd, SOL_SOCKET, SO_REUSEPORT);
 	own->local = f->own;
 	own->local_port = f->own_port;
 	own->remote = f->peer;

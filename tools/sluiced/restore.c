@@ -146,22 +146,18 @@ static const struct {
 
 static void copy_int(int from, int to, int level, int name)
 {
-	socklen_t len = sizeof(int);
 	int v = 0;
 
-	if (!sl_sys_getsockopt(from, level, name, &v, &len) && v)
-		(void)sl_sys_setsockopt(to, level, name, &v, sizeof(v));
+	if (!sl_sys_get_int(from, level, name, &v) && v)
+		(void)sl_sys_set_int(to, level, name, v);
 }
 
 static void copy_buffer(int from, int to, int get, int set)
 {
-	socklen_t len = sizeof(int);
 	int v = 0;
 
-	if (sl_sys_getsockopt(from, SOL_SOCKET, get, &v, &len))
-		return;
-	v = sl_min(v, (int)SL_BUFFER_MAX) / 2;
-	(void)sl_sys_setsockopt(to, SOL_SOCKET, set, &v, sizeof(v));
+	if (!sl_sys_get_int(from, SOL_SOCKET, get, &v))
+		(void)sl_sys_set_int(to, SOL_SOCKET, set, sl_min(v, (int)SL_BUFFER_MAX) / 2);
 }
 
 void sl_restore_options(int from, int to, int family)
@@ -188,10 +184,9 @@ void sl_restore_options(int from, int to, int family)
 
 static int new_socket(const struct sl_session *s, int shadow, const char **why)
 {
-	socklen_t len = sizeof(int);
 	int family = 0, fd;
 
-	(void)sl_sys_getsockopt(shadow, SOL_SOCKET, SO_DOMAIN, &family, &len);
+	(void)sl_sys_get_int(shadow, SOL_SOCKET, SO_DOMAIN, &family);
 	fd = sl_restore_socket(s, family, why);
 	if (fd >= 0)
 		sl_restore_options(shadow, fd, family);

@@ -268,8 +268,7 @@ struct sl_call sl_call_begin(struct sl_sock *sk, int fd, uint64_t deadline_ns)
  * socket the call does not go on there.) */
 static ssize_t restart_by_number(const struct sl_call *s)
 {
-	socklen_t len = sizeof(int);
-	int type, err = sl_sys_getsockopt(s->fd, SOL_SOCKET, SO_TYPE, &type, &len);
+	int type, err = sl_sys_get_int(s->fd, SOL_SOCKET, SO_TYPE, &type);
 
 	return err < 0 ? err : -EBADF;
 }

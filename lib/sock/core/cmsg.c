@@ -390,13 +390,11 @@ static bool get_ip(const struct cmsghdr *c, size_t len, struct sl_tx_ctl *ctl)
 static bool kernel_takes_priority(const struct sl_sock *sk)
 {
 	static uint8_t known; /* 0: not asked, 1: no, 2: yes; atomic */
-	socklen_t len = sizeof(int);
 	int v;
 
 	if (!sl_load(&known))
-		sl_store(&known, sl_sys_getsockopt(sk->fd, SOL_SOCKET, SO_RCVPRIORITY, &v, &len) < 0
-					 ? 1
-					 : 2);
+		sl_store(&known,
+			 sl_sys_get_int(sk->fd, SOL_SOCKET, SO_RCVPRIORITY, &v) < 0 ? 1 : 2);
 	return sl_load(&known) == 2;
 }
 

@@ -153,10 +153,9 @@ bool sl_sock_set_timeout(struct sl_sock *sk, int name, const void *val, socklen_
 
 bool sl_opt_listens(int fd)
 {
-	socklen_t len = sizeof(int);
 	int on = 0;
 
-	return !sl_sys_getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) && on;
+	return !sl_sys_get_int(fd, SOL_SOCKET, SO_ACCEPTCONN, &on) && on;
 }
 
 uint64_t sl_opt_timeout_ns(int fd, int name)

@@ -153,8 +153,7 @@ void sl_sock_keep_error(struct sl_sock *sk, int err)
 
 int sl_sock_get_int(const struct sl_sock *sk, int level, int name)
 {
-	socklen_t len = sizeof(int);
 	int v = 0;
 
-	return sl_sys_getsockopt(sk->fd, level, name, &v, &len) < 0 ? 0 : v;
+	return sl_sys_get_int(sk->fd, level, name, &v) < 0 ? 0 : v;
 }

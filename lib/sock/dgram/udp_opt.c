@@ -295,10 +295,9 @@ bool sl_dgram_opts_again(struct sl_sock *sk)
 	sl_sock_read_options(sk);
 	for (unsigned i = 0; i < sl_array_len(opts); i++) {
 		const struct opt *o = &opts[i];
-		socklen_t len = sizeof(int);
 		int v = 0;
 
-		if (may_be_read(o) && sl_sys_getsockopt(sk->fd, o->level, o->name, &v, &len) == 0)
+		if (may_be_read(o) && sl_sys_get_int(sk->fd, o->level, o->name, &v) == 0)
 			ours &= sl_dgram_opt_track(sk, o->level, o->name, &v, sizeof(v));
 	}
 	if (sl_sock_lock(sk, &lane)) {

@@ -20,10 +20,9 @@
 
 static bool is_int(int fd, int name, int wanted)
 {
-	socklen_t len = sizeof(int);
 	int v = -1;
 
-	return !sl_sys_getsockopt(fd, SOL_SOCKET, name, &v, &len) && v == wanted;
+	return !sl_sys_get_int(fd, SOL_SOCKET, name, &v) && v == wanted;
 }
 
 static bool is_tcp(int fd)

@@ -48,10 +48,9 @@ struct kind {
 
 static int int_opt(int fd, int level, int name)
 {
-	socklen_t len = sizeof(int);
 	int v = 0;
 
-	return sl_sys_getsockopt(fd, level, name, &v, &len) ? -1 : v;
+	return sl_sys_get_int(fd, level, name, &v) ? -1 : v;
 }
 
 /* Reads the kind of the socket fd. False: we do not look after this kind. */

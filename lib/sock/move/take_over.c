@@ -552,12 +552,11 @@ int sl_tcp_sock_take_over(struct sl_sock *sk, bool given)
 static int adopt(int fd, struct sl_sock **sk)
 {
 	int domain = 0, type = 0, proto = 0, flags = sl_sys_fcntl(fd, F_GETFL, 0);
-	socklen_t len = sizeof(int);
 	struct sl_sock *s;
 
-	if (sl_sys_getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) ||
-	    sl_sys_getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) ||
-	    sl_sys_getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &proto, &len) || flags < 0)
+	if (sl_sys_get_int(fd, SOL_SOCKET, SO_DOMAIN, &domain) ||
+	    sl_sys_get_int(fd, SOL_SOCKET, SO_TYPE, &type) ||
+	    sl_sys_get_int(fd, SOL_SOCKET, SO_PROTOCOL, &proto) || flags < 0)
 		return -ENOTSOCK;
 	if ((domain != AF_INET && domain != AF_INET6) || type != SOCK_STREAM ||
 	    proto != IPPROTO_TCP)

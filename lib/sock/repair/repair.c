@@ -35,17 +35,17 @@
 #define OPT_TS      8
 #define FULL_TRIES  200 /* times 10 ms that we wait for the kernel to take data */
 
-static int get_int(int fd, int level, int opt)
+/* The value, or -errno. */
+static int option_of(int fd, int level, int opt)
 {
-	socklen_t len = sizeof(int);
-	int v = 0, err = sl_sys_getsockopt(fd, level, opt, &v, &len);
+	int v = 0, err = sl_sys_get_int(fd, level, opt, &v);
 
 	return err ? err : v;
 }
 
 static int family_of(int fd)
 {
-	return get_int(fd, SOL_SOCKET, SO_DOMAIN);
+	return option_of(fd, SOL_SOCKET, SO_DOMAIN);
 }
 
 /* The name --------------------------------------------------------------------------------------
@@ -170,9 +170,9 @@ static void widen_buffers(int fd, const struct sl_tcp_repair *r, struct sl_repai
 	uint32_t snd = sl_max(r->sndbuf, 2 * r->sndq + SLACK_BYTES);
 	uint32_t rcv = sl_max(r->rcvbuf, 2 * r->rcvq + SLACK_BYTES);
 
-	s->locks = sl_max(get_int(fd, SOL_SOCKET, SO_BUF_LOCK), 0);
-	s->sndbuf = sl_max(get_int(fd, SOL_SOCKET, SO_SNDBUF), 0);
-	s->rcvbuf = sl_max(get_int(fd, SOL_SOCKET, SO_RCVBUF), 0);
+	s->locks = sl_max(option_of(fd, SOL_SOCKET, SO_BUF_LOCK), 0);
+	s->sndbuf = sl_max(option_of(fd, SOL_SOCKET, SO_SNDBUF), 0);
+	s->rcvbuf = sl_max(option_of(fd, SOL_SOCKET, SO_RCVBUF), 0);
 	set_size(fd, SO_SNDBUFFORCE, sl_max((uint32_t)s->sndbuf, snd), 0);
 	set_size(fd, SO_RCVBUFFORCE, sl_max((uint32_t)s->rcvbuf, rcv), 0);
 }
@@ -288,8 +288,8 @@ static int send_some(int fd, const struct sl_tcp_repair *r, const struct sl_repa
 static bool may_ask(int fd, const struct sl_tcp_repair *r)
 {
 	return r->lively && r->state == SL_TCP_ESTABLISHED && !r->sndq && !r->fin_queued &&
-	       !r->fin_rcvd && r->snd_wnd && get_int(fd, IPPROTO_TCP, TCP_CORK) == 0 &&
-	       get_int(fd, SOL_SOCKET, SO_TIMESTAMPING) == 0;
+	       !r->fin_rcvd && r->snd_wnd && option_of(fd, IPPROTO_TCP, TCP_CORK) == 0 &&
+	       option_of(fd, SOL_SOCKET, SO_TIMESTAMPING) == 0;
 }
 
 static int establish(int fd, const struct sl_tcp_repair *r, bool asks)
@@ -351,7 +351,7 @@ static void unmake(int fd)
 	struct sockaddr sa = {.sa_family = AF_UNSPEC};
 
 	(void)sl_sys_connect(fd, &sa, sizeof(sa));
-	(void)get_int(fd, SOL_SOCKET, SO_ERROR);
+	(void)option_of(fd, SOL_SOCKET, SO_ERROR);
 	(void)sl_broker_repair(fd, TCP_REPAIR_OFF_NO_WP);
 }
 
@@ -435,7 +435,7 @@ int sl_repair_closed_start(int fd, struct sl_tcp_repair *r, struct sl_repair_sav
 {
 	int err = sl_broker_may_inject();
 
-	*s = (struct sl_repair_saved){.reuse = get_int(fd, SOL_SOCKET, SO_REUSEADDR)};
+	*s = (struct sl_repair_saved){.reuse = option_of(fd, SOL_SOCKET, SO_REUSEADDR)};
 	if (!err && !r->key.lport)
 		err = choose_port(fd, r);
 	if (!err)
@@ -533,8 +533,8 @@ int sl_repair_start(int fd, const struct sl_tcp_repair *r, struct sl_repair_save
 	int err = r->fin_rcvd ? sl_broker_may_inject() : 0;
 
 	*s = (struct sl_repair_saved){
-		.reuse = get_int(fd, SOL_SOCKET, SO_REUSEADDR),
-		.lowat = get_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT),
+		.reuse = option_of(fd, SOL_SOCKET, SO_REUSEADDR),
+		.lowat = option_of(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT),
 	};
 	if (r->unsent > r->sndq || (r->fin_sent && r->unsent))
 		err = -EINVAL;
@@ -616,8 +616,8 @@ int sl_repair_rest(int fd, const struct sl_tcp_repair *r, const struct sl_repair
 
 	if ((!r->unsent && (!r->fin_queued || r->fin_sent)) || sl_repair_is_over(fd))
 		return 0;
-	s.locks = sl_max(get_int(fd, SOL_SOCKET, SO_BUF_LOCK), 0);
-	s.sndbuf = sl_max(get_int(fd, SOL_SOCKET, SO_SNDBUF), 0);
+	s.locks = sl_max(option_of(fd, SOL_SOCKET, SO_BUF_LOCK), 0);
+	s.sndbuf = sl_max(option_of(fd, SOL_SOCKET, SO_SNDBUF), 0);
 	if (r->unsent)
 		set_size(fd, SO_SNDBUFFORCE, sl_max((uint32_t)s.sndbuf, room), 0);
 	do

@@ -42,12 +42,9 @@ struct queue {
 /* Bytes that the kernel's queue of a connection holds at most, with their overhead. */
 static uint32_t room(int listener)
 {
-	socklen_t len = sizeof(int);
 	int n = 0;
 
-	return sl_sys_getsockopt(listener, SOL_SOCKET, SO_RCVBUF, &n, &len)
-		       ? 0
-		       : (uint32_t)sl_max(n, 0);
+	return sl_sys_get_int(listener, SOL_SOCKET, SO_RCVBUF, &n) ? 0 : (uint32_t)sl_max(n, 0);
 }
 
 /* The socket that the kernel gives the connection's packets to. */
@@ -221,11 +218,9 @@ static void take_back(const struct queue *q)
  * has done so, whether bytes came or the time was over. Returns the former value. */
 static int set_defer(int listener, int seconds)
 {
-	socklen_t len = sizeof(int);
 	int was = 0;
 
-	if (sl_sys_getsockopt(listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &was, &len) ||
-	    was == seconds)
+	if (sl_sys_get_int(listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &was) || was == seconds)
 		return seconds;
 	(void)sl_sys_set_int(listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, seconds);
 	return was;

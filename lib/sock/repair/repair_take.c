@@ -24,13 +24,6 @@
 
 #define TS_SLACK_MS 4
 
-static int get_int(int fd, int level, int opt, int *v)
-{
-	socklen_t len = sizeof(*v);
-
-	return sl_sys_getsockopt(fd, level, opt, v, &len);
-}
-
 /* Freezing --------------------------------------------------------------------------------------
  */
 
@@ -85,7 +78,7 @@ static int get_key(int fd, struct sl_tcp_repair *r)
 
 static int get_options(int fd, struct sl_tcp_repair *r, const struct tcp_info *info)
 {
-	int mss, ts = 0, err = get_int(fd, IPPROTO_TCP, TCP_MAXSEG, &mss);
+	int mss, ts = 0, err = sl_sys_get_int(fd, IPPROTO_TCP, TCP_MAXSEG, &mss);
 
 	r->ts_ok = info->tcpi_options & TCPI_OPT_TIMESTAMPS;
 	r->sack_ok = info->tcpi_options & TCPI_OPT_SACK;
@@ -94,7 +87,7 @@ static int get_options(int fd, struct sl_tcp_repair *r, const struct tcp_info *i
 	r->snd_wscale = info->tcpi_snd_wscale;
 	r->rcv_wscale = info->tcpi_rcv_wscale;
 	if (!err && r->ts_ok)
-		err = get_int(fd, IPPROTO_TCP, TCP_TIMESTAMP, &ts);
+		err = sl_sys_get_int(fd, IPPROTO_TCP, TCP_TIMESTAMP, &ts);
 	r->mss_clamp = (uint16_t)mss;
 	/* An acknowledgment may still leave until the socket has gone. */
 	r->tsval = (uint32_t)ts + TS_SLACK_MS;
@@ -103,10 +96,10 @@ static int get_options(int fd, struct sl_tcp_repair *r, const struct tcp_info *i
 
 static int get_buffers(int fd, struct sl_tcp_repair *r)
 {
-	int snd, rcv, err = get_int(fd, SOL_SOCKET, SO_SNDBUF, &snd);
+	int snd, rcv, err = sl_sys_get_int(fd, SOL_SOCKET, SO_SNDBUF, &snd);
 
 	if (!err)
-		err = get_int(fd, SOL_SOCKET, SO_RCVBUF, &rcv);
+		err = sl_sys_get_int(fd, SOL_SOCKET, SO_RCVBUF, &rcv);
 	if (err)
 		return err;
 	r->sndbuf = (uint32_t)snd;
@@ -223,7 +216,7 @@ static int read_queue(int fd, int queue, uint32_t n, uint32_t *seq, struct sl_re
 
 	err = sl_sys_set_int(fd, IPPROTO_TCP, TCP_REPAIR_QUEUE, queue);
 	if (!err)
-		err = get_int(fd, IPPROTO_TCP, TCP_QUEUE_SEQ, &v);
+		err = sl_sys_get_int(fd, IPPROTO_TCP, TCP_QUEUE_SEQ, &v);
 	if (!err && n)
 		ret = sl_sys_recvfrom(fd, q->p, (size_t)n + 1, MSG_PEEK | MSG_DONTWAIT, NULL, NULL);
 	if (err || ret < 0)
@@ -276,7 +269,7 @@ static int read_image(int fd, struct sl_repair_taken *t)
 		err = get_window(fd, r);
 	if (!err)
 		err = get_lengths(fd, r, &info);
-	if (!err && !get_int(fd, SOL_SOCKET, SO_PEEK_OFF, &off) && off >= 0)
+	if (!err && !sl_sys_get_int(fd, SOL_SOCKET, SO_PEEK_OFF, &off) && off >= 0)
 		err = -EBUSY;
 	if (!err)
 		err = read_queues(fd, t);
@@ -292,7 +285,7 @@ int sl_repair_read(int fd, struct sl_repair_taken *t)
 	int err;
 
 	memset(t, 0, sizeof(*t));
-	err = get_int(fd, SOL_SOCKET, SO_REUSEADDR, &t->reuse);
+	err = sl_sys_get_int(fd, SOL_SOCKET, SO_REUSEADDR, &t->reuse);
 	if (!err)
 		err = sl_broker_repair(fd, TCP_REPAIR_ON);
 	if (err)
@@ -340,7 +333,7 @@ int sl_repair_leave(int fd, const struct sl_repair_taken *t)
 		err = sl_sys_connect(fd, &sa, sizeof(sa));
 	if (err)
 		return err;
-	(void)get_int(fd, SOL_SOCKET, SO_ERROR, &v);
+	(void)sl_sys_get_int(fd, SOL_SOCKET, SO_ERROR, &v);
 	/* The socket has lost a port number that the kernel had chosen. In repair mode bind(2)
 	 * takes the number even if it is in use. */
 	err = sl_sys_bind(fd, &ss, len);
