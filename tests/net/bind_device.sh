@@ -18,5 +18,4 @@ for MODE in $MODES; do
 		stop "$one" "$two"
 	done
 done
-[ -z "${SHOW_ORACLE:-}" ] || cat "$TMP"/oracle.*
 done_testing

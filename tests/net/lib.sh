@@ -166,6 +166,7 @@ differ() { # name, command...
 	fi
 }
 done_testing() {
+	[ -z "${SHOW_ORACLE:-}" ] || cat "$TMP"/oracle.* 2>/dev/null
 	[ $((PASSED + FAILED)) -gt 0 ] || die "nothing was asserted"
 	check_sanitizer
 	[ "$FAILED" = 0 ] || { say "$FAILED assertions failed, $PASSED passed"; exit 1; }
@@ -562,7 +563,6 @@ udp_differ() { # PROGRAM NPORTS OFFLOADED [ARGS...]
 			stop "$BG"
 		done
 	done
-	[ -z "${SHOW_ORACLE:-}" ] || cat "$TMP"/oracle.*
 }
 # Bytes that wait in the kernel's receive queues of a port.
 udp_queued() { "$1" ss -Hanu "sport = :$2" | awk '{ n += $2 } END { print n + 0 }'; }

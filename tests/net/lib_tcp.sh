@@ -97,5 +97,4 @@ tcp_differ() { # PROGRAM PERCENT [ARGS...]
 			tcp_round "$program" "$program" "$percent" "$@"
 		done
 	done
-	[ -z "${SHOW_ORACLE:-}" ] || cat "$TMP"/oracle.*
 }

@@ -17,5 +17,4 @@ for MODE in $(modes_alone); do
 		done
 	done
 done
-[ -z "${SHOW_ORACLE:-}" ] || cat "$TMP"/oracle.*
 done_testing

@@ -24,5 +24,4 @@ for MODE in $MODES; do
 		tcp_round fastopen no_cookies "" bare
 	done
 done
-[ -z "${SHOW_ORACLE:-}" ] || cat "$TMP"/oracle.*
 done_testing

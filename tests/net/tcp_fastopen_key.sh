@@ -32,5 +32,4 @@ for MODE in $MODES; do
 		a sysctl -qw net.ipv4.tcp_fastopen=3
 	done
 done
-[ -z "${SHOW_ORACLE:-}" ] || cat "$TMP"/oracle.*
 done_testing

@@ -18,5 +18,4 @@ for MODE in $(modes_alone); do
 		stop "$far"
 	done
 done
-[ -z "${SHOW_ORACLE:-}" ] || cat "$TMP"/oracle.*
 done_testing

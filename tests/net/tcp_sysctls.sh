@@ -25,5 +25,4 @@ for MODE in $(modes_alone); do
 		done
 	done
 done
-[ -z "${SHOW_ORACLE:-}" ] || cat "$TMP"/oracle.*
 done_testing

@@ -14,5 +14,4 @@ for MODE in $MODES; do
 		stop "$BG"
 	done
 done
-[ -z "${SHOW_ORACLE:-}" ] || cat "$TMP"/oracle.*
 done_testing

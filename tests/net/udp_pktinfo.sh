@@ -16,5 +16,4 @@ for MODE in $MODES; do
 		stop "$BG"
 	done
 done
-[ -z "${SHOW_ORACLE:-}" ] || cat "$TMP"/oracle.*
 done_testing
