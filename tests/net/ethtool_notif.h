@@ -4,12 +4,18 @@
 #ifndef TESTS_NET_ETHTOOL_NOTIF_H
 #define TESTS_NET_ETHTOOL_NOTIF_H
 
+#include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <linux/sockios.h>
 #include <poll.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -31,6 +37,41 @@ static int ethtool_filter(void)
 
 	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
 			    &prog);
+}
+
+static void ethtool_die(const char *what)
+{
+	fprintf(stderr, "ethtool: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+/* Runs CMD as a child, whose SIOCETHTOOLs come to the returned descriptor. */
+static int ethtool_run(char **cmd, pid_t *child)
+{
+	int pair[2], fd = -1;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		ethtool_die("socketpair");
+	*child = fork();
+	if (*child == 0) {
+		fd = ethtool_filter();
+		if (fd < 0)
+			ethtool_die("seccomp");
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+		send(pair[1], &fd, sizeof(fd), 0);
+		recv(pair[1], &fd, 1, 0); /* it has it */
+		execvp(cmd[0], cmd);
+		ethtool_die(cmd[0]);
+	}
+	close(pair[1]); /* a child that dies is the end of it */
+	if (recv(pair[0], &fd, sizeof(fd), 0) != sizeof(fd))
+		ethtool_die("no filter");
+	fd = (int)syscall(SYS_pidfd_getfd, syscall(SYS_pidfd_open, *child, 0), fd, 0);
+	if (fd < 0)
+		ethtool_die("pidfd_getfd");
+	send(pair[0], &fd, 1, 0);
+	close(pair[0]);
+	return fd;
 }
 
 /* Answers until the last process of the program has gone. answer(): 0, -errno, or NOT_OURS: the

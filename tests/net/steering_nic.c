@@ -492,28 +492,9 @@ static void say(void)
 
 static int run(char **cmd, size_t len)
 {
-	int pair[2], fd = -1;
 	pid_t child;
+	int fd = ethtool_run(cmd, &child);
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		die("socketpair");
-	child = fork();
-	if (child == 0) {
-		fd = ethtool_filter();
-		if (fd < 0)
-			die("seccomp");
-		fcntl(fd, F_SETFD, FD_CLOEXEC);
-		send(pair[1], &fd, sizeof(fd), 0);
-		recv(pair[1], &fd, 1, 0); /* it has it */
-		execvp(cmd[0], cmd);
-		die(cmd[0]);
-	}
-	if (recv(pair[0], &fd, sizeof(fd), 0) != sizeof(fd))
-		die("no filter");
-	fd = (int)syscall(SYS_pidfd_getfd, syscall(SYS_pidfd_open, child, 0), fd, 0);
-	if (fd < 0)
-		die("pidfd_getfd");
-	send(pair[0], &fd, 1, 0);
 	memset(cmd[0], 0, len); /* a search for CMD by its command line must not find this process
 				 */
 	prctl(PR_SET_PDEATHSIG, 0);
