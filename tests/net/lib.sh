@@ -91,7 +91,7 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0}
 # True: the script, or a script that sources it, compares runs with the kernel's run. (The kernel's run is needed
 # each time, since its answers contain the addresses of this run.)
 compares() {
-	local f text words='\b(differ|(udp|tcp)_differ|tcp_round|segs_end|KERNELS)\b'
+	local f text words='\b(differ|(udp|tcp|ghost)_differ|tcp_round|segs_end|KERNELS)\b'
 	for f in "${BASH_SOURCE[@]}"; do
 		[[ ${f##*/} != lib*.sh ]] || continue
 		IFS= read -rd '' text <"$f"

@@ -87,6 +87,23 @@ far_up() {
 	wait_until 30 test -S "$TMP/far.$FAR_N" || die "tcp_far.py does not start"
 }
 
+# Runs PROGRAM.py as the peer of raw frames against a process on b, and compares; the kernel of b may see PERCENT of the
+# segments that it sees alone (empty: not asserted). own and ghost are names of addresses (B4, G4).
+ghost_differ() { # NAME PERCENT PROGRAM [ARGS...]
+	local name=$1 percent=$2 program=$3
+	shift 3
+	far_up pb
+	segs_begin
+	differ "$name" a python3 "$TESTS/net/$program.py" "$DEV_A" "${!ghost}" $GHOST_MAC "${!own}" "$MAC_B" "$TMP/far.$FAR_N" "$@"
+	[ -z "$percent" ] || segs_end "$name" "$percent"
+	stop "$far"
+}
+# Forgets the path MTUs that host b was told.
+paths_forgotten() {
+	ip -n "${NS}b" route flush cache
+	ip -n "${NS}b" -6 route flush cache
+}
+
 # Calls tcp_round() in every mode and for both families.
 tcp_differ() { # PROGRAM PERCENT [ARGS...]
 	local program=$1 percent=$2 fam

@@ -9,13 +9,8 @@ b sysctl -qw net.ipv4.tcp_timestamps=0
 for MODE in $(modes_alone); do
 	for fam in ${FAMILIES:-4 6}; do
 		own=B$fam ghost=G$fam
-		ip -n "${NS}b" route flush cache
-		ip -n "${NS}b" -6 route flush cache
-		far_up pb
-		segs_begin
-		differ "pmtu$fam" a python3 "$TESTS/net/pmtu_shared.py" "$DEV_A" "${!ghost}" $GHOST_MAC "${!own}" "$MAC_B" "$TMP/far.$FAR_N"
-		segs_end "pmtu$fam" 20
-		stop "$far"
+		paths_forgotten
+		ghost_differ "pmtu$fam" 20 pmtu_shared
 	done
 done
 done_testing

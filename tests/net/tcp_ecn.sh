@@ -10,10 +10,7 @@ for MODE in $(modes_alone); do
 		own=B$fam ghost=G$fam
 		for value in 1 2 0; do
 			b sysctl -qw net.ipv4.tcp_ecn="$value"
-			far_up pb
-			differ "ecn$value,$fam" a python3 "$TESTS/net/tcp_ecn.py" "$DEV_A" "${!ghost}" $GHOST_MAC \
-				"${!own}" "$MAC_B" "$TMP/far.$FAR_N" "$value"
-			stop "$far"
+			ghost_differ "ecn$value,$fam" "" tcp_ecn "$value"
 		done
 	done
 done

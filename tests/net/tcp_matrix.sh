@@ -10,12 +10,7 @@ b sysctl -qw net.core.somaxconn=4096 net.ipv4.tcp_max_syn_backlog=4096
 for MODE in $(modes_alone); do
 	for fam in ${FAMILIES:-4 6}; do
 		own=B$fam ghost=G$fam
-		far_up pb
-		segs_begin
-		differ "matrix$fam" a python3 "$TESTS/net/tcp_matrix.py" "$DEV_A" "${!ghost}" $GHOST_MAC \
-			"${!own}" "$MAC_B" "$TMP/far.$FAR_N" "$@"
-		segs_end "matrix$fam" 30
-		stop "$far"
+		ghost_differ "matrix$fam" 30 tcp_matrix "$@"
 	done
 done
 done_testing

@@ -14,15 +14,13 @@ scripts() { # script...
 for MODE in $(modes_alone); do
 	for fam in ${FAMILIES:-4 6}; do
 		own=B$fam ghost=G$fam
-		ip -n "${NS}b" route flush cache # (a path MTU that one mode was told)
-		ip -n "${NS}b" -6 route flush cache
+		paths_forgotten # (one mode was told some)
 		far_up pb # (a process of its own, which knows nothing of the others' paths)
 		ghosts_are permanent
 		segs_begin
 		scripts "$@"
 		ghosts_are reachable
-		ip -n "${NS}b" route flush cache # (icmp_small_mtu's)
-		ip -n "${NS}b" -6 route flush cache
+		paths_forgotten # (icmp_small_mtu's)
 		[ $# -gt 0 ] || { stop "$far" && far_up pb && scripts advertised_learned; }
 		segs_end "segments$fam" 10
 		stop "$far"

@@ -15,12 +15,9 @@ for MODE in $(modes_alone); do
 				old=$(b cat "/proc/sys/net/ipv4/tcp_${setting%=*}")
 				b sysctl -qw "net.ipv4.tcp_$setting"
 			fi
-			far_up pb
-			segs_begin
-			differ "$setting,$fam" a python3 "$TESTS/net/tcp_sysctls.py" "$DEV_A" "${!ghost}" $GHOST_MAC \
-				"${!own}" "$MAC_B" "$TMP/far.$FAR_N" "$setting"
-			[ "$setting" = max_tw_buckets=0 ] || segs_end "$setting,$fam" 40
-			stop "$far"
+			percent=40
+			[ "$setting" != max_tw_buckets=0 ] || percent=
+			ghost_differ "$setting,$fam" "$percent" tcp_sysctls "$setting"
 			[ "$setting" = none ] || b sysctl -qw "net.ipv4.tcp_${setting%=*}=$old"
 		done
 	done
