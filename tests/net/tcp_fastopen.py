@@ -36,9 +36,8 @@ def whole(what, s, fl, n):
     f.close()
 
 
-def client():
-    fl = far_listener(7000)
-    to = (peer, 7000)
+def first_send(fl, to):
+    """No cookie is there yet."""
     data = pattern(1, 0, 100)
     s = tcp(six=six)
     sent = attempt(s.sendto, data, MSG_FASTOPEN | DONTWAIT, to)
@@ -50,14 +49,14 @@ def client():
         s.connect(to)
         s.send(data)
         whole("plain", s, fl, 100)
-        fl.close()
         return
     settles(s, "OUT")
-    if how == "bare":
-        whole("not waiting", s, fl, 100)
-    else:
+    if how != "bare":
         say("   then", sent if sent == 100 else attempt(s.send, data))
-        whole("not waiting", s, fl, 100)
+    whole("not waiting", s, fl, 100)
+
+
+def by_sendto(fl, to):
     for n in (100, 1, 0, 5000, 200000):
         data = pattern(1, 0, n)
         s = tcp(six=six)
@@ -79,7 +78,10 @@ def client():
     say("sendmsg:", s.sendmsg([data[:30], data[30:]], [], MSG_FASTOPEN, to))
     whole("pieces", s, fl, 100)
 
-    # TCP_FASTOPEN_CONNECT: connect() leaves the SYN to the first write.
+
+def by_option(fl, to):
+    """TCP_FASTOPEN_CONNECT: connect() leaves the SYN to the first write."""
+    data = pattern(1, 0, 100)
     s = tcp(six=six)
     say("option:", attempt(s.setsockopt, TCP, FASTOPEN_CONNECT, 2), attempt(s.setsockopt, TCP, FASTOPEN_CONNECT, 1),
         s.getsockopt(TCP, FASTOPEN_CONNECT))
@@ -106,7 +108,10 @@ def client():
     s.send(data)
     whole("after all", s, fl, 100)
 
-    # A port that refuses: the cookie is valid for all ports of the peer.
+
+def refused():
+    """A port that refuses: the cookie is valid for all ports of the peer."""
+    data = pattern(1, 0, 100)
     s = tcp(six=six)
     say("refused, waiting:", attempt(s.sendto, data, MSG_FASTOPEN, (peer, 9)), so_error(s), polled(s))
     s.close()
@@ -115,7 +120,9 @@ def client():
         settles(s, "ERR"), attempt(s.send, b"x"), so_error(s))
     s.close()
 
-    # When a non-blocking connect() is done, it need not be called again.
+
+def after_connect(fl, to):
+    """When a non-blocking connect() is done, it need not be called again."""
     s = tcp(six=six)
     s.setblocking(False)
     say("connected:", attempt(s.connect, to), settles(s, "OUT"), attempt(s.send, pattern(1, 0, 3), MSG_FASTOPEN),
@@ -127,7 +134,8 @@ def client():
     say("refused:", attempt(s.connect, (peer, 9)), settles(s, "ERR"), attempt(s.send, b"abc", MSG_FASTOPEN), so_error(s))
     s.close()
 
-    # Not so.
+
+def wrong_calls(to):
     s = tcp(six=six)
     say("no address:", attempt(s.send, b"x", MSG_FASTOPEN))
     s.close()
@@ -137,16 +145,21 @@ def client():
     s = tcp(own, 7009, 1)
     say("listener:", attempt(s.sendto, b"x", MSG_FASTOPEN, to))
     s.close()
-    fl.close()
-    # Data are sent again to a peer that takes none with a SYN.
+
+
+def not_taken():
+    """Data are sent again to a peer that takes none with a SYN."""
+    data = pattern(1, 0, 100)
     fl = far.tcp(peer, 7001, 5)
     s = tcp(six=six)
     say("not taken:", attempt(s.sendto, data, MSG_FASTOPEN, (peer, 7001)))
     whole("sent again", s, fl, 100)
     fl.close()
-    if six or how:
-        return
-    # The queue of that port is full, so no answer comes.
+
+
+def no_answer():
+    """The queue of the port is full, so no answer comes."""
+    data = pattern(1, 0, 100)
     fl = far.tcp(peer, 7002, 0)
     kept = tcp(six=six)
     kept.connect((peer, 7002))
@@ -156,6 +169,22 @@ def client():
     s.close()
     kept.close()
     fl.close()
+
+
+def client():
+    fl, to = far_listener(7000), (peer, 7000)
+    first_send(fl, to)
+    if how != "off":
+        by_sendto(fl, to)
+        by_option(fl, to)
+        refused()
+        after_connect(fl, to)
+        wrong_calls(to)
+    fl.close()
+    if how != "off":
+        not_taken()
+    if not six and not how:
+        no_answer()
 
 
 def server():
