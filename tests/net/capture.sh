@@ -4,7 +4,7 @@
 # both directions, by filter; two captures at a time; the tool and the program are killed. Embedded, and by a daemon.
 . "$(dirname "$0")/lib.sh"
 TOOL=$BUILD/sluice
-[ -x "$TOOL" ] && [ -e "$PRELOAD" ] || skip "the tools are not built"
+need_built
 need python3 iperf3 sockperf
 net_up
 MODE=capture

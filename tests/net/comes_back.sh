@@ -6,7 +6,7 @@
 # no byte was wrong. By the daemon, too (LEASED=1). ROUNDS of each of EVENTS: 1, back WITHIN 20 s.
 . "$(dirname "$0")/lib.sh"
 need python3
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 ROUNDS=${ROUNDS:-1} WITHIN=${WITHIN:-20} # seconds
 EVENTS=${EVENTS:-flap remade$([ "${RX:-}" != xdp ] || echo " taken_off queue")}
 case $EVENTS in

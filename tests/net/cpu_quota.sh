@@ -4,7 +4,7 @@
 # throttled than by the kernel's sockets. (Bound to a core, where it polls most.)
 . "$(dirname "$0")/lib_tcp.sh"
 need python3 taskset
-case $BUILD in *san*) skip "a sanitizer's work is beyond the quota" ;; esac
+unsanitized "a sanitizer's work is beyond the quota"
 for G in /sys/fs/cgroup /sys/fs/cgroup/cpu; do
 	rmdir "$G"/sluice-quota-* 2>/dev/null # (of a killed test)
 	G=$G/sluice-quota-$$

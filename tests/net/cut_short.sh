@@ -4,7 +4,7 @@
 # and another program go on, and nothing of it is left in the daemon (SEED repeats a run; ROUNDS).
 . "$(dirname "$0")/lib_lease.sh"
 need python3 strace
-case $BUILD in *san*) skip "strace and the sanitizers do not go together" ;; esac
+unsanitized "strace and the sanitizers do not go together"
 lease_up
 ROUNDS=${ROUNDS:-$([ -n "${SHORT:-}" ] && echo 12 || echo 200)}
 RANDOM=${SEED:=$((RANDOM % 10000))}

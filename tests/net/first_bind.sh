@@ -9,7 +9,7 @@
 export SLUICE_START=background
 net_up
 need strace python3
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 SL_ENV=("SLUICE_STATS_SHMEM_DIR=$TMP/shm")
 mkdir -m 1777 "$TMP/shm"
 T=(python3 "$TESTS/net/first_bind.py")

@@ -7,8 +7,8 @@
 . "$(dirname "$0")/lib_tcp.sh"
 net_up
 need strace python3
-[ -e "$PRELOAD" ] || skip "the library is not built"
-case $BUILD in *san*) skip "a sanitizer's run time makes calls of its own" ;; esac
+need_built
+unsanitized "a sanitizer's run time makes calls of its own"
 MODE=one
 SL_ENV=("SLUICE_STATS_SHMEM_DIR=$TMP/shm")
 mkdir -m 1777 "$TMP/shm"

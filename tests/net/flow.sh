@@ -3,7 +3,7 @@
 # sluice flow lists what is offloaded and moves it to the kernel and back under checked traffic, by
 # process, address and rule; rules added and removed at run time move it, too. Embedded, and by a daemon.
 . "$(dirname "$0")/lib_tcp.sh"
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 need python3
 N=4
 export SWARM_US=4000

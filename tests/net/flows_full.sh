@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib_tcp.sh"
 net_up
 need python3
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 MODE=one
 COUNT=700 # streams, and as many datagram sockets
 export SLUICE_MAX_FLOWS=1

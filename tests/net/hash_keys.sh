@@ -4,7 +4,7 @@
 # child, which may become another user, does not have them.
 . "$(dirname "$0")/lib_lease.sh"
 need python3 strace
-case $BUILD in *san*) skip "strace and the sanitizers do not go together" ;; esac
+unsanitized "strace and the sanitizers do not go together"
 lease_up
 a sysctl -qw net.ipv4.tcp_fastopen=3
 for dev in all "$DEV_B"; do b sysctl -qw "net.ipv4.conf.$dev.rp_filter=1"; done

@@ -4,9 +4,9 @@
 # and that of source ports over VXLAN, are in the program's own memory alone.
 . "$(dirname "$0")/lib_tcp.sh"
 need python3 strace
-case $BUILD in *san*) skip "strace and the sanitizers do not go together" ;; esac
+unsanitized "strace and the sanitizers do not go together"
 net_up
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 MODE=one VA=192.168.77.1 VB=192.168.77.2
 a sysctl -qw net.ipv4.tcp_fastopen=3
 for dev in all "$DEV_B"; do b sysctl -qw "net.ipv4.conf.$dev.rp_filter=1"; done

@@ -6,7 +6,7 @@
 need python3 setpriv bpftool
 LEASED_UID=60733 # (as NOBODY in hostile_worker.c)
 net_up
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 export TMP
 PORT=7600
 ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; } # 100 a second

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 net_up
 need python3 flock
-[ -e "$PRELOAD" ] && [ -x "$BUILD/sluice" ] || skip "the library is not built"
+need_built
 MODE=one
 bg a python3 "$TESTS/net/reflector.py" "$A4" 7000 1
 wait_udp a 7000

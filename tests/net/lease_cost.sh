@@ -4,7 +4,7 @@
 # by callgrind, which are the same on a busy machine. At most 3 % more.
 . "$(dirname "$0")/lib_tcp.sh"
 need valgrind setpriv
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 case $(basename "$BUILD") in *asan* | *tsan*) skip "callgrind counts no sanitized program" ;; esac
 net_up
 MODE=one

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 need python3
 net_up
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 MODE=one
 bg pb timeout 60 "$BIN/left_callback" "$B4" 7000 >"$TMP/said"
 server=$BG

@@ -178,6 +178,10 @@ need() {
 		command -v "$p" >/dev/null || [ -x "$p" ] || skip "$p is not here"
 	done
 }
+need_built() { [ -e "$PRELOAD" ] && [ -x "$BUILD/sluice" ] || skip "library and tools are not built"; }
+unsanitized() { # why the test is not for a build with sanitizers
+	case ${BUILD##*/} in *san*) skip "$1" ;; esac
+}
 
 # Waiting: for a condition, never for a time ----------------------------------------------------
 wait_until() { # seconds, command...
@@ -454,7 +458,7 @@ net_up() {
 settings_up() { # programs that the test needs
 	net_up
 	need python3 "$@"
-	[ -e "$PRELOAD" ] && [ -x "$BUILD/sluice" ] || skip "the library is not built"
+	need_built
 	MODE=one
 	export SLUICE_STATS_SHMEM_DIR=$TMP
 	bg a python3 "$TESTS/net/reflector.py" "$A4" 7000 1

@@ -55,7 +55,7 @@ daemon_starts() { # policy
 }
 
 lease_up() {
-	[ -e "$PRELOAD" ] || skip "the library is not built"
+	need_built
 	net_up "$@"
 	MODE=leased
 	wait_until 10 daemon_answers || die "no daemon answers"

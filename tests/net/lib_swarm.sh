@@ -3,7 +3,7 @@
 # test does something to them. Source this after net_up.
 # shellcheck shell=bash source=lib.sh
 need "$BIN/tcp_swarm"
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 N=8
 PORT=7100
 MODES=${MODES/kernel/}

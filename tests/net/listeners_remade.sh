@@ -5,7 +5,7 @@
 # to the kernel and were taken over.
 . "$(dirname "$0")/lib.sh"
 need python3
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 net_up
 MODE=one
 ROUNDS=${ROUNDS:-1}

@@ -4,10 +4,10 @@
 # a process may have (setrlimit(2)), for a program and for the daemon: it is served all the same, by the kernel where need be, the log says
 # what is missing, and nothing dies.
 . "$(dirname "$0")/lib.sh"
-case $BUILD in *san*) skip "a sanitizer reserves terabytes of addresses" ;; esac
+unsanitized "a sanitizer reserves terabytes of addresses"
 need unshare mount
 net_up
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 MODE=one
 chmod 777 "$TMP"
 full() { echo "mount -t tmpfs -o size=4k,mode=1777 none $1 && head -c 4096 /dev/zero >$1/full;"; }

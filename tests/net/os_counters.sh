@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 need ethtool netstat nstat ss
 net_up
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 MODE=one
 N=300
 PAGE=$TOP/conf/sluice-troubleshooting.7

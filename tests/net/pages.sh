@@ -4,7 +4,7 @@
 # names of devices, addresses and files, while a program is offloaded. What it then finds nothing to do for, it says.
 . "$(dirname "$0")/lib.sh"
 need python3 timeout tshark iperf3 sockperf bpftool
-case $(basename "$BUILD") in *san*) skip "sluice run preloads no sanitizer" ;; esac
+unsanitized "sluice run preloads no sanitizer"
 net_up
 mount | grep -q 'on /sys/fs/bpf type bpf' || skip "no bpffs"
 MODE=tools

@@ -4,7 +4,7 @@
 # kernel gives to a third user's socket: that socket gets them all the same, whether it was there before or comes later.
 . "$(dirname "$0")/lib_tcp.sh"
 need python3 bpftool
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 net_up
 MODE=one
 meet

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 need bpftool
 TOOL=$BUILD/sluice
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 net_up
 MODE=both
 NAME=v$$a.5

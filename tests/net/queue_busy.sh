@@ -7,7 +7,7 @@
 need python3
 LEASED=
 net_up
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 MODE=one
 hold() { # seconds
 	rm -f "$TMP/hold"

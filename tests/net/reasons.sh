@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 need python3
 net_up
-[ -e "$PRELOAD" ] && [ -x "$BUILD/sluice" ] || skip "the library is not built"
+need_built
 MODE=one
 for fam in ${FAMILIES:-4 6}; do
 	own=B$fam peer=A$fam

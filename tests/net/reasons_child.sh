@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 need python3
 net_up
-[ -e "$PRELOAD" ] && [ -x "$BUILD/sluice" ] || skip "the library is not built"
+need_built
 MODE=one
 
 # The sockets of a process, by local and remote port; a peer's own port is "any".

@@ -5,7 +5,7 @@
 # same holds through the daemon (LEASED=1).
 . "$(dirname "$0")/lib.sh"
 need bpftool
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 ROUNDS=${ROUNDS:-12} # without their frames eight would be too many
 ANSWERS=${ANSWERS:-100}
 net_up

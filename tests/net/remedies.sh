@@ -4,7 +4,7 @@
 # sluice-troubleshooting(7).
 . "$(dirname "$0")/lib.sh"
 need python3 setpriv prlimit
-[ -x "$BUILD/sluice" ] && [ -e "$PRELOAD" ] || skip "the tools are not built"
+need_built
 net_up
 MODE=one
 sed 's/\\-/-/g; s/^\.BR* //; s/"//g' "$TOP/conf/sluice-troubleshooting.7" >"$TMP/page"

@@ -3,7 +3,7 @@
 # A BPF program of a SO_REUSEPORT group (SO_ATTACH_REUSEPORT_CBPF) chooses among all its sockets, whenever it
 # came: no socket of the group is served by the steering program beside it.
 . "$(dirname "$0")/lib_tcp.sh"
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 need python3
 net_up
 cat >"$TMP/peer.py" <<'P'

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 net_up
 need python3 bpftool
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 PIN=/sys/fs/bpf/sluice/$DEV_B
 MODE=one
 bg a python3 "$TESTS/net/reflector.py" "$A4" 7000 2

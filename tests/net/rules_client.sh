@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib_tcp.sh"
 net_up
 need python3
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 MODE=one
 bg a python3 "$TESTS/net/rules_client.py" listen "$A4" 7001
 wait_tcp a 7001

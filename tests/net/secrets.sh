@@ -4,9 +4,9 @@
 # Open are in its own memory alone: not in a child's, which may become another user, nor in its own once it has become one.
 . "$(dirname "$0")/lib_tcp.sh"
 need python3
-case $BUILD in *san*) skip "it searches a process's memory, of which a sanitizer reserves terabytes" ;; esac
+unsanitized "it searches a process's memory, of which a sanitizer reserves terabytes"
 net_up
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 b sysctl -qw net.ipv4.tcp_fastopen=3 net.ipv4.tcp_fastopen_key=1a2b3c4d-5e6f7081-92a3b4c5-d6e7f809
 a sysctl -qw net.ipv4.tcp_fastopen=3
 MODE=one

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib_tcp.sh"
 need python3 setpriv
 net_up
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 meet
 MODE=one PORT=7900
 for attack in shut same fill garble close; do

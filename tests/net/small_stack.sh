@@ -3,7 +3,7 @@
 # Threads with the smallest stack (16 KB): every call works, also the first socket of the process, and none needs more
 # than 6 KB of the thread's stack.
 . "$(dirname "$0")/lib.sh"
-case $BUILD in *san*) skip "a sanitizer's frames are larger" ;; esac
+unsanitized "a sanitizer's frames are larger"
 net_up
 bg a "$BIN/small_stack" peer "$A4"
 wait_tcp a 7000

@@ -3,7 +3,7 @@
 # sluice ss prints for offloaded sockets what ss prints for the same ones on the kernel, and each socket once; its
 # filters choose what ss's do. sluice flow kill ends offloaded sockets as ss -K ends the kernel's. By both brokers.
 . "$(dirname "$0")/lib_tcp.sh"
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 need python3 ss
 PY=$TESTS/net/ss.py
 export SL=$BUILD/sluice

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 need python3
 net_up
-[ -e "$PRELOAD" ] && [ -x "$BUILD/sluice" ] || skip "the library is not built"
+need_built
 MODE=one
 SL_ENV=(SLUICE_LATENCY_STATS=1)
 bg sb python3 "$TESTS/net/stat_os.py" "$B4" "$A4" "${B4%.*}.77" "$DEV_B" >"$TMP/out"

@@ -6,7 +6,7 @@ unset SLUICE_STATS_SHMEM_DIR # (the others in there are no concern of ours)
 . "$(dirname "$0")/lib.sh"
 net_up
 need python3 unshare
-[ -e "$PRELOAD" ] && [ -x "$BUILD/sluice" ] || skip "the tools are not built"
+need_built
 unshare --pid --fork true 2>/dev/null || skip "no process namespaces"
 MODE=one
 bg a python3 "$TESTS/net/reflector.py" "$A4" 7000 1

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 need python3 setpriv
 net_up
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 MODE=one
 bg pb "$BIN/echo" "$B4" 7000
 wait_udp b 7000

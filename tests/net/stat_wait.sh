@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 need python3
 net_up
-[ -e "$PRELOAD" ] && [ -x "$BUILD/sluice" ] || skip "the library is not built"
+need_built
 MODE=one
 SL_ENV=(SLUICE_CPU_USAGE_STATS=1 SLUICE_SELECT_POLL=2000)
 bg sb python3 "$TESTS/net/stat_wait.py" "$B4" >"$TMP/out"

@@ -6,7 +6,7 @@
 # kernel, which has the same bursts to answer first: with an honest connection they do not take much longer here.
 . "$(dirname "$0")/lib_tcp.sh"
 need python3 bpftool
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 net_up
 MODE=one
 meet

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib_tcp.sh"
 need python3 setpriv
 net_up -t
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 export TMP
 GHOST_MAC=02:00:5e:10:00:77
 MAC_B=$(ip -n "${NS}b" -o link show "$DEV_B" | sed 's/.*link.ether \([0-9a-f:]*\).*/\1/')

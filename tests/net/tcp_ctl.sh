@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 net_up
 need python3
-[ -e "$PRELOAD" ] && [ -x "$BUILD/sluice" ] || skip "the library is not built"
+need_built
 MODE=one
 N=20
 run() { # expected, setting

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib_tcp.sh"
 net_up
 need python3
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 SLUICE=$BUILD/sluice
 PORT=7200
 

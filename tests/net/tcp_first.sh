@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 net_up
 need python3
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 MODE=one
 for addr in "$A4" "$A6"; do
 	bg a python3 "$TESTS/net/greeter.py" "$addr" 7000

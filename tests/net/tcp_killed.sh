@@ -6,7 +6,7 @@ LEASED=1
 . "$(dirname "$0")/lib_tcp.sh"
 need python3 setpriv
 net_up
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 export TMP
 PY=$TESTS/net/tcp_killed.py
 PORT=7400

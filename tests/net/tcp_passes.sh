@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib_tcp.sh"
 PASSES=${PASSES:-30} # so often by SCM_RIGHTS
 EXECS=${EXECS:-5}   # so often by execve, each time a new library, and a new lease
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 
 # exec or pass, subject's role, address family
 run() {

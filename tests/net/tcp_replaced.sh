@@ -5,7 +5,7 @@
 # does not answer ARP for a while. (A reset by the kernel used to wait for that answer, and left then.)
 . "$(dirname "$0")/lib.sh"
 need python3
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 VM_DIR=$TESTS/vm
 . "$VM_DIR/lib_events.sh"
 MAC=02:00:00:00:00:b1

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 net_up
 need python3
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 MODE=one
 a sysctl -qw "net.ipv6.conf.$DEV_A.keep_addr_on_down=1"
 has_link() { b ip -o link show dev "$DEV_B" | grep -q LOWER_UP; } # (its sysfs is not mounted)

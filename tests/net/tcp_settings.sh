@@ -3,7 +3,7 @@
 # The settings of TCP do what they say, as the kernel at the other end sees it.
 . "$(dirname "$0")/lib_tcp.sh"
 need python3
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 net_up
 MODE=one
 serving() { a ss -Hltn "sport = :7000" | grep -q .; }

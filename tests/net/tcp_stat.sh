@@ -3,7 +3,7 @@
 # What `sluice stat` says of TCP: counts as the kernel's SNMP counters, connections as ss -ti.
 . "$(dirname "$0")/lib_tcp.sh"
 export TOOL=$BUILD/sluice
-[ -x "$TOOL" ] || skip "the tools are not built"
+need_built
 need ss
 net_up
 b sysctl -qw net.ipv4.tcp_congestion_control=reno

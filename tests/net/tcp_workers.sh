@@ -6,7 +6,7 @@ LEASED=1
 . "$(dirname "$0")/lib_tcp.sh"
 need python3 setpriv
 net_up
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 MODES="kernel one"
 ours() { # few|nap, address: asserts that the kernel has no part in these connections
 	local segs

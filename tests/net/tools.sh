@@ -5,9 +5,9 @@
 . "$(dirname "$0")/lib.sh"
 
 TOOL=$BUILD/sluice
-[ -x "$TOOL" ] && [ -e "$PRELOAD" ] || skip "the tools are not built"
+need_built
 command -v sockperf >/dev/null || skip "no sockperf"
-case $(basename "$BUILD") in *san*) skip "sluice run preloads no sanitizer" ;; esac
+unsanitized "sluice run preloads no sanitizer"
 net_up
 mount | grep -q 'on /sys/fs/bpf type bpf' || skip "no bpffs"
 MODE=tools

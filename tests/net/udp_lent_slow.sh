@@ -4,7 +4,7 @@
 # daemon takes long for it: what is on the ring then comes before what the kernel gets.
 . "$(dirname "$0")/lib_lease.sh"
 need python3 strace
-case $BUILD in *san*) skip "strace and the sanitizers do not go together" ;; esac
+unsanitized "strace and the sanitizers do not go together"
 lease_up
 bg a python3 "$TESTS/net/udp_lent.py" serve "$A4" 7000
 wait_udp a 7000

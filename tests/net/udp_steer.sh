@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 net_up
 need python3 bpftool
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 MODE=one
 
 # Runs udp_steer.py; sets BY_KERNEL to the datagrams that the kernel's sockets of b got.

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 net_up
 need python3
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 MODE=one
 URGENT=300 # of udp_urgent.py
 

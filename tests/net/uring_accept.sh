@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib_tcp.sh"
 need python3
 net_up
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 PORT=7900
 peer_is_kernels
 by_calls() { # name, the server's argument

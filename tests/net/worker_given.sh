@@ -5,8 +5,8 @@
 . "$(dirname "$0")/lib.sh"
 net_up
 need strace
-case $BUILD in *san*) skip "strace and the sanitizers do not go together" ;; esac
-[ -e "$PRELOAD" ] || skip "the library is not built"
+unsanitized "strace and the sanitizers do not go together"
+need_built
 MODE=one
 bg pb strace -f -qq -o "$TMP/calls" -e trace=bpf,nanosleep python3 "$TESTS/net/worker_given.py" "$B4" 7000 >"$TMP/out"
 wait_tcp b 7000

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../net/lib_tcp.sh"
 P=$BUILD/tests/preload/interrupt
 need "$P" python3
-case $BUILD in *san*) skip "stepping through a sanitizer's code takes minutes" ;; esac
+unsanitized "stepping through a sanitizer's code takes minutes"
 [ "$(uname -m)" = x86_64 ] || skip "needs the trap flag of x86-64"
 net_up
 bg a python3 -c 'if 1:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Functions of the C library by dlsym(3), and objects bound with RTLD_DEEPBIND, use our sockets as the program does.
 . "$(dirname "$0")/lib.sh"
-case $BUILD in *san*) skip "a sanitizer refuses RTLD_DEEPBIND" ;; esac
+unsanitized "a sanitizer refuses RTLD_DEEPBIND"
 need gcc
 echo 'long recv(int fd, void *b, unsigned long n, int flags) { return 77; }' >"$TMP/dep.c"
 gcc -shared -fPIC -w -o "$PBIN/libnamed_dep.so" "$TMP/dep.c" || skip "no compiler"
