@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the rules in force on a device say of a socket: first those that the program has added, then
- * those of the device, or of the configuration file while no device is known. */
+/* Decides by rules whether a socket on a device is the kernel's. The rules that the program has
+ * added come first, then those of the device; the configuration file's while no device is known. */
 #include "ctl/rules/conf.h"
 #include "ctl/rules/rule.h"
 #include "stack/port.h"

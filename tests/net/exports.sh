@@ -31,7 +31,7 @@ same "pace" "1" "$(json "pace --json" 'len(j)')"
 same "doctor" "True" "$(json "doctor --json" 'len(j["lines"]) > 5 and j["findings"] >= 0')"
 
 b "$BUILD/sluice" stat --prometheus >"$TMP/prometheus"
-# (The reader takes 40 us for a line, of which there are 90,000.)
+# (The reader takes 40 us for a line, and there are 90,000 lines.)
 b "$BUILD/sluice" stat --prometheus --sockets=0-9,1000-2000 >"$TMP/some"
 reads() { python3 "$TESTS/net/exports_prometheus.py" | tee "$TMP/said"; return "${PIPESTATUS[0]}"; }
 ok "Prometheus can read it" reads <"$TMP/some"
