@@ -13,7 +13,7 @@ if [ "$EUID" = 0 ] && [ -z "${OWN_BPFFS:-}" ]; then
 	OWN_BPFFS=1 exec unshare --mount bash -c 'mount -t bpf bpf /sys/fs/bpf; exec bash "$@"' first_socket "$0" "$@"
 fi
 . "$(dirname "$0")/lib.sh"
-case $BUILD in *san*) echo "skipped: a sanitizer has memory of its own"; exit 77 ;; esac
+unsanitized "a sanitizer has memory of its own"
 [ -z "${VERBS:-}${RX:-}" ] || skip "the bounds are those of packet sockets"
 net_up
 need strace

@@ -3,7 +3,7 @@
 # Calls that are async-signal-safe never use the program's malloc(), and handlers may use sockets whatever they
 # interrupt.
 . "$(dirname "$0")/lib.sh"
-case $(basename "$BUILD") in *san*) echo "skipped: a sanitizer has a malloc() of its own"; exit 77 ;; esac
+unsanitized "a sanitizer has a malloc() of its own"
 need "$PBIN/malloc" "$PBIN/peer" "$BUILD/tests/net/tcp_peer"
 net_up
 bg a "$PBIN/peer" "$A4" 7000
