@@ -36,6 +36,7 @@ static struct {
 	uint32_t lost; /* lines not written: the reader does not read */
 	bool syslog;   /* fd is connected to /dev/log */
 	bool parted;   /* the process has become another user since the file was opened */
+	bool refused;  /* path could not be opened, and no other is open */
 	char path[300];
 } out = {.fd = -1};
 
@@ -113,16 +114,20 @@ void sl_log_open(int level, int details, bool colors, const char *file)
 	if (!file[0])
 		return;
 	expand_path(path, sizeof(path), file);
-	if (out.fd >= 0 && !strcmp(path, out.path))
+	if ((out.fd >= 0 || out.refused) && !strcmp(path, out.path))
 		return;
 	fd = open_log(path);
 	if (fd < 0) {
 		sl_warn("log", "%s: %s; logging to standard error", path, strerrorname_np(-fd));
+		if (out.fd < 0)
+			memcpy(out.path, path, sizeof(path));
+		out.refused = out.fd < 0;
 		return;
 	}
 	if (out.fd >= 0)
 		(void)sl_sys_close(out.fd);
 	memcpy(out.path, path, sizeof(path));
+	out.refused = false;
 	sl_store(&out.fd, fd);
 }
 

@@ -251,6 +251,19 @@ static void test_file_with_pid_survives_the_program(void **state)
 	unlink(other);
 }
 
+/* Settings are taken over twice, before the preset and after it. */
+static void test_a_refused_file_is_told_once(void **state)
+{
+	begin();
+	for (int i = 0; i < 2; i++)
+		sl_log_open(SL_LOG_INFO, 0, false, "/nonexistent/log");
+	sl_info("room", "here");
+	end();
+	assert_non_null(strstr(text, "ENOENT; logging to standard error"));
+	assert_null(strstr(strstr(text, "ENOENT") + 1, "ENOENT"));
+	assert_non_null(strstr(text, "here"));
+}
+
 /* The child of a server becomes another user: it has no descriptor of the log that its parent
  * opened, writes nothing there, nor to the program's standard error. */
 static void test_another_user_has_no_log(void **state)
@@ -311,6 +324,7 @@ int main(void)
 		cmocka_unit_test(test_reader_gone_is_no_signal),
 		cmocka_unit_test(test_full_pipe_does_not_block),
 		cmocka_unit_test(test_connection_as_standard_error),
+		cmocka_unit_test(test_a_refused_file_is_told_once),
 		cmocka_unit_test(test_syslog),
 		cmocka_unit_test(test_file_with_pid_survives_the_program),
 		cmocka_unit_test(test_another_user_has_no_log),
