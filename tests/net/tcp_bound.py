@@ -104,4 +104,12 @@ for how in "", "a":
     both_close(s, f)
     time.sleep(0.05)
     tries("client's TIME_WAIT", how, port)
+
+# The family of a name is judged first.
+f, s, port = pair("a")
+other = socket.socket(socket.AF_INET if is6(own) else socket.AF_INET6, socket.SOCK_STREAM)
+name = sockaddr(own, port)
+say("the other family's", raw("bind", other.fileno(), name, len(name)))
+other.close()
+both_close(s, f)
 far.forget()

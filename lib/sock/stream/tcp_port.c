@@ -285,7 +285,7 @@ bool sl_tcp_port_is_held(struct sl_sock *sk, const struct sockaddr *addr, sockle
 	struct bind b = {0};
 	uint32_t scope;
 
-	if (sk->bound_if || sk->local_port ||
+	if (sk->bound_if || sk->local_port || addr->sa_family != sk->family ||
 	    sl_addr_from_sockaddr(addr, len, &b.addr, &b.port, &scope) < 0 || !b.port)
 		return false;
 	sl_tcp_opt_read_v6only(sk);
