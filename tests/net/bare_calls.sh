@@ -9,7 +9,7 @@ net_up
 [ -e "$PRELOAD" ] || skip "the library is not built"
 gcc -shared -fPIC -O1 -DWAITS -o "$TMP/waits.so" "$TESTS/net/bare_calls.c" || skip "no compiler"
 gcc -O1 -DPLAIN -o "$TMP/plain" "$TESTS/net/bare_calls.c" || skip "no compiler"
-chmod 755 "$TMP" "$TMP/plain" "$TMP/waits.so"
+chmod a+rx "$TMP" "$TMP/plain" "$TMP/waits.so"
 PORT=7900
 peer_is_kernels
 asks() { # name program how [library]
