@@ -49,8 +49,9 @@ static uint32_t round_up(uint32_t x, unsigned shift)
 }
 
 /* Windows of more than 1/32 of packet memory are compared with what is left of that. What a program
- * does not read stays there, and what finds no room is lost: a peer that has announced room for it
- * would wait for its time-out, longer each time. */
+ * does not read stays there, and what finds no room is lost: a peer that was told of room for it
+ * would wait for its time-out, longer each time. (A sixteenth of a buffer of hundreds of megabytes
+ * may be more than packet memory has: it says nothing of the room there.) */
 #define LARGE_SHIFT 5
 
 /* The window to announce: zero, or multiples of a segment, so that the peer does not send small
@@ -59,12 +60,13 @@ static uint32_t wanted_window(struct sl_tcp *c)
 {
 	uint32_t full = full_window(c), space = sl_min(free_window(c), full);
 	uint32_t mss = sl_min(c->rcv_mss ? c->rcv_mss : SL_TCP_MSS_V4, full), win;
+	bool small = space >> c->rcv_wscale << c->rcv_wscale < full / 16;
 
 	if (sl_unlikely(space >> sl_pool.shift > sl_pool.nframes >> LARGE_SHIFT))
 		space = (uint32_t)sl_min((uint64_t)space, (uint64_t)sl_tcp_rcv_room(c) * mss);
 	if (space < full / 2 && sl_tcp_rcv_is_pressed(c, 4))
 		c->rcv_ssthresh = sl_min(c->rcv_ssthresh, 4u * c->adv_mss);
-	if (space >> c->rcv_wscale << c->rcv_wscale < full / 16 || space < mss || !mss)
+	if (small || space < mss || !mss)
 		return 0;
 	space = sl_min(space, c->rcv_ssthresh);
 	if (c->rcv_wscale)

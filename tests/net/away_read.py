@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""away_read.py ADDRESS PORT BYTES SECONDS: reads a connection until its end, with a pause of so many seconds after each so
-many bytes, in which it makes no call, prints the SHA-256 of the bytes, and waits for a signal."""
+"""away_read.py ADDRESS PORT BYTES SECONDS BUFFER: reads a connection until its end by a receive buffer of twice so many bytes,
+with a pause of so many seconds after each so many bytes, in which it makes no call, prints the SHA-256 of the bytes, and
+waits for a signal."""
 import hashlib
 import signal
 import socket
 import sys
 import time
 
-address, port, some, pause = sys.argv[1:]
+SO_RCVBUFFORCE = 33
+address, port, some, pause, buffer = sys.argv[1:]
 listener = socket.socket()
-listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
+listener.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, int(buffer))
 listener.bind((address, int(port)))
 listener.listen()
 c, _ = listener.accept()

@@ -15,7 +15,7 @@ least=1000000
 # (Now and then the keeper looks while the program reads, and then takes as much as that.)
 for run in 1 2 3; do
 	: >"$TMP/got"
-	bg sb python3 "$TESTS/net/away_read.py" "$B4" 7001 1000000 0.02 >"$TMP/got"
+	bg sb python3 "$TESTS/net/away_read.py" "$B4" 7001 1000000 0.02 4000000 >"$TMP/got"
 	reader=$BG
 	wait_tcp b 7001
 	a timeout 60 python3 "$TESTS/net/away_send.py" "$B4" 7001 "$TMP/stream" >"$TMP/again"
