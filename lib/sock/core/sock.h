@@ -89,12 +89,13 @@ struct sl_sock {
 	bool tfo_no_cookie : 1; /* TCP_FASTOPEN_NO_COOKIE */
 	bool reuse_addr : 1;    /* SO_REUSEADDR */
 	uint8_t cc : 3;         /* TCP_CONGESTION that the kernel has not got (tcp_cc.c); 0: none */
-	bool tfo_now;           /* connects by sendto(MSG_FASTOPEN); slow held */
-	bool named : 1;         /* bound by connect(2), not by the program */
-	bool any_port : 1;      /* bound by the program, which left the port to the kernel */
-	bool port_over : 1;     /* that port has ended with a connection; slow held */
-	bool late : 1;          /* a listener without claims: a device is being opened; slow held */
-	bool pace_three : 1;    /* SO_MAX_PACING_RATE was set by a struct sl_rate_limit */
+	bool deaf6 : 1; /* TCP over IPv6 believes no router's MTU: IPV6_PMTUDISC_INTERFACE, OMIT */
+	bool tfo_now;   /* connects by sendto(MSG_FASTOPEN); slow held */
+	bool named : 1; /* bound by connect(2), not by the program */
+	bool any_port : 1;   /* bound by the program, which left the port to the kernel */
+	bool port_over : 1;  /* that port has ended with a connection; slow held */
+	bool late : 1;       /* a listener without claims: a device is being opened; slow held */
+	bool pace_three : 1; /* SO_MAX_PACING_RATE was set by a struct sl_rate_limit */
 	uint8_t sleepers;   /* threads that sleep in a call on it (block.c), 255: or more; atomic */
 	uint8_t prio;       /* SO_PRIORITY, which IP_TOS sets, too (sl_sock_read_prio()) */
 	uint32_t zc_next;   /* number of the next call with MSG_ZEROCOPY */
@@ -116,8 +117,7 @@ struct sl_sock {
 	struct sl_addr local;
 	uint32_t local_scope;
 	uint16_t local_port; /* 0: not bound */
-	bool v6only : 1;
-	bool deaf6 : 1;  /* TCP over IPv6 believes no router's MTU: IPV6_PMTUDISC_INTERFACE, OMIT */
+	bool v6only;
 	bool bound_addr; /* bound to an address, not a wildcard */
 	bool reuse : 1;  /* SO_REUSEADDR or SO_REUSEPORT */
 	bool reuseport : 1;
