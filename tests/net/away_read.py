@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""away_read.py ADDRESS PORT BYTES SECONDS BUFFER: reads a connection until its end by a receive buffer of twice so many bytes,
-with a pause of so many seconds after each so many bytes, in which it makes no call, prints the SHA-256 of the bytes, and
-waits for a signal."""
+"""away_read.py ADDRESS PORT BYTES SECONDS BUFFER: reads a connection until its end by a receive buffer of twice so many
+bytes (BUFFER), with a pause of so many seconds after each so many bytes, in which it makes no call, prints the SHA-256 of
+the bytes, and waits for a signal."""
 import hashlib
 import signal
 import socket

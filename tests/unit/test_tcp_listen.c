@@ -356,6 +356,38 @@ static void test_fast_open(void **state)
 	assert_int_equal(out.tfo_len, 8);
 }
 
+/* A reset counts for a minute, also when its addresses and ports have a handshake that is complete
+ * meanwhile. */
+static void test_fast_open_reset(void **state)
+{
+	struct sl_tcp_seg s = syn();
+	struct sl_tcp *c;
+
+	sl_tcp_params.tfo = 3;
+	l.tfo_qlen = 5;
+	s.opts |= SL_TCPO_TFO;
+	in(s);
+	key.rport = 6000;
+	s.tfo_len = 8;
+	memcpy(s.tfo, out.tfo, 8);
+	s.len = 20;
+	in(s);
+	in(seg(SL_TCP_RST, ISN + 21, 0, 0));
+	assert_int_equal(sl_tcp_pending_count(&h, &l), 1);
+	c = sl_tcp_accept(&h, &l);
+	assert_int_equal(c->state, SL_TCP_CLOSED);
+	sl_tcp_fini(c);
+	op_child_free(c);
+	in(s);
+	assert_int_equal(sl_tcp_pending_count(&h, &l), 2);
+	in(seg(SL_TCP_ACK, ISN + 21, out.seq + 1, 0));
+	assert_int_equal(sl_tcp_pending_count(&h, &l), 1);
+	later(59000000);
+	assert_int_equal(sl_tcp_pending_count(&h, &l), 1);
+	later(2000000);
+	assert_int_equal(sl_tcp_pending_count(&h, &l), 0);
+}
+
 static void test_closed_listener_resets_its_children(void **state)
 {
 	shake(1);
@@ -469,6 +501,7 @@ int main(void)
 		T(test_without_cookies_a_full_queue_drops),
 		T(test_defer_accept),
 		T(test_fast_open),
+		T(test_fast_open_reset),
 		T(test_closed_listener_resets_its_children),
 		T(test_time_wait),
 		T(test_time_wait_ends),

@@ -81,18 +81,22 @@ bool sl_tcp_pending_add(struct sl_tcp *c, const struct sl_tcp_listener *l)
 	return true;
 }
 
+/* (An earlier connection of the same addresses and ports may have been reset: its minute ends
+ * before the longest handshake that began after it.) */
 static struct handshake *find(const struct sl_tcp *c)
 {
 	struct sl_tcp_pending *p = c->host->pending;
+	struct handshake *last = NULL;
 	uint32_t hash;
 
 	if (!p)
 		return NULL;
 	hash = sl_tcp_key_hash(c->host, &c->node.key);
 	for (uint32_t i = 0; i < p->n; i++)
-		if (p->at[i].hash == hash)
-			return &p->at[i];
-	return NULL;
+		if (p->at[i].hash == hash &&
+		    (!last || (int32_t)(p->at[i].until_s - last->until_s) > 0))
+			last = &p->at[i];
+	return last;
 }
 
 void sl_tcp_pending_done(struct sl_tcp *c)
