@@ -58,6 +58,9 @@ enum {
 	SETUP_NO_SQARRAY = 1u << 16,
 	ENTER_REGISTERED_RING = 1u << 4,
 	SQE_FIXED_FILE = 1u << 0,
+	SQE_IO_DRAIN = 1u << 1,
+	SQE_IO_LINK = 1u << 2,
+	SQE_IO_HARDLINK = 1u << 3,
 	SQE_CQE_SKIP_SUCCESS = 1u << 6,
 	SPLICE_FIXED = 1u << 31,
 	OFF_SQES = 0x10000000,
@@ -138,10 +141,10 @@ static void complete_with(volatile struct sqe *shared, int result)
 	shared->op = OP_NOP;
 }
 
-/* False: the kernel is to make the change. (An entry that waits for others is made in its turn.) */
-static bool epoll_ctl_made(volatile struct sqe *shared, const struct sqe *e)
+/* False: the kernel makes the change, in the entry's turn where it waits for others. */
+static bool epoll_ctl_made(volatile struct sqe *shared, const struct sqe *e, bool waits)
 {
-	if (!lib_is_there() || e->flags & (uint8_t)~SQE_CQE_SKIP_SUCCESS)
+	if (!lib_is_there() || waits || e->flags & (uint8_t)~SQE_CQE_SKIP_SUCCESS)
 		return false;
 	if (!epoll_ctl(e->fd, (int)e->len, (int)e->off, (struct epoll_event *)e->addr))
 		complete_with(shared, 0);
@@ -165,7 +168,8 @@ static void accept_left(volatile struct sqe *shared, const struct sqe *e)
 		complete_with(shared, fd);
 }
 
-static void look_at(volatile struct sqe *shared)
+/* waits: the kernel begins the entry when earlier ones are complete. */
+static void look_at(volatile struct sqe *shared, bool waits)
 {
 	const struct sqe e = *shared; /* the program may change it meanwhile */
 
@@ -184,7 +188,7 @@ static void look_at(volatile struct sqe *shared)
 			pass_close(e.fd);
 		return;
 	case OP_EPOLL_CTL:
-		if (epoll_ctl_made(shared, &e))
+		if (epoll_ctl_made(shared, &e, waits))
 			return;
 		(void)sl_pass((int)e.off);
 		break;
@@ -206,6 +210,16 @@ static void look_at(volatile struct sqe *shared)
 	(void)sl_pass(e.fd);
 	if (e.op == OP_ACCEPT)
 		accept_left(shared, &e);
+}
+
+/* The same of one entry of several. waits: flags of earlier ones for which it waits. Returns those
+ * for which the next one waits; a chain's last entry has none of its own. */
+static unsigned look_at_one(volatile struct sqe *e, unsigned waits)
+{
+	unsigned flags = e->flags & (SQE_IO_DRAIN | SQE_IO_LINK | SQE_IO_HARDLINK);
+
+	look_at(e, waits);
+	return (waits & SQE_IO_DRAIN) | flags;
 }
 
 /* Rings made by system calls ----------------------------------------------------------------------
@@ -344,6 +358,7 @@ void sl_uring_forget(unsigned first, unsigned last)
 static void look_through(const struct ring *r, unsigned most)
 {
 	uint32_t head = sl_load_acquire(r->head), n = sl_load_acquire(r->tail) - head;
+	unsigned waits = 0;
 
 	n = sl_min(n, most);
 	n = sl_min(n, r->mask + 1);
@@ -351,7 +366,8 @@ static void look_through(const struct ring *r, unsigned most)
 		uint32_t at = r->array ? sl_load(&r->array[i & r->mask]) : i & r->mask;
 
 		if (at <= r->mask)
-			look_at((struct sqe *)(r->sqes + ((size_t)at << r->shift)));
+			waits = look_at_one((struct sqe *)(r->sqes + ((size_t)at << r->shift)),
+					    waits);
 	}
 }
 
@@ -508,14 +524,15 @@ static int note_liburings(int err, const struct io_uring *ring)
 
 static void before_submit(const struct io_uring *ring)
 {
-	unsigned shift = ring->flags & SETUP_SQE128 ? 7 : 6;
+	unsigned shift = ring->flags & SETUP_SQE128 ? 7 : 6, waits = 0;
 	uint32_t mask = *ring->sq.mask;
 	int saved = errno;
 
 	if (sl_in_vfork || sl_load(&sl_all_left))
 		return;
 	for (uint32_t i = ring->sq.sqe_head; i != ring->sq.sqe_tail; i++)
-		look_at((struct sqe *)(ring->sq.sqes + ((size_t)(i & mask) << shift)));
+		waits = look_at_one((struct sqe *)(ring->sq.sqes + ((size_t)(i & mask) << shift)),
+				    waits);
 	errno = saved;
 }
 

@@ -134,6 +134,27 @@ static void change(int ring, int set, int op, int fd, const void *ev, int want)
 	exit(1);
 }
 
+/* A change whose chain fails before it is none. */
+static void change_in_chain(int ring, int set, int fd)
+{
+	unsigned h = *cq_head;
+	const struct io_uring_sqe fails = {
+		.opcode = IORING_OP_READ, .fd = -1, .flags = IOSQE_IO_LINK};
+
+	sqes[*tail & mask] = fails;
+	sqes[(*tail + 1) & mask] = (struct io_uring_sqe){.opcode = IORING_OP_EPOLL_CTL,
+							 .fd = set,
+							 .len = EPOLL_CTL_DEL,
+							 .off = (uint64_t)fd};
+	__atomic_store_n(tail, *tail + 2, __ATOMIC_RELEASE);
+	if (syscall(SYS_io_uring_enter, ring, 2, 2, IORING_ENTER_GETEVENTS, NULL, 0) != 2 ||
+	    cqes[h & cq_mask].res != -EBADF || cqes[(h + 1) & cq_mask].res != -ECANCELED) {
+		printf("a chain: %d, %d\n", cqes[h & cq_mask].res, cqes[(h + 1) & cq_mask].res);
+		exit(1);
+	}
+	__atomic_store_n(cq_head, h + 2, __ATOMIC_RELEASE);
+}
+
 static void wait_for(int set, int fd)
 {
 	struct epoll_event ev[4];
@@ -173,6 +194,8 @@ static void serve_by_set(int ring, int lsn, int n)
 		got = recv(fd, buf, sizeof(buf), 0);
 		if (got < 0 || send(fd, buf, (size_t)got, 0) != got)
 			exit(1);
+		if (!n)
+			change_in_chain(ring, set, fd);
 		change(ring, set, EPOLL_CTL_DEL, fd, NULL, 0);
 		change(ring, set, EPOLL_CTL_DEL, fd, NULL, -ENOENT);
 		close(fd);
