@@ -178,8 +178,9 @@ static bool is_of(const struct dl_phdr_info *info, const void *f)
 	return dladdr(f, &so) && (ElfW(Addr))(uintptr_t)so.dli_fbase == info->dlpi_addr;
 }
 
-static unsigned seen; /* objects that were looked at; the linker adds others behind them */
-static char why[160]; /* of the first finding */
+static unsigned seen; /* objects that were looked at; the linker adds others behind them, */
+static unsigned long long removed; /* as long as it removes none */
+static char why[160];              /* of the first finding */
 
 static int look(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -204,6 +205,10 @@ static int look_at_new(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	unsigned *n = ((void **)arg)[1];
 
+	if (size > offsetof(struct dl_phdr_info, dlpi_subs) && info->dlpi_subs != removed) {
+		removed = info->dlpi_subs;
+		seen = 0;
+	}
 	if ((*n)++ < seen)
 		return 0;
 	seen++;

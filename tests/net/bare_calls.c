@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* bare_calls HOW ADDRESS PORT N [LIBRARY]: a server that makes its sockets by the C library, and
- * echoes once to each of N connections. HOW it waits for them: "wait", by the C library's poll(2);
- * "bare", by that system call's own instruction. With a library it calls `wait_bare` of that, which
- * it opens after its first socket. Built with -DWAITS alone: that library; with -DPLAIN: without
- * the instruction. */
+/* bare_calls HOW ADDRESS PORT N [LIBRARY [OTHER]]: a server that makes its sockets by the C
+ * library, and echoes once to each of N connections. HOW it waits for them: "wait", by the C
+ * library's poll(2); "bare", by that system call's own instruction. With a library it calls
+ * `wait_bare` of that, which it opens after its first socket; OTHER was open for that, and is
+ * closed before. Built with -DWAITS alone: that library; with -DPLAIN: without the instruction. */
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <poll.h>
@@ -40,9 +40,11 @@ int main(int argc, char **argv)
 
 	inet_pton(AF_INET, argv[2], &to.sin_addr);
 	if (argc > 5) {
-		void *so;
+		void *so = argc > 6 ? dlopen(argv[6], RTLD_NOW) : NULL;
 
 		close(socket(AF_INET, SOCK_STREAM, 0));
+		if (so)
+			dlclose(so);
 		so = dlopen(argv[5], RTLD_NOW);
 		wait = so ? (int (*)(struct pollfd *, nfds_t, int))dlsym(so, "wait_bare") : NULL;
 		if (!wait)

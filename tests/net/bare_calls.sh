@@ -6,15 +6,16 @@
 need python3 gcc
 [ "$(uname -m)" = x86_64 ] || skip "the instruction is x86's"
 net_up
-[ -e "$PRELOAD" ] || skip "the library is not built"
+need_built
 gcc -shared -fPIC -O1 -DWAITS -o "$TMP/waits.so" "$TESTS/net/bare_calls.c" || skip "no compiler"
 gcc -O1 -DPLAIN -o "$TMP/plain" "$TESTS/net/bare_calls.c" || skip "no compiler"
-chmod a+rx "$TMP" "$TMP/plain" "$TMP/waits.so"
+gcc -shared -fPIC -O1 -DWAITS -DPLAIN -o "$TMP/other.so" "$TESTS/net/bare_calls.c" || skip "no compiler"
+chmod a+rx "$TMP" "$TMP/plain" "$TMP"/*.so
 PORT=7900
 peer_is_kernels
-asks() { # name program how [library]
+asks() { # name program how [library [other]]
 	PORT=$((PORT + 1))
-	bg pb "$2" "$3" "$B4" $PORT 3 ${4:+"$4"} >"$TMP/said"
+	bg pb "$2" "$3" "$B4" $PORT 3 "${@:4}" >"$TMP/said"
 	wait_tcp b $PORT
 	segs_begin
 	differ "$1" a timeout 20 python3 "$TESTS/net/uring_accept.py" "$B4" $PORT "" 3
@@ -27,6 +28,7 @@ for MODE in $MODES; do
 	segs_end plain 20
 	asks bare "$BIN/bare_calls" bare
 	asks library "$TMP/plain" wait "$TMP/waits.so"
+	asks "library in another's place" "$TMP/plain" wait "$TMP/waits.so" "$TMP/other.so"
 	[ "$MODE" = one ] && ok "the log says why" grep -q "calls poll(2) by the bare instruction" "$TMP"/sluice.*.log
 done
 done_testing
