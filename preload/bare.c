@@ -17,6 +17,7 @@
 #include <dlfcn.h>
 #include <emmintrin.h>
 #include <fcntl.h>
+#include <gnu/libc-version.h>
 #include <link.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -227,7 +228,8 @@ void sl_bare_look_now(void)
 	if (sl_load(&sl_all_left) || pthread_mutex_trylock(&lock))
 		return;
 	sl_store(&sl_bare_more, false);
-	(void)dladdr((void *)REAL(epoll_wait), &libc);
+	/* (Libraries that wrap calls do not have this function.) */
+	(void)dladdr((const void *)gnu_get_libc_version, &libc);
 	if (dl_iterate_phdr(look_at_new, (void *[]){sl_unconst(libc.dli_fname), &n}))
 		sl_leave_all(why);
 	pthread_mutex_unlock(&lock);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # A library behind this one in LD_PRELOAD that has connect(2) or bind(2) itself (a proxy's, authbind's) is asked, and
 # the program's sockets are the kernel's. One in front is asked, too, and the socket is offloaded. (The library's own sockets
-# are bound past neither.)
+# are bound past neither.) A library behind that has calls for waiting alone takes no socket away.
 . "$(dirname "$0")/lib.sh"
 net_up
 need gcc python3
@@ -22,6 +22,16 @@ int connect(int fd, const struct sockaddr *a, socklen_t n) { return asked("conne
 int bind(int fd, const struct sockaddr *a, socklen_t n) { return asked("bind", fd, a, n); }
 C
 gcc -shared -fPIC -w -o "$TMP/w.so" "$TMP/w.c" || skip "no compiler"
+cat >"$TMP/e.c" <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <sys/epoll.h>
+int epoll_wait(int ep, struct epoll_event *ev, int n, int ms)
+{
+	return ((int (*)(int, struct epoll_event *, int, int))dlsym(RTLD_NEXT, "epoll_wait"))(ep, ev, n, ms);
+}
+C
+gcc -shared -fPIC -w -o "$TMP/e.so" "$TMP/e.c" || skip "no compiler"
 bg a python3 "$TESTS/net/echo_both.py" "$A4" 7000
 wait_tcp a 7000
 ask() { # LD_PRELOAD, then what it says, and 1 if a segment came by the kernel
@@ -42,5 +52,6 @@ MODE=one
 same "alone" "bindconn hello 7000 kernel" "$(ask "$TMP/w.so")"
 same "in front" "bindconn hello 7000 ours" "$(ask "$TMP/w.so:$PRELOAD")"
 same "behind" "bindconn hello 7000 kernel" "$(ask "$PRELOAD:$TMP/w.so")"
+same "behind, with epoll_wait" " hello 7000 ours" "$(ask "$PRELOAD:$TMP/e.so")"
 ok "the log says so" grep -q "stay with the kernel: a library behind this one" "$TMP/log"
 done_testing
