@@ -241,6 +241,10 @@ static int lane_checked_open(uint32_t ifindex, uint32_t umem, uint32_t lane,
 		sl_why(why, "lane %u: the port or the packet memory is not there", lane);
 		return -ENXIO;
 	}
+	if (port->gone) {
+		sl_why(why, "%s is gone, or was in another network namespace", port->info.ifname);
+		return -ENODEV;
+	}
 	if (lane >= port->info.max_lanes) {
 		sl_why(why, "%s has room for %u lanes", port->info.ifname, port->info.max_lanes);
 		return -EINVAL;
@@ -308,7 +312,7 @@ int sl_embedded_lane_bind(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *
 	sl_broker_enter(&g);
 	port = sl_device_find(ifindex);
 	part = port && lane < port->info.max_lanes ? part_of_lane(port, lane) : NULL;
-	if (part && (part->bound || sl_queues_are_made(part)))
+	if (part && !port->gone && (part->bound || sl_queues_are_made(part)))
 		err = lane_bind(part, lane, leases, why);
 	sl_broker_leave(&g);
 	return err;
