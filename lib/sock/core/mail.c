@@ -47,6 +47,7 @@
 #define REAPER_NS   300000000ull  /* likewise for the reaper of a parent that was killed */
 #define POST_NS     1000000000ull /* most that it waits for room in the mailbox */
 #define SLICE_NS    10000000ull   /* so often it looks whether the parent is there still */
+#define EACH        20u /* so many slices for a letter about nothing: many fill the mailbox */
 #define LOOK_NS     500000
 #define REST_NS     1000000      /* after this the keeper reads on, when a child writes on and on */
 #define LETTERS_MAX 64           /* a round */
@@ -124,13 +125,14 @@ static void tell(const struct sl_letter *l, int with, const struct postbox *to, 
 		.magic = SL_LETTER_MAGIC, .use = SL_USE_AGAIN, .ticket = l->ticket};
 	uint64_t end = sl_now_ns() + PARENT_NS;
 	bool waits = post(l, with, to->fd, sl_now_ns() + POST_NS);
+	uint32_t slices = 0;
 
 	while (waits && !sl_board_wait(to->board, to->place, again.ticket, SLICE_NS)) {
 		bool back = tcp < 0 || is_handed_back(tcp);
 
 		if (reader_is_gone(to->fd) || sl_now_ns() >= end || (back && !to->board))
 			return;
-		if (back && tcp >= 0) {
+		if (back && tcp >= 0 && slices++ % EACH == 0) {
 			again.ticket = sl_board_ticket();
 			waits = post(&again, -1, to->fd, sl_now_ns() + POST_NS);
 		}
