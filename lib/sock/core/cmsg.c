@@ -426,17 +426,7 @@ static bool get_socket(const struct cmsghdr *c, size_t len, struct sl_tx_ctl *ct
 	return !(ctl->stamps & ~(uint32_t)SL_TS_RECORD);
 }
 
-/* ip6_datagram_send_ctl() refuses a device that is not there, which a lookup of the route with a
- * source passes over, and another device than the socket's, but for one of the same VRF. */
-static bool may_send_by(const struct sl_sock *sk, uint32_t ifindex)
-{
-	struct sl_link link;
-
-	return (!sk->bound_if || ifindex == sk->bound_if) && sl_link_get(ifindex, &link);
-}
-
-static bool get_ipv6(const struct sl_sock *sk, const struct cmsghdr *c, size_t len,
-		     struct sl_tx_ctl *ctl)
+static bool get_ipv6(const struct cmsghdr *c, size_t len, struct sl_tx_ctl *ctl)
 {
 	const uint8_t *data = CMSG_DATA(c);
 	struct in6_pktinfo pi;
@@ -447,8 +437,6 @@ static bool get_ipv6(const struct sl_sock *sk, const struct cmsghdr *c, size_t l
 		if (len < sizeof(pi))
 			return false;
 		memcpy(&pi, data, sizeof(pi));
-		if (pi.ipi6_ifindex && !may_send_by(sk, pi.ipi6_ifindex))
-			return false;
 		ctl->src = sl_addr_v6(&pi.ipi6_addr);
 		ctl->oif = pi.ipi6_ifindex;
 		return true;
@@ -483,7 +471,7 @@ bool sl_cmsg_get(const struct sl_sock *sk, const struct msghdr *msg, struct sl_t
 		    !(c->cmsg_level == IPPROTO_IP && sk->family == AF_INET &&
 		      get_ip(c, len, ctl)) &&
 		    !(c->cmsg_level == IPPROTO_IPV6 && sk->family == AF_INET6 &&
-		      get_ipv6(sk, c, len, ctl)))
+		      get_ipv6(c, len, ctl)))
 			return false;
 		ctl->special = true;
 	}

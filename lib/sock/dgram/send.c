@@ -117,6 +117,17 @@ static ssize_t send_by(struct sl_sock *sk, const struct sl_tx_req *r, uint64_t n
 	return (ssize_t)r->len;
 }
 
+/* ip6_datagram_send_ctl() refuses a device that is not there, which a lookup of the route with a
+ * source passes over, and another device than the socket's, but for one of the same VRF. */
+static bool may_send_by(const struct sl_sock *sk, uint32_t ifindex)
+{
+	struct sl_link link;
+
+	if (!ifindex || sk->family != AF_INET6)
+		return true;
+	return (!sk->bound_if || ifindex == sk->bound_if) && sl_link_get(ifindex, &link);
+}
+
 /* Sends a message with control data, which may also ask for stamps of this message alone. */
 static SL_COLD ssize_t send_controlled(struct sl_sock *sk, const struct sl_tx_req *r, uint64_t now,
 				       struct sl_leg **leg_out)
@@ -132,6 +143,8 @@ static SL_COLD ssize_t send_controlled(struct sl_sock *sk, const struct sl_tx_re
 	if (ctl.special) {
 		if (!sl_addr_is_any(&ctl.src) && !sl_addr_is_local(&ctl.src))
 			return SL_SEND_BY_OS; /* which refuses it, or has IP_TRANSPARENT */
+		if (!may_send_by(sk, ctl.oif))
+			return SL_SEND_BY_OS;
 		special.d = NULL;
 		p = &special;
 	}
