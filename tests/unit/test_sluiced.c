@@ -2,12 +2,18 @@
 /* The daemon's pure parts: policy, the table of claims, packets of the lease protocol, proofs. */
 #include <errno.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -620,6 +626,46 @@ static void test_packet_must_be_for_the_socket(void **state)
 	close(fd);
 }
 
+static void *told(void *fd)
+{
+	pid_t tid = (pid_t)syscall(SYS_gettid);
+
+	if (write(*(int *)fd, &tid, sizeof(tid)) != sizeof(tid))
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+/* A debugger has stopped the first thread alone: a lock of another one is given back soon. */
+static void test_thread_goes_on_beside_one_that_is_stopped(void **state)
+{
+	int told_by[2];
+	struct sl_session s = {.cred.pid = -1};
+	pid_t other;
+	pthread_t t;
+
+	assert_int_equal(pipe(told_by), 0);
+	s.cred.pid = fork();
+	if (s.cred.pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (!pthread_create(&t, NULL, told, &told_by[1]))
+			pause();
+		_exit(1);
+	}
+	s.pidfd = (int)syscall(SYS_pidfd_open, s.cred.pid, 0);
+	assert_int_equal(read(told_by[0], &other, sizeof(other)), sizeof(other));
+	assert_false(sl_thread_is_halted(&s, (uint32_t)s.cred.pid));
+	assert_int_equal(ptrace(PTRACE_ATTACH, s.cred.pid, NULL, NULL), 0);
+	assert_int_equal(waitpid(s.cred.pid, NULL, __WALL), s.cred.pid);
+	assert_true(sl_thread_is_halted(&s, (uint32_t)s.cred.pid));
+	assert_false(sl_thread_is_halted(&s, (uint32_t)other));
+	kill(s.cred.pid, SIGKILL);
+	waitpid(s.cred.pid, NULL, __WALL);
+	close(s.pidfd);
+	close(told_by[0]);
+	close(told_by[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -640,6 +686,7 @@ int main(void)
 		cmocka_unit_test(test_unbound_or_no_socket_proves_nothing),
 		cmocka_unit_test(test_records_in_bounds),
 		cmocka_unit_test(test_packet_must_be_for_the_socket),
+		cmocka_unit_test(test_thread_goes_on_beside_one_that_is_stopped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,7 +124,9 @@ bool sl_thread_is_halted(const struct sl_session *s, uint32_t tid)
 		snprintf(path, sizeof(path), "/proc/%d/task/%u/stat", s->cred.pid, tid);
 		state = state_at(path);
 	}
-	return state && is_halt(state) ? is_its_number(s) : sl_session_is_halted(s);
+	if (!state)
+		return sl_session_is_halted(s);
+	return (is_halt(state) || is_frozen(s->cred.pid)) && is_its_number(s);
 }
 
 static void set_away(struct sl_session *s)
