@@ -212,7 +212,7 @@ static void look_at(volatile struct sqe *shared, bool waits)
 		accept_left(shared, &e);
 }
 
-/* The same of one entry of several. waits: flags of earlier ones for which it waits. Returns those
+/* Looks at one entry of several. waits: flags of earlier ones for which it waits. Returns those
  * for which the next one waits; a chain's last entry has none of its own. */
 static unsigned look_at_one(volatile struct sqe *e, unsigned waits)
 {

@@ -89,8 +89,7 @@ static int parse_gso(struct sl_split *s, const uint8_t *pkt, const struct virtio
 	}
 	if (type != GSO_UDP || s->proto != IPPROTO_UDP)
 		return -EINVAL;
-	/* (Of a packet that says something else the kernel takes what its header says, or nothing.)
-	 */
+	/* (If the header says another length the kernel takes so many bytes, or nothing.) */
 	return sl_get_be16(pkt + s->l4 + 4) == s->total - s->l4 ? 0 : -EINVAL;
 }
 

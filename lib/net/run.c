@@ -109,7 +109,7 @@ bool sl_run_dispatch(const struct sl_slot *s, struct sl_in *in, struct sl_run *r
 	kept = hand_up(s, in, &whole, r, r->first);
 	in->stamp &= (uint8_t)~SL_META_HW; /* the stamp was read with the first part, and is not in
 					      front of the others */
-	/* (What a SYN has more than one frame of, the peer sends again if the SYN was taken.) */
+	/* (The peer sends the bytes behind a SYN's first frame again if the SYN was taken.) */
 	while (r->at < r->n && !(whole.flags & (SL_TCP_RST | SL_TCP_SYN)) &&
 	       sl_run_is_still(s, gen)) {
 		const struct sl_run_piece *p = &r->piece[r->at++];

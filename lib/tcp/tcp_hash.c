@@ -66,8 +66,8 @@ uint32_t sl_tcp_isn(struct sl_tcp_host *h, const struct sl_tcp_key *key)
 	return (uint32_t)hash_key(h, USE_ISN, 0, key) + (uint32_t)(h->now_us / 4);
 }
 
-/* The same for successive connections of two ports, so that their time stamps never go back; this
- * lets a peer's TIME_WAIT be reused (RFC 6191). With an offset for all ports of two hosts each
+/* Successive connections of two ports have the same offset, so their time stamps never go back, and
+ * a peer's TIME_WAIT can be reused (RFC 6191). With an offset for all ports of two hosts each
  * client behind one address would know the time stamps of the others (RFC 7323 7.1; Linux had that
  * until the spring of 2026). */
 uint32_t sl_tcp_ts_offset(struct sl_tcp_host *h, const struct sl_tcp_key *key)

@@ -112,8 +112,9 @@ static void window_update(struct t *t)
 	check(t, t->c->tcp.rcv_wnd >= 9000);
 }
 
-/* Of two ACKs with the same numbers the one with the smaller window may be the older one, but no
- * window is believed. */
+/* Two ACKs have the same numbers: the smaller window may be the older one, but no window is
+ * believed.
+ */
 static void window_of_the_same_numbers(struct t *t)
 {
 	t_open(t);

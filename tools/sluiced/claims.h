@@ -14,8 +14,8 @@ struct sl_held {
 	bool everywhere; /* its socket is bound to no device, for certain */
 	uint64_t cookie; /* SO_COOKIE of the socket that proved it; 0: not known, or a TCP flow */
 	uint32_t rule;   /* NIC rule for its packets (divide.c); 0: it needs none */
-	/* Of a TCP flow: whose socket proved it (root's after a restart), and watch_flow.c's notes
-	 */
+	/* A TCP flow has the user of the socket that proved it (root after a restart), and
+	 * watch_flow.c's notes. */
 	uint32_t uid;
 	uint32_t
 		lone_s; /* since when no socket of its owner has the port, in seconds; 0: one has */

@@ -72,7 +72,7 @@ typedef void sl_take_back_fn(struct sl_session *s, const struct sl_claim_req *re
 bool sl_watch_tick(sl_take_back_fn *take_back);
 #define SL_WATCH_MS 250
 
-/* watch_flow.c: the same for TCP flows, in the parts of which sl_watch_tick() makes a look. */
+/* watch_flow.c: looks at the sockets of TCP flows, of which sl_watch_tick() makes parts. */
 bool sl_watch_has_flows(void);
 /* The kernel's sockets that a look needs, and what becomes of each. */
 extern const struct sl_diag_ask sl_watch_flows_ask;

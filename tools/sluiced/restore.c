@@ -48,7 +48,7 @@ struct sl_restore {
 	uint32_t seq; /* of the request */
 	bool live;    /* the restore is begun, not finished */
 	bool filling; /* the queues of the new socket do not have all bytes yet */
-	bool unbound; /* the new socket is to be bound to the shadow's device, in the end */
+	bool unbound; /* in the end the new socket is bound to the shadow's device */
 	struct sl_flow_key key;
 	struct sl_tcp_repair r;
 	struct sl_repair_saved saved;

@@ -46,7 +46,8 @@ static uint64_t cost_of(uint32_t op)
 	}
 }
 
-/* What the daemon holds for all sessions of that user; *claims: how many these have. */
+/* Bytes that the daemon holds for all sessions of that user; *claims: the number of their claims.
+ */
 static uint64_t held_by(uint32_t uid, uint64_t *claims)
 {
 	uint64_t bytes = 0;

@@ -159,7 +159,7 @@ static bool meets(const struct flow *f, const struct sock *o)
 					     (sl_addr_is_v4(&f->local) && !o->v6only));
 }
 
-/* What the kernel has beside a flow. */
+/* The sockets of the kernel beside a flow. */
 struct found {
 	bool own;                           /* a socket of the claim's owner at the port */
 	const struct sock *conn, *listener; /* another user's */

@@ -58,7 +58,7 @@ int sl_diag_dump(int netlink, const struct sl_diag_ask *ask, sl_diag_fn *fn, voi
 /* sl_diag_dump() for the TCP sockets of both families. port 0: of all. */
 int sl_diag_dump_conns(int netlink, uint16_t port, uint32_t states, sl_diag_fn *fn, void *arg);
 
-/* The same in pieces. Begins it; family AF_UNSPEC: as sl_diag_dump_conns(). 0 or -errno. */
+/* Begins a dump that is read in pieces; family AF_UNSPEC: as sl_diag_dump_conns(). 0 or -errno. */
 int sl_diag_begin(int netlink, const struct sl_diag_ask *ask);
 /* Goes on until that time, with one piece at least: 1: that was all; 0: there is more; else as
  * sl_diag_dump(). */

@@ -50,8 +50,7 @@ static uint64_t cache_of(const char *dir, const struct names *n)
 	return bytes;
 }
 
-/* What version 1 says where there is no limit is somewhat less than 2^63, and more than any machine
- * has. */
+/* Version 1 says a number somewhat below 2^63 where there is no limit; no machine has so much. */
 #define NO_LIMIT (1ull << 62)
 
 /* (Where there is none, the kernel need not sum up what the group uses.) */
