@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""prometheus.py: reads Prometheus' text format from standard input as strictly as its own parsers, and prints how many
+"""exports_prometheus.py: reads Prometheus' text format from standard input as strictly as its own parsers, and prints how many
 samples there are of how many families; each fault is a line."""
 import re
 import sys

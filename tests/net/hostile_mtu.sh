@@ -13,15 +13,9 @@ for MODE in $MODES; do
 			[ $fam$script != 6mtu_floor ] || continue
 			b sysctl -qw net.ipv4.ip_no_pmtu_disc=$([ $script = mtu_deaf ] && echo 2 || echo 0)
 			b sysctl -qw net.ipv4.route.min_pmtu=$([ $script = mtu_floor ] && echo 1000 || echo 552)
-			ip -n "${NS}b" route flush cache
-			ip -n "${NS}b" -6 route flush cache
-			far_up pb # (a process of its own, which knows nothing of the others' paths)
+			paths_forgotten
 			ghosts_are permanent
-			segs_begin
-			differ "$script$fam" a python3 "$TESTS/net/tcp_segments.py" "$DEV_A" "${!ghost}" $GHOST_MAC "${!own}" "$MAC_B" \
-				"$TMP/far.$FAR_N" $script
-			segs_end "$script$fam" 10
-			stop "$far"
+			ghost_differ "$script$fam" 10 tcp_segments $script # (a process of its own, which knows nothing of the others' paths)
 		done
 	done
 done

@@ -11,12 +11,8 @@ peer_is_kernels
 for MODE in $MODES; do
 	for fam in ${FAMILIES:-4 6}; do
 		own=B$fam ghost=G$fam
-		far_up pb
 		ghosts_are permanent
-		segs_begin
-		differ "whole$fam" a python3 "$TESTS/net/hostile_whole.py" "$DEV_A" "${!ghost}" $GHOST_MAC "${!own}" "$MAC_B" "$TMP/far.$FAR_N"
-		segs_end "whole$fam" 10
-		stop "$far"
+		ghost_differ "whole$fam" 10 hostile_whole
 	done
 done
 done_testing

@@ -10,13 +10,7 @@ b sysctl -qw net.ipv4.tcp_fastopen=3
 for MODE in $(modes_alone); do
 	for fam in ${FAMILIES:-4 6}; do
 		own=B$fam ghost=G$fam
-		far_up pb
-		segs_begin
-		differ "musts$fam" a python3 "$TESTS/net/tcp_musts.py" "$DEV_A" "${!ghost}" $GHOST_MAC \
-			"${!own}" "$MAC_B" "$TMP/far.$FAR_N" "$@"
-		segs_end "musts$fam" 30
-		stop "$far"
+		ghost_differ "musts$fam" 30 tcp_musts "$@"
 	done
 done
-[ -z "${SHOW_ORACLE:-}" ] || cat "$TMP"/oracle.*
 done_testing
