@@ -14,7 +14,7 @@ cp "$(realpath "$(command -v python3)")" "$PROGRAM"
 
 bg a python3 "$TESTS/net/reflector.py" "$A4" 7000
 wait_udp a 7000
-bg b env PYTHONHOME=/usr "$BUILD/sluice" run STATS_FD_NUM=1024 LATENCY_STATS=1 CPU_USAGE_STATS=1 -- "$PROGRAM" \
+bg b env PYTHONHOME="$(python3 -c "import sys; print(sys.base_prefix)")" "$BUILD/sluice" run STATS_FD_NUM=1024 LATENCY_STATS=1 CPU_USAGE_STATS=1 -- "$PROGRAM" \
 	"$TESTS/net/exports_many.py" "$B4" "$A4" 7000 >"$TMP/out"
 wait_line "$TMP/out" ready
 
