@@ -10,14 +10,12 @@
  * kernel. The answer is on the board (board.c). With a letter about a TCP connection comes an end
  * of a pair, by which the child gets the connection's new file, if a daemon made one (heirs.c). The
  * keeper sends by it without waiting, and closes nothing that came: another thread does
- * (stranger.c). A letter with a descriptor of another kind, or with several, is refused: no honest
- * child writes it.
+ * (stranger.c). A letter with a descriptor of another kind, or with several, is refused.
  *
  * Each child has a mailbox of its own (mailboxes.c): one that shuts it down, or fills it, cuts off
  * itself. A child that forks asks its ancestors for mailboxes for its own child, which then has no
  * way of its parent's, and no way at all to an ancestor that has nothing of its sockets. The common
- * mailbox is for children that the library did not see being made, and for those beyond the bound.
- */
+ * mailbox is for children whose making the library did not see, and for those beyond the bound. */
 #include "sock/core/mail.h"
 
 #include <fcntl.h>
