@@ -107,13 +107,17 @@ static void lowered(void)
 	calls(0, fd[1]);
 }
 
-/* The soft limit is what the program needs, with nothing to spare, before its first socket. */
+/* The soft limit is what the program needs, with nothing to spare, before its first socket. (Where
+ * the device opens behind the program the two would take numbers at the same time.) */
 static void exact(void)
 {
+	const char *start = getenv("SLUICE_START");
 	struct rlimit lim;
 	int s, fd, last = -1, n = 0;
 	char b[100];
 
+	if (start && !strcmp(start, "background"))
+		return;
 	CHECK(getrlimit(RLIMIT_NOFILE, &lim) == 0);
 	lim.rlim_cur = EXACT;
 	CHECK(setrlimit(RLIMIT_NOFILE, &lim) == 0);
