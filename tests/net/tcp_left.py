@@ -21,37 +21,34 @@ def leave(s, leaves):
         time.sleep(0.05)
 
 
-for leaves in (False, True):
-    fl = far.tcp(peer, 7000, 5)
+def connected(listener, leaves):
+    """Both ends of a connection that the program has not asked for yet."""
     s = begin(7000)
-    f, _ = fl.accept()
+    f, _ = listener.accept()
     settles(s, "OUT")
     leave(s, leaves)
+    return s, f
+
+
+for leaves in (False, True):
+    fl = far.tcp(peer, 7000, 5)
+    s, f = connected(fl, leaves)
     say(leaves, "connected", attempt(s.sendto, b"fast", MSG_FASTOPEN, (peer, 7000)), f.take(4),
         attempt(s.sendto, b"fast", MSG_FASTOPEN, (peer, 7000)))
     s.close()
     f.close()
-    s = begin(7000)
-    f, _ = fl.accept()
-    settles(s, "OUT")
-    leave(s, leaves)
+    s, f = connected(fl, leaves)
     f.close_reset()
     settles(s, "ERR")
     say(leaves, "reset", attempt(s.recv, 1), attempt(s.sendto, b"fast", MSG_FASTOPEN, (peer, 7000)), so_error(s))
     s.close()
-    s = begin(7000)  # (both ends are over)
-    f, _ = fl.accept()
-    settles(s, "OUT")
-    leave(s, leaves)
+    s, f = connected(fl, leaves)  # (both ends are over)
     f.shutdown(socket.SHUT_WR)
     settles(s, "RDHUP")
     say(leaves, "shut", attempt(s.shutdown, socket.SHUT_WR), settles(s, "HUP") and 0, raw_connect(s, peer, 7000), so_error(s))
     s.close()
     f.close()
-    s = begin(7000)
-    f, _ = fl.accept()
-    settles(s, "OUT")
-    leave(s, leaves)
+    s, f = connected(fl, leaves)
     f.close_reset()
     settles(s, "ERR")
     say(leaves, "reset and shut", attempt(s.shutdown, socket.SHUT_RDWR), raw_connect(s, peer, 7000), raw_connect(s, peer, 7000))
