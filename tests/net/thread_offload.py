@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""thread_offload.py OWN PEER PORT SLUICE: which sockets are offloaded, when a program says that by libvma's thread_offload() and
-add_conf_rule(). A reflector is at PEER PORT; somebody connects to OWN 8000 all the time."""
+"""thread_offload.py OWN PEER PORT SLUICE DEVICE: which sockets are offloaded, when a program says that by libvma's
+thread_offload() and add_conf_rule(). A reflector is at PEER PORT; somebody connects to OWN 8000 all the time."""
 import ctypes
 import subprocess
 import threading
 import time
 from netlib import *
 
-own, peer, port, sluice = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+own, peer, port, sluice, device = sys.argv[1], sys.argv[2], int(sys.argv[3]), *sys.argv[4:]
 libc = ctypes.CDLL(None)
 libc.pthread_self.restype = ctypes.c_ulong
 table = ctypes.POINTER(ctypes.c_void_p)()
@@ -61,7 +61,7 @@ assert add_conf_rule(b"use os udp_receiver *:9001-9100") == 0 and add_conf_rule(
 new("by a rule that the program adds, whatever the thread says:", 9002)
 say("what was there:", *map(whose, there))
 # A rule of the device has the library judge all sockets anew.
-subprocess.run([sluice, "rule", "add", "use", "os", "udp_receiver", "*:9500"], check=True, env={})
+subprocess.run([sluice, "rule", "add", "--device", device, "use", "os", "udp_receiver", "*:9500"], check=True, env={})
 for _ in range(100):
     if whose(witness) != "ours":
         break

@@ -20,7 +20,7 @@ while True:
     time.sleep(0.1)' "$B4"
 decided() { # settings...
 	SL_ENV=("$@")
-	sb timeout 60 python3 "$TESTS/net/thread_offload.py" "$B4" "$A4" 7000 "$BUILD/sluice"
+	sb timeout 60 python3 "$TESTS/net/thread_offload.py" "$B4" "$A4" 7000 "$BUILD/sluice" "$DEV_B"
 }
 after="this thread's are offloaded: ours ours"
 rule="by a rule that the program adds, whatever the thread says: the kernel's the kernel's
