@@ -59,15 +59,6 @@ static inline uint64_t sl_mix(uint64_t h, uint64_t word)
 	return h ^ h >> 29;
 }
 
-/* FNV-1a, for bytes that no peer chooses: the hash of what was before, SL_FNV at the beginning. */
-#define SL_FNV 2166136261u
-static inline uint32_t sl_fnv(uint32_t h, const void *bytes, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ ((const uint8_t *)bytes)[i]) * 16777619u;
-	return h;
-}
-
 /* Tell the core that this is a spin-wait loop. */
 static inline void sl_cpu_relax(void)
 {

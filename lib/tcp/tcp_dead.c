@@ -20,12 +20,20 @@
 #define CLOCKS_MS   100            /* largest difference between two processes' clocks */
 #define SND_MSS_MIN 48             /* TCP_MIN_SND_MSS of Linux */
 
+/* FNV-1a: goes on with the hash h. */
+static uint32_t hash(uint32_t h, const void *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ ((const uint8_t *)bytes)[i]) * 16777619u;
+	return h;
+}
+
 /* Hashes a connection and a request in which each member read here has a different value. */
 uint32_t sl_tcp_repair_form(void)
 {
 	struct sl_tcp c;
 	struct sl_tcp_req r;
-	uint32_t h = SL_FNV ^ sizeof(c) ^ sizeof(r) << 16;
+	uint32_t h = 2166136261u ^ sizeof(c) ^ sizeof(r) << 16;
 
 	memset(&c, 0, sizeof(c)); /* = {0} says nothing of the bytes between members */
 	memset(&r, 0, sizeof(r));
@@ -46,8 +54,8 @@ uint32_t sl_tcp_repair_form(void)
 	r.syn.seq = 2, r.syn.wnd = 3, r.syn.opts = 4, r.syn.wscale = 5, r.syn.mss = 6;
 	r.iss = 7, r.ts_off = 8, r.rcv_wnd = 9, r.rcv_wscale = 10, r.ts_recent = 11;
 	r.scope = 12;
-	h = sl_fnv(h, &c, sizeof(c));
-	h = sl_fnv(h, &r, sizeof(r));
+	h = hash(h, &c, sizeof(c));
+	h = hash(h, &r, sizeof(r));
 	return h ? h : 1;
 }
 
