@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "ctl/device/flow_hash.h"
 
 #define FIRST_MAX 64
 
@@ -34,15 +34,10 @@ static bool same(const struct sl_claim_req *a, const struct sl_claim_req *b)
 static uint32_t hash(const struct sl_claim_req *r)
 {
 	static struct sl_hash_key key;
-	const struct sl_addr local = sl_addr_of(r->key.local), remote = sl_addr_of(r->key.remote);
-	uint32_t h;
 
 	if (!key.k[0])
 		sl_hash_key_make(&key);
-	h = sl_hash_addr(&key, r->ifindex << 8 | r->key.proto, &local);
-	h = sl_hash_addr(&key, h, &remote);
-	h = sl_hash_two(&key, h, (uint32_t)r->key.local_port << 16 | r->key.remote_port);
-	return sl_hash_two(&key, h, r->claim.slot);
+	return sl_hash_two(&key, sl_flow_hash(&key, r->ifindex, &r->key), r->claim.slot);
 }
 
 static struct sl_held *place_of_claim(const struct sl_held_table *t, const struct sl_claim_req *req)

@@ -15,9 +15,9 @@
 #include <string.h>
 
 #include "base/addr.h"
-#include "base/hash.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "ctl/device/flow_hash.h"
 #include "ctl/device/link.h"
 #include "ctl/device/lock.h"
 #include "ctl/kern/say.h"
@@ -51,12 +51,8 @@ static uint32_t nlocals;
 static uint32_t bucket_of(const struct sl_flow_key *k)
 {
 	static struct sl_hash_key *at;
-	const struct sl_hash_key *key = sl_hash_key_get(&at);
-	const struct sl_addr local = sl_addr_of(k->local), remote = sl_addr_of(k->remote);
-	uint32_t h = sl_hash_addr(key, k->proto, &local);
 
-	h = sl_hash_addr(key, h, &remote);
-	return sl_hash_two(key, h, (uint32_t)k->local_port << 16 | k->remote_port) % BUCKETS;
+	return sl_flow_hash(sl_hash_key_get(&at), 0, k) % BUCKETS;
 }
 
 static bool is_v4(const uint8_t addr[16])
