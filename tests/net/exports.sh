@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What the tools print for machines is well formed, of a program with a thousand sockets, the most that have counters, and
-# with a name of bytes that JSON and Prometheus must escape: each command with --json, the text for Prometheus by a strict
+# The tools print well formed text for machines, also for a program with a thousand sockets, the most that have counters,
+# and with a name of bytes that JSON and Prometheus must escape: each command with --json, the text for Prometheus by a strict
 # reader. Each socket is in each list.
 . "$(dirname "$0")/lib.sh"
 need python3 timeout

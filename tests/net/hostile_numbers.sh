@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What a station learns from the numbers in the packets that it gets about those of others: IDs of IPv4 (RFC 7739: who
-# foresees one puts its own fragment into another's datagram), flow labels, initial sequence numbers, time stamps, ports.
-# No more than from the kernel's. (Time stamps tell those of others by kernels from before the spring of 2026.)
+# A station learns no more about the packets of others from the numbers in those that it gets than by the kernel: IDs of
+# IPv4 (RFC 7739: a station that foresees one puts its own fragment into another's datagram), flow labels, initial sequence
+# numbers, time stamps, ports. (Time stamps tell those of others by kernels from before the spring of 2026.)
 . "$(dirname "$0")/lib_tcp.sh"
 need python3
 net_up -t

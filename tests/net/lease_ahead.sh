@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A daemon makes the private pair for its next member before that one comes: its thread attaches no program to a device
-# and makes no packet ring then, each of which waits for a grace period of the kernel, with all other clients. The pair
+# A daemon makes the private pair for its next member ahead. When that member comes, the daemon's thread attaches no
+# program to a device and makes no packet ring: each of these waits for a grace period of the kernel, and all other clients
+# wait with it. The pair
 # is used: there is one more than lanes, and none when the last member has gone. If somebody removes its device, the
 # next member gets another one.
 . "$(dirname "$0")/lib_lease.sh"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What the standards say of options, header, sequence space and handshakes that are seldom seen (RFC 9293, 7323, 2018, 7413, 6191,
-# 8985): answers and what the program sees are the kernel's.
+# Options, headers, sequence numbers and handshakes that are seldom seen, and about which the standards have rules (RFC 9293,
+# 7323, 2018, 7413, 6191, 8985): our answers, and the results of the program's calls, are the kernel's.
 . "$(dirname "$0")/lib_tcp.sh"
 need python3
 net_up -t

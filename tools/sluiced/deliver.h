@@ -72,7 +72,8 @@ typedef void sl_take_back_fn(struct sl_session *s, const struct sl_claim_req *re
 bool sl_watch_tick(sl_take_back_fn *take_back);
 #define SL_WATCH_MS 250
 
-/* watch_flow.c: looks at the sockets of TCP flows, of which sl_watch_tick() makes parts. */
+/* watch_flow.c: looks at the kernel's sockets of TCP flows. sl_watch_tick() makes each look in
+ * parts. */
 bool sl_watch_has_flows(void);
 /* The kernel's sockets that a look needs, and what becomes of each. */
 extern const struct sl_diag_ask sl_watch_flows_ask;
