@@ -68,7 +68,7 @@ struct sl_ooo {
 	uint64_t since_us; /* when the oldest hole was opened, or the one before it was filled */
 	uint32_t held;     /* bytes of packet memory */
 	uint8_t class;
-	bool packed; /* no small piece is left for sl_tcp_ooo_pack() */
+	uint32_t loose; /* small pieces that came since sl_tcp_ooo_pack(), each with a frame */
 	struct sl_tcp_block last_sack[SL_TCP_MAX_SACK];
 };
 

@@ -34,6 +34,7 @@
 #include <string.h>
 
 #define RING_FIRST 8
+#define LOOSE_PART 64u /* of the pieces beyond holes that must be new for a walk over all */
 
 /* How many frames c's queues hold. While frames are scarce small pieces share them, so bytes are
  * counted then. */
@@ -198,13 +199,18 @@ static bool copy_to_scrap(struct sl_tcp *c, uint32_t *frame, uint16_t *off, uint
 	return true;
 }
 
+/* Copies the small pieces beyond holes together. A peer that has many sends more when it likes, and
+ * none of its segments may cost a walk over all: the walk waits until enough have come since the
+ * last one. */
 bool sl_tcp_ooo_pack(struct sl_tcp *c)
 {
 	struct sl_ooo *o = c->ooo;
 	uint32_t before = o->held;
 	struct sl_oooseg *e;
 
-	for (struct sl_ooo_at at = sl_ooo_first(o); !o->packed && (e = sl_ooo_piece(o, at));
+	if (c->host->frames->scarcity == SL_PLENTY || !o->loose || o->loose < c->noo / LOOSE_PART)
+		return false;
+	for (struct sl_ooo_at at = sl_ooo_first(o); (e = sl_ooo_piece(o, at));
 	     at = sl_ooo_next(o, at)) {
 		uint32_t frame = e->frame;
 
@@ -214,7 +220,7 @@ bool sl_tcp_ooo_pack(struct sl_tcp *c)
 		o->held -= (1u << sl_pool.shift) - e->len;
 		sl_frame_put(c->host->frames, frame);
 	}
-	o->packed = true;
+	o->loose = 0;
 	sl_tcp_mem_settle(c);
 	return o->held != before;
 }
@@ -579,7 +585,7 @@ static bool ooo_insert(struct sl_tcp *c, const struct sl_oooseg *e, struct sl_oo
 	c->noo++;
 	c->rmem += sl_tcp_rx_charge(e->len);
 	c->ooo->held += true_size(new);
-	c->ooo->packed &= new->scrap || new->len > SL_SCRAP_MAX;
+	c->ooo->loose += e->len && !new->scrap && e->len <= SL_SCRAP_MAX;
 	return e->len && !new->scrap;
 }
 
