@@ -30,7 +30,9 @@ b strace -f -o "$TMP/later" -e trace=openat,close_range env LD_PRELOAD="$PRELOAD
 PIDS+=("$!")
 wait_udp b 7002
 wait_until 10 grep -q tcp_rmem "$TMP/later" || fail "no setting of TCP is read"
-sleep 0.3
+# (While the device is opened, calls that take a number wait.)
+b python3 -c 'import socket, sys; socket.socket(2, 2).sendto(b"x", (sys.argv[1], 7002))' "$B4"
+sleep 1
 from=$(wc -l <"$TMP/later")
 b sysctl -qw net.ipv4.tcp_fin_timeout=33
 ok "settings are read again" wait_until 10 eval 'tail -n +$((from + 1)) "$TMP/later" | grep -q ip_local_port_range'

@@ -4,7 +4,8 @@
 # the device: their thread makes no BPF map and loads no program. The kernel serves the socket meanwhile. No datagram
 # is lost, doubled or out of order when the device takes over, no connection fails, and both sockets are offloaded then;
 # so is, in time, a connection that the kernel had before. A child that is forked at once, and files that are opened at
-# once, find what they find without the library. By default the call opens the device.
+# once, find what they find without the library. By default bind(2), and listen(2) of a socket that does not block, do the same,
+# while listen(2) of one that blocks, and a send that blocks, open the device; with SLUICE_START=wait each call does.
 . "$(dirname "$0")/lib_tcp.sh"
 export SLUICE_START=background
 net_up
@@ -44,6 +45,14 @@ for kind in udp tcp; do
 	export SLUICE_START=wait
 	n=$(loads $kind)
 	ok "$kind: $n slow calls where it waits" test "$n" -gt 5
+	unset SLUICE_START
+	for how in $([ $kind = udp ] && echo udp bound || echo tcp nonblock); do
+		n=$(loads $how)
+		case $how in
+		udp | nonblock) same "$how: slow calls by default" 0 "$n" ;;
+		*) ok "$how: $n slow calls by default" test "$n" -gt 5 ;;
+		esac
+	done
 	export SLUICE_START=background
 done
 # Ten programs that send one datagram and end: those that do not wait open no device, which takes most of the time.
@@ -57,9 +66,10 @@ print(int((r.ru_utime + r.ru_stime) * 1000))' "$BIN/first_socket" datagram "$A4"
 before=$(SLUICE_START=wait short)
 now=$(short)
 case $BUILD in *san*) ;; *) ok "short programs: $now ms of processor time, where they wait $before" test $((now * 5)) -lt $((before * 3)) ;; esac
-for MODE in kernel one; do
+for MODE in kernel one default; do
+	[ $MODE != default ] || unset SLUICE_START
 	WHO=$([ $MODE = kernel ] && echo b || echo sb)
-	rounds=$([ $MODE = kernel ] && echo 1 || echo "1 2")
+	rounds=$([ $MODE = one ] && echo "1 2" || echo 1)
 	for i in $rounds; do
 		under_traffic udp feed receive
 		same "datagrams" all "$(<"$TMP/subject")"

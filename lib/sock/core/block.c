@@ -10,6 +10,7 @@
 #include "base/settings.h"
 #include "base/sys.h"
 #include "sock/proc/sig.h"
+#include "sock/core/endpoint.h"
 #include "sock/core/life.h"
 #include "sock/core/spin.h"
 #include "sock/core/sock.h"
@@ -155,6 +156,8 @@ static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
 		w.sleeps = !w.follows;
 		if (w.sleeps)
 			sl_lane_asleep(w.lane);
+		if (sl_unlikely(sl_load(&sl_late_any)))
+			sl_late_hurry();
 		r = sl_sys_ppoll_cancel(fds, n, until(s->deadline, most_ns, &ts), NULL);
 		w.lane->stats->wakes += r > 0 && sl_has_revents(fds + 2, n - 2);
 		if (r > 0 && fds[0].revents && !s->kernel)

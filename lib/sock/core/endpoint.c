@@ -272,7 +272,23 @@ bool sl_sock_is_late(const struct sl_sock *sk)
 }
 
 /* (A socket that another program made is decided at once or never: given.c.) */
+bool sl_sock_send_waits(const struct sl_sock *sk)
+{
+	return sl_settings.start != SL_START_BACKGROUND || sk->state != SL_STATE_NEW || sk->foreign;
+}
+
+/* (A datagram that comes before the claim is the kernel's, whether bind(2) waits or not; but the
+ * kernel need not listen before a listener has its claims.) */
 bool sl_sock_waits(const struct sl_sock *sk)
 {
-	return sl_settings.start == SL_START_WAIT || sk->state != SL_STATE_NEW || sk->foreign;
+	bool comes_first = sl_settings.start == SL_START_AUTO && sk->state == SL_STATE_NEW &&
+			   !sk->foreign && (sl_sock_is_udp(sk) || sk->nonblock);
+
+	return !comes_first && sl_sock_send_waits(sk);
+}
+
+void sl_late_hurry(void)
+{
+	if (sl_settings.start == SL_START_AUTO)
+		sl_port_hurry();
 }

@@ -24,7 +24,7 @@ enum sl_reason sl_sock_claim_endpoints(struct sl_sock *sk);
  * says only whether it may: SL_REASON_NONE. */
 enum sl_reason sl_sock_claim_listener(struct sl_sock *sk);
 enum sl_reason sl_sock_judge_listener(struct sl_sock *sk);
-/* With SLUICE_START=background the keeper begins to open a late device after so long: it takes a
+/* Unless SLUICE_START=wait the keeper begins to open a late device after so long: it takes a
  * core for longer than many a program lives. */
 #define SL_LATE_AFTER_NS 10000000
 /* Late devices: a call that must not wait leaves them to the keeper, and the kernel serves the
@@ -34,6 +34,11 @@ bool sl_device_is_late(uint32_t ifindex);
 bool sl_sock_is_late(const struct sl_sock *sk);
 /* True: a call of the program for this socket, which is not decided, waits for its devices. */
 bool sl_sock_waits(const struct sl_sock *sk);
+/* The same of a send that may block. */
+bool sl_sock_send_waits(const struct sl_sock *sk);
+/* The thread is about to sleep, so the keeper need not put off a late device any more
+ * (sl_late_any). */
+void sl_late_hurry(void);
 /* True: some socket waits for the keeper to decide it. Atomic; the keeper clears it. */
 extern bool sl_late_any;
 /* When a listener that was late last got its claims; connections that came before are the kernel's.

@@ -268,14 +268,19 @@ bool sl_sock_follow_rule(struct sl_sock *sk, bool kernels)
 	return true;
 }
 
-void sl_sock_decide(struct sl_sock *sk)
+static void decide_by(struct sl_sock *sk, bool waits)
 {
 	enum sl_reason reason;
 
 	sl_lock(&sk->slow);
-	reason = decide_held(sk, sl_sock_waits(sk));
+	reason = decide_held(sk, waits);
 	sl_unlock(&sk->slow);
 	sl_sock_obey(sk, reason);
+}
+
+void sl_sock_decide(struct sl_sock *sk)
+{
+	decide_by(sk, sl_sock_waits(sk));
 }
 
 /* Devices that a call does not wait for ---------------------------------------------------------
@@ -288,6 +293,14 @@ bool sl_dgram_put_off(struct sl_sock *sk)
 	if (late)
 		put_off(sk);
 	return late;
+}
+
+bool sl_dgram_decide_now(struct sl_sock *sk)
+{
+	if (!sl_load(&sl_udp_sk(sk)->late))
+		return false;
+	decide_by(sk, true);
+	return true;
 }
 
 /* (A child may have it since, which would get nothing more.) */
@@ -321,7 +334,7 @@ int sl_sock_autobind(struct sl_sock *sk)
 				    (struct sockaddr *)&ss, &len);
 		err = sl_sys_bind(sk->fd, &ss, len);
 		if (err == 0 || err == -EINVAL) /* EINVAL: another thread was first */
-			sl_sock_decide(sk);
+			decide_by(sk, sl_sock_send_waits(sk));
 	}
 	return err;
 }

@@ -16,6 +16,9 @@ void sl_sock_decide(struct sl_sock *sk);
 /* A send of a socket without a port that must not wait: true: a device is being opened. The kernel
  * sends meanwhile, without a decision, as it serves a socket that sl_sock_decide() puts off. */
 bool sl_dgram_put_off(struct sl_sock *sk);
+/* A send that may block, of a socket whose decision was put off: decides, and waits for the device.
+ * False: nothing was put off. */
+bool sl_dgram_decide_now(struct sl_sock *sk);
 /* The keeper's: decides on a socket that was put off. False: it is busy. */
 bool sl_dgram_decide_late(struct sl_sock *sk);
 /* Claims the flow of a connected socket that has no claim on a steered device any more. False: the

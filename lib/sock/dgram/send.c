@@ -233,16 +233,22 @@ static bool is_kernels_alone(const struct sl_sock *sk, const struct sl_tx_req *r
 static void first_send(struct sl_sock *sk, const struct sl_tx_req *r)
 {
 	int flags = r->flags;
+	bool waits;
 
 	sl_sock_part(sk);
-	if (sk->state == SL_STATE_NEW && sk->local_port == 0) {
-		if ((sk->nonblock || flags & MSG_DONTWAIT || !sl_sock_waits(sk) ||
-		     is_kernels_alone(sk, r)) &&
-		    sl_dgram_put_off(sk))
+	if (sk->state != SL_STATE_NEW)
+		return;
+	waits = !sk->nonblock && !(flags & MSG_DONTWAIT) && sl_sock_send_waits(sk) &&
+		!is_kernels_alone(sk, r);
+	if (sk->local_port != 0) {
+		if (!waits || !sl_dgram_decide_now(sk))
+			return;
+	} else {
+		if (!waits && sl_dgram_put_off(sk))
 			return;
 		sl_sock_autobind(sk);
-		sl_sock_wait_links(sk, flags);
 	}
+	sl_sock_wait_links(sk, flags);
 }
 
 /* True: drop the datagram, since the device cannot keep up, like a full queue of the kernel's; a

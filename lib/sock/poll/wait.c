@@ -397,6 +397,8 @@ static int doze(struct sl_wait *w, bool *os)
 		if (!w->follows[i])
 			sl_lane_asleep(w->lane[i]);
 	w->sleeps = true;
+	if (sl_unlikely(sl_load(&sl_late_any)))
+		sl_late_hurry();
 	r = sl_sys_ppoll_cancel(w->fds, n, ts, NULL);
 	count_sleep(w, end, r > 0);
 	*os = r < 0 || (r > 0 && sl_has_revents(w->fds, w->nfds));
