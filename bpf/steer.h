@@ -11,7 +11,7 @@
 #include "rules_abi.h"
 #include "vxlan.h"
 
-#define SL_STEER_ABI 14
+#define SL_STEER_ABI 15
 
 #define SL_MAX_FLOWS      262144 /* most entries of `flows` and `endpoints` (SLUICE_MAX_FLOWS) */
 #define SL_MAX_LOCALS     4096
@@ -56,6 +56,8 @@ struct sl_endpoint_key {
 #define SL_CLAIM_GROUP (1u << 1) /* slot is an index into `groups` */
 #define SL_CLAIM_PASS  (1u << 2) /* the flow is the kernel's, though its endpoint is claimed */
 #define SL_CLAIM_AWAY  (1u << 3) /* target of a TCP group that gets no new connection */
+/* The peer of a TCP flow has acknowledged something: the steering program has seen that. */
+#define SL_CLAIM_HEARD (1u << 4)
 
 /* Number of the VLAN or VXLAN device that a claim is for, given out by the claiming process or
  * by the daemon for all of its processes; 0: none. */

@@ -105,6 +105,21 @@ static __always_inline void remember(struct sl_recent *r, const struct sl_recent
 	r->flags = t->flags;
 }
 
+/* Notes in the claim of a TCP flow that its peer has acknowledged something: a flow that was claimed
+ * in advance has no such peer. (A SYN with an ACK may answer another program's SYN.) Zero: the next packet has to be looked at, too. */
+static __always_inline int hear(const struct sl_view *p, struct sl_claim *claim, enum match match)
+{
+	struct tcphdr *tcp;
+
+	if (match != MATCH_FLOW || p->proto != IPPROTO_TCP || claim->flags & SL_CLAIM_HEARD)
+		return 1;
+	tcp = sl_at(p, p->l4, sizeof(*tcp));
+	if (!tcp || !tcp->ack || tcp->syn || tcp->rst)
+		return 0;
+	claim->flags |= SL_CLAIM_HEARD;
+	return 1;
+}
+
 /* Finds the claim of a packet that arrived, in `recent` or in the maps. Nonzero: it has none. */
 static __always_inline int find_target(struct sl_ctx *ctx, struct sl_view *p, __u64 word,
 				       const struct sl_port_config *cfg, struct target *t)
@@ -130,7 +145,7 @@ static __always_inline int find_target(struct sl_ctx *ctx, struct sl_view *p, __
 		return -1;
 	match = veil(match, cfg, MATCH_GROUP | 3);
 	*t = target_of(claim, match & 3);
-	if (!(match & MATCH_GROUP) && !cfg->forgets)
+	if (hear(p, claim, match) && !(match & MATCH_GROUP) && !cfg->forgets)
 		remember(r, &key, t);
 	return 0;
 }

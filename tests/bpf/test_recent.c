@@ -27,6 +27,18 @@ static struct frame seg(const char *to)
 	return f;
 }
 
+/* One of a connection, which the steering program remembers (of a flow whose peer has acknowledged
+ * nothing it remembers nothing). */
+static struct frame acked(const char *to)
+{
+	struct frame f = seg(to);
+	struct tcphdr *t = (struct tcphdr *)(f.b + f.l4);
+
+	t->syn = 0;
+	t->ack = 1;
+	return f;
+}
+
 /* The steering program uses what it remembers for a while (SL_RECENT_TICK), then looks at the maps
  * again and finds the claims gone. So this returns when such a while begins, which is longer than a
  * test takes. */
@@ -58,7 +70,7 @@ static void assert_remembered_(const struct frame *f, uint8_t proto, size_t coun
 
 static void test_remembers(void **state)
 {
-	struct frame f = udp4(A4, SPORT, DPORT), f6 = udp6(A6, SPORT, DPORT), t = seg(A4);
+	struct frame f = udp4(A4, SPORT, DPORT), f6 = udp6(A6, SPORT, DPORT), t = acked(A4);
 	struct sl_claim listener = claim_of(1);
 
 	flow(A4, B4, IPPROTO_UDP, 1);

@@ -111,6 +111,37 @@ static void test_flow_that_passes(void **state)
 	assert_steered(&f, redirect_endpoint, 4);
 }
 
+/* A flow's claim tells whether the peer has acknowledged something; a SYN, an answer to one, and a
+ * reset are no sign of a connection. */
+static void test_peer_that_is_heard(void **state)
+{
+	static const struct {
+		bool syn, ack, rst, heard;
+	} segments[] = {{true, false, false, false}, {true, true, false, false},
+			{false, true, true, false},  {false, false, false, false},
+			{false, true, false, true},  {true, false, false, true}};
+	struct sl_flow_key k = {.local_port = DPORT, .remote_port = SPORT, .proto = IPPROTO_TCP};
+	struct sl_claim c;
+	struct tcphdr *t;
+	struct frame f;
+
+	addr(k.local, A4);
+	addr(k.remote, B4);
+	flow(A4, B4, IPPROTO_TCP, 9);
+	eth(&f);
+	ip4(&f, A4, IPPROTO_TCP, NULL, 0);
+	tcp(&f, SPORT, DPORT);
+	t = (struct tcphdr *)(f.b + f.l4);
+	for (unsigned i = 0; i < sizeof(segments) / sizeof(segments[0]); i++) {
+		t->syn = segments[i].syn;
+		t->ack = segments[i].ack;
+		t->rst = segments[i].rst;
+		assert_steered(&f, redirect_flow, 9);
+		assert_int_equal(bpf_map_lookup_elem(bpf_map__fd(skel->maps.flows), &k, &c), 0);
+		assert_int_equal(!!(c.flags & SL_CLAIM_HEARD), segments[i].heard);
+	}
+}
+
 /* An error from a router about a segment (or datagram) that DPORT sent to SPORT. */
 static struct frame icmp(bool v6, uint8_t type, uint8_t proto)
 {
@@ -582,6 +613,7 @@ int main(void)
 		T(test_ipv6),
 		T(test_tcp),
 		T(test_flow_that_passes),
+		T(test_peer_that_is_heard),
 		T(test_icmp_follows_the_flow),
 		T(test_icmp_to_endpoints),
 		T(test_icmp_that_passes),

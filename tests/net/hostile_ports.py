@@ -2,6 +2,7 @@
 # A user claims the flows of connections that the next user of a port is going to have, and closes the socket that proved
 # them: a connection of the next user's, to the peer or from there, is as by the kernel but for a lost SYN; a lone claim,
 # as a connection leaves that is closed, stays while another user listens on the port. Usage: as hostile.py.
+import hostile
 from hostile import *
 
 SYNS = 3.6  # seconds: the third SYN (the daemon looks four times a second, and needs two looks)
@@ -69,4 +70,4 @@ def closed():
 if __name__ == "__main__":
     victims()
     closed()
-    sys.exit(failed != 0)
+    sys.exit(hostile.failed != 0)

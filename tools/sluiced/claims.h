@@ -17,9 +17,8 @@ struct sl_held {
 	/* A TCP flow has the user of the socket that proved it (root after a restart), and
 	 * watch_flow.c's notes. */
 	uint32_t uid;
-	uint32_t
-		lone_s; /* since when no socket of its owner has the port, in seconds; 0: one has */
-	uint8_t missed; /* looks in a row at which another user's connection had the flow */
+	uint32_t lone_s; /* since when another user has the port, in seconds; 0: its owner has it */
+	uint8_t missed;  /* looks in a row at which another user's connection had the flow */
 };
 /* Open addressing; max is a power of two. */
 struct sl_held_table {

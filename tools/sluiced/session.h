@@ -75,9 +75,14 @@ struct sl_session {
 	/* SO_COOKIE of the sockets that proved the UDP claims which it gave up last; 0: none. It
 	 * may still have packets for their queues (sl_prove_own()). */
 	uint64_t gave[8];
+	/* The TCP ports that it gave up last, and the users of their sockets. */
+	struct {
+		uint16_t port;
+		uint32_t uid;
+	} listened[32];
 	uint32_t unread_answers,
 		unread_fds; /* answers with descriptors since it had read all, and these */
-	uint8_t ngave;
+	uint8_t ngave, nlistened;
 	struct sl_conns conns;
 	struct sl_boxes boxes;
 	struct sl_restore *restore; /* restore.c: one that is under way, or NULL */

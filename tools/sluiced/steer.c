@@ -103,6 +103,12 @@ static void unclaim_flow(struct sl_session *s, struct sl_held *h)
 {
 	uint32_t rule = h->rule;
 
+	if (h->req.key.proto == IPPROTO_TCP && !h->req.key.remote_port) {
+		unsigned i = s->nlistened++ % sl_array_len(s->listened);
+
+		s->listened[i].port = h->req.key.local_port;
+		s->listened[i].uid = h->uid;
+	}
 	sl_watch_del(s, &h->req);
 	sl_embedded_unclaim(&h->req);
 	sl_held_del(&s->held, h);

@@ -6,11 +6,13 @@
  * to say, and the kernel, which knows nothing of it, can give the port to another user, whose
  * connection may be of just that flow; a program can also claim flows, in advance, by the ten
  * thousand. So the daemon reads the kernel's TCP sockets as often as watch.c reads the others.
- * While a socket of the claim's owner has the port the claim stands: nobody else gets that flow by
- * the kernel either. Otherwise the daemon takes the claim back at the second look in a row that
- * shows a connection of another user with that flow, which is before its second SYN; and after
- * LONE_S, where another user listens on the port, which is longer than the claim's own connection
- * takes to end.
+ * While a socket of the claim's owner has the port, and the peer has acknowledged something (the
+ * steering program sees that), the claim stands: by the kernel, too, nobody else gets the flow of a
+ * connection. A socket alone is not enough: where all sockets of a port have SO_REUSEADDR and none
+ * listens, another user can have the port beside it, and listen. Otherwise the daemon takes the
+ * claim back at the second look in a row that shows a connection of another user with that flow,
+ * which is before its second SYN; and after LONE_S, where another user listens on the port, which
+ * is longer than the claim's own connection takes to end.
  *
  * Before Linux 6.8 the kernel does not list sockets that are only bound: a claim then yields to a
  * connection of the kernel's with its flow in any case. */
@@ -78,7 +80,7 @@ static bool is_like(const struct sock *a, const struct sl_diag_sock *o)
 {
 	return a->port == o->local_port && !a->remote_port && !o->remote_port && a->uid == o->uid &&
 	       a->listens == (o->state == SL_DIAG_LISTEN) && a->family == o->family &&
-	       sl_addr_eq(&a->local, &o->local);
+	       a->v6only == o->v6only && sl_addr_eq(&a->local, &o->local);
 }
 
 void sl_watch_flows_note(const struct sl_diag_sock *o, void *arg)
@@ -119,6 +121,37 @@ static int by_port_and_peer(const void *a, const void *b)
 	if (x->remote_port != y->remote_port)
 		return x->remote_port < y->remote_port ? -1 : 1;
 	return memcmp(&x->remote, &y->remote, sizeof(x->remote));
+}
+
+/* So that sockets which differ in nothing that matters stand side by side. */
+static int by_all(const void *a, const void *b)
+{
+	const struct sock *x = a, *y = b;
+	int n = by_port_and_peer(a, b);
+
+	if (!n)
+		n = memcmp(&x->local, &y->local, sizeof(x->local));
+	if (!n && x->uid != y->uid)
+		n = x->uid < y->uid ? -1 : 1;
+	if (!n)
+		n = (x->listens << 9 | x->v6only << 8 | x->family) -
+		    (y->listens << 9 | y->v6only << 8 | y->family);
+	return n;
+}
+
+/* Sorts the sockets, and leaves one of each kind: flows by the thousand are compared with those of
+ * their port. */
+static void sort(void)
+{
+	uint32_t n = 0;
+
+	if (!nsocks)
+		return;
+	qsort(socks, nsocks, sizeof(*socks), by_all);
+	for (uint32_t i = 1; i < nsocks; i++)
+		if (socks[i].remote_port || by_all(&socks[n], &socks[i]))
+			socks[++n] = socks[i];
+	nsocks = n + 1;
 }
 
 /* The first socket that does not come before that port and peer. */
@@ -165,6 +198,23 @@ struct found {
 	const struct sock *conn, *listener; /* another user's */
 };
 
+/* True: the session has, or had, a claim of the port by a listener of that listener's user (a
+ * worker of another user than its server has the server's). */
+static bool is_sessions(const struct sl_session *s, const struct sock *listener)
+{
+	for (unsigned i = 0; i < sl_array_len(s->listened); i++)
+		if (s->listened[i].port == listener->port && s->listened[i].uid == listener->uid)
+			return true;
+	for (uint32_t i = 0; i < s->held.max; i++) {
+		const struct sl_held *h = &s->held.slot[i];
+
+		if (h->used && !h->req.key.remote_port && h->req.key.proto == IPPROTO_TCP &&
+		    h->req.key.local_port == listener->port && h->uid == listener->uid)
+			return true;
+	}
+	return false;
+}
+
 static struct found find(const struct flow *f)
 {
 	const struct sl_flow_key *k = &f->held->req.key;
@@ -172,21 +222,23 @@ static struct found find(const struct flow *f)
 	struct found r = {0};
 
 	for (const struct sock *o = first(&like);
-	     o < socks + nsocks && o->port == k->local_port && !o->remote_port && !r.own; o++) {
+	     o < socks + nsocks && o->port == k->local_port && !o->remote_port; o++) {
 		if (!meets(f, o))
 			continue;
-		r.own = is_owners(f, o);
-		if (o->listens && !r.own)
+		if (is_owners(f, o))
+			r.own = true;
+		else if (o->listens)
 			r.listener = o;
 	}
 	like.remote_port = k->remote_port;
 	like.remote = f->remote;
-	for (const struct sock *o = first(&like);
-	     o < socks + nsocks && !by_port_and_peer(o, &like) && !r.own; o++) {
+	for (const struct sock *o = first(&like); o < socks + nsocks && !by_port_and_peer(o, &like);
+	     o++) {
 		if (!sl_addr_eq(&o->local, &f->local))
 			continue;
-		r.own = is_owners(f, o);
-		if (!r.own)
+		if (is_owners(f, o))
+			r.own = true;
+		else
 			r.conn = o;
 	}
 	return r;
@@ -199,12 +251,16 @@ static bool yields(const struct sl_session *s, struct sl_held *h, uint32_t now_s
 	struct found r = find(&f);
 	uint16_t port = h->req.key.local_port;
 
-	if (r.own || (!r.conn && !r.listener)) {
+	if (r.own && (r.conn || r.listener) && sl_embedded_claim_is_heard(&h->req))
+		r.conn = r.listener = NULL;
+	if (r.own && r.listener && is_sessions(s, r.listener))
+		r.listener = NULL;
+	if (!r.conn && !r.listener) {
 		h->missed = 0;
 		h->lone_s = 0;
 		return false;
 	}
-	h->missed = r.conn ? (uint8_t)(h->missed + 1) : 0;
+	h->missed = r.conn || r.own ? (uint8_t)(h->missed + 1) : 0;
 	h->lone_s = h->lone_s ? h->lone_s : now_s;
 	lone[port] += r.listener && lone[port] < UINT8_MAX;
 	if (h->missed < LOOKS && now_s - h->lone_s < LONE_S && lone_before[port] <= MANY)
@@ -256,8 +312,8 @@ void sl_watch_flows_begin(void)
 /* (Sessions may come and go between two turns.) */
 bool sl_watch_flows_judge(uint64_t until_ns, sl_take_back_fn *take_back)
 {
-	if (!sorted && nsocks)
-		qsort(socks, nsocks, sizeof(*socks), by_port_and_peer);
+	if (!sorted)
+		sort();
 	sorted = true;
 	for (struct sl_session *s = sluiced.sessions; s && !incomplete; s = s->next) {
 		if (s->leaving || s->judged == judged)

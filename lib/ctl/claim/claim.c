@@ -251,6 +251,7 @@ static int claim_join(const struct entry *e, const struct sl_claim_req *req)
 	const struct sl_claim *claim = &req->claim;
 	struct sl_claim old, *mine;
 	struct sl_members g;
+	uint32_t heard;
 	int err = members(e, &old, &g);
 
 	if (!err && !sl_part_is_same(e->port, &g.target[0], claim))
@@ -265,11 +266,14 @@ static int claim_join(const struct entry *e, const struct sl_claim_req *req)
 		if (g.count == SL_GROUP_TARGETS)
 			return -ENOSPC;
 		mine = &g.target[g.count++];
+		mine->flags = 0;
 	} else if (!sl_narrow_is_same(&g.narrow[mine - g.target], &req->narrow) && !req->spread &&
 		   has_rival(&g, mine, &req->narrow)) {
 		return -EADDRINUSE;
 	}
+	heard = mine->flags & SL_CLAIM_HEARD;
 	*mine = *claim;
+	mine->flags |= heard;
 	g.narrow[mine - g.target] = req->narrow;
 	return swing(e, &old, &g);
 }
@@ -401,7 +405,7 @@ static int claim(const struct sl_claim_req *asked, const char **why)
 
 	if (!err)
 		err = entry_init(&e, asked);
-	req.claim.flags &= ~(SL_CLAIM_GROUP | SL_CLAIM_AWAY);
+	req.claim.flags &= ~(SL_CLAIM_GROUP | SL_CLAIM_AWAY | SL_CLAIM_HEARD);
 	if (!req.claim.pid) /* the daemon sets its owner */
 		req.claim.pid = sl_broker_pid();
 	/* (Opening the guard takes ten milliseconds. With a listener's claim in force already,
@@ -545,6 +549,23 @@ int sl_embedded_claim_away(const struct sl_claim_req *req, bool away)
 	err = claim_away(req, away);
 	sl_broker_leave(&g);
 	return err;
+}
+
+bool sl_embedded_claim_is_heard(const struct sl_claim_req *req)
+{
+	struct sl_claim old, *mine = NULL;
+	struct sl_broker_guard guard;
+	struct sl_members g;
+	struct entry e;
+	bool heard = true;
+
+	sl_broker_enter(&guard);
+	if (!entry_init(&e, req) && e.port->attach.kind != SL_ATTACH_MAPS && !members(&e, &old, &g))
+		mine = group_find(&g, &req->claim);
+	if (mine)
+		heard = mine->flags & SL_CLAIM_HEARD;
+	sl_broker_leave(&guard);
+	return heard;
 }
 
 void sl_embedded_unclaim_all(const struct sl_claim_req *reqs, unsigned n)
