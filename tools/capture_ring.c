@@ -22,7 +22,7 @@
  */
 static int ask(const struct sl_capture_source *s, uint32_t number)
 {
-	int fd = open(s->file.path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK), err = -EBUSY;
+	int fd = sl_stat_open(&s->file, O_RDWR), err = -EBUSY;
 
 	if (fd < 0)
 		return -errno;

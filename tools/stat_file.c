@@ -37,13 +37,52 @@ static bool is_mapped(int pid, ino_t ino)
 	return found;
 }
 
+/* True: the user is one of the process's. */
+static bool is_user_of(int pid, uid_t uid)
+{
+	unsigned real, effective, saved;
+	char path[64], line[256];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = sscanf(line, "Uid: %u %u %u", &real, &effective, &saved) == 3;
+	if (f)
+		fclose(f);
+	return found && (uid == real || uid == effective || uid == saved);
+}
+
+/* Only the process's own user, or root, may speak for it: else any user could show root false
+ * sockets of any process (an inode's number is another file's in another file system), and by a
+ * second name have root's tools write into others' files. */
+static bool is_own(const struct sl_stat_file *f, const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && st->st_nlink == 1 &&
+	       (!st->st_uid || is_user_of(f->pid, st->st_uid));
+}
+
 bool sl_stat_alive(const struct sl_stat_file *f)
 {
 	struct stat st;
 
 	if (kill(f->pid, 0) && errno == ESRCH)
 		return false;
-	return !stat(f->path, &st) && is_mapped(f->pid, st.st_ino);
+	return !lstat(f->path, &st) && is_own(f, &st) && is_mapped(f->pid, st.st_ino);
+}
+
+int sl_stat_open(const struct sl_stat_file *f, int flags)
+{
+	struct stat st;
+	int fd = open(f->path, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd >= 0 && (fstat(fd, &st) || !is_own(f, &st))) {
+		close(fd);
+		errno = EINVAL;
+		return -1;
+	}
+	return fd;
 }
 
 static int by_pid(const void *a, const void *b)
@@ -92,27 +131,13 @@ int sl_stat_files(const char *dir, struct sl_stat_file *out, unsigned max)
 	return all.n ? (int)all.n : all.err;
 }
 
-/* Opens a plain file only, never a link that was put in its place. */
-static int open_stats(const char *path, int flags)
-{
-	struct stat st;
-	int fd = open(path, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-
-	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
-		close(fd);
-		errno = EINVAL;
-		return -1;
-	}
-	return fd;
-}
-
 struct sl_stats *sl_stat_snapshot(const struct sl_stat_file *f, const char **why)
 {
 	struct sl_stats *s = NULL;
 	struct stat st;
 	size_t size;
 	ssize_t n;
-	int fd = open_stats(f->path, O_RDONLY);
+	int fd = sl_stat_open(f, O_RDONLY);
 
 	if (fd < 0 || fstat(fd, &st)) {
 		*why = strerror(errno);
@@ -159,7 +184,7 @@ struct sl_stats *sl_stat_next(const struct sl_stat_file *files, int n, int pid, 
 /* Writes one field of the header. */
 static int put_field(const struct sl_stat_file *f, size_t offset, const void *value)
 {
-	int fd = open_stats(f->path, O_RDWR), err = 0;
+	int fd = sl_stat_open(f, O_RDWR), err = 0;
 
 	if (fd < 0)
 		return -errno;
@@ -248,7 +273,7 @@ int sl_stat_ask_move(const struct sl_stat_file *f, const struct sl_stats *s, con
 		     uint32_t n)
 {
 	uint32_t want = s->move_want + 1;
-	int fd = open_stats(f->path, O_RDWR), err = fd < 0 ? -errno : 0;
+	int fd = sl_stat_open(f, O_RDWR), err = fd < 0 ? -errno : 0;
 
 	for (uint32_t i = 0; i < n && !err; i++) {
 		uint32_t both[2] = {move[i], s->sock[i].inode};

@@ -14,6 +14,9 @@ struct sl_stat_file {
 /* Lists the files in dir (SL_STATS_AUTO: where they are by default), at most max. Returns how many
  * or -errno. */
 int sl_stat_files(const char *dir, struct sl_stat_file *out, unsigned max);
+/* Opens the file with these flags; only a plain one of the process's user, or root's, without
+ * another name. A descriptor, or -1 and errno. */
+int sl_stat_open(const struct sl_stat_file *f, int flags);
 /* A snapshot for the caller to free(3). NULL: *why says what is wrong. */
 struct sl_stats *sl_stat_snapshot(const struct sl_stat_file *f, const char **why);
 /* The next snapshot of a running program from file *i on, which becomes its number; NULL: there is
