@@ -605,8 +605,10 @@ static bool queue_ooo(struct sl_tcp *c, struct sl_oooseg e)
 	}
 	kept = ooo_insert(c, &e, at, covered, &lost);
 	sl_tcp_mem_settle(c);
-	if (!lost)
+	if (!lost) {
 		sack_add(c, start, end);
+		sl_tcp_rcv_grow_ooo(c, e.len);
+	}
 	return kept;
 }
 

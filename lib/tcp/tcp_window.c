@@ -5,12 +5,14 @@
  * tcp_rcv_space_adjust), since peers are tuned to that. Half of what the buffer has free is
  * announced, the other half pays for overhead. rcv_ssthresh starts small and grows with data, so
  * that a new peer cannot fill a large buffer at once. The buffer itself grows when the program has
- * read more within a round trip than ever before (dynamic right-sizing, Fisk and Feng, 2001). */
+ * read more within a round trip than ever before (dynamic right-sizing, Fisk and Feng, 2001), and
+ * when data wait beyond a hole (tcp_rcvbuf_grow()). */
 
 #include "tcp/tcp.h"
 #include "tcp/tcp_ack.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_int.h"
+#include "tcp/tcp_ooo.h"
 #include "tcp/tcp_out.h"
 #include "tcp/tcp_reass.h"
 #include "tcp/tcp_window.h"
@@ -149,16 +151,48 @@ static void measure_by_window(struct sl_tcp *c)
 	c->rcv_rtt_time_us = now;
 }
 
-/* Sizes the buffer for twice what the program has read in a round trip, more when that grows, and
- * doubles this for overhead. */
-static void grow_buffer(struct sl_tcp *c, uint32_t copied)
+/* Makes the buffer large enough for win bytes beside those beyond a hole, and doubles this for
+ * overhead. Without the latter the window would stand still with the hole: the program reads
+ * nothing meanwhile. */
+static void fit_buffer(struct sl_tcp *c, uint64_t win)
 {
-	uint64_t win = 2ull * copied + 16ull * c->adv_mss, space;
+	const struct sl_oooseg *last = c->noo ? sl_ooo_last(c->ooo) : NULL;
+	uint64_t space;
 
-	win += 2 * (win * (copied - c->rcvq_space) / sl_max(c->rcvq_space, 1u));
+	if (!sl_tcp_params.moderate_rcvbuf || c->rcvbuf_locked)
+		return;
+	if (last)
+		win += sl_ooo_end(last) - c->rcv_nxt;
 	space = sl_min(2 * win, (uint64_t)sl_tcp_params.rmem_max);
 	if (space > c->rcvbuf)
 		c->rcvbuf = (uint32_t)space;
+}
+
+/* Sizes the buffer for twice what the program has read in a round trip, and more when that grows.
+ */
+static void grow_buffer(struct sl_tcp *c, uint32_t copied)
+{
+	uint64_t win = 2ull * copied + 16ull * c->adv_mss;
+
+	win += 2 * (win * (copied - c->rcvq_space) / sl_max(c->rcvq_space, 1u));
+	fit_buffer(c, win);
+}
+
+/* A connection begins with no measure: the first window is taken for one. */
+static void begin_measure(struct sl_tcp *c)
+{
+	if (!c->rcvq_space)
+		c->rcvq_space = sl_min(c->rcv_wnd, 10 * sl_tcp_adv_bytes(c));
+}
+
+void sl_tcp_rcv_grow_ooo(struct sl_tcp *c, uint32_t len)
+{
+	if (c->sack_ok)
+		sl_tcp_rcv_grow_window(c, len);
+	if (sl_tcp_is_queued(c))
+		return;
+	begin_measure(c);
+	fit_buffer(c, 2ull * c->rcvq_space);
 }
 
 static void adjust_space(struct sl_tcp *c)
@@ -168,12 +202,9 @@ static void adjust_space(struct sl_tcp *c)
 
 	if (!c->rcv_rtt_us || now - c->rcvq_time_us < c->rcv_rtt_us >> RTT_SHIFT)
 		return;
-	/* A connection begins with no measure: the first window is taken for one. */
-	if (!c->rcvq_space)
-		c->rcvq_space = sl_min(c->rcv_wnd, 10 * sl_tcp_adv_bytes(c));
+	begin_measure(c);
 	if (copied > c->rcvq_space) {
-		if (sl_tcp_params.moderate_rcvbuf && !c->rcvbuf_locked)
-			grow_buffer(c, copied);
+		grow_buffer(c, copied);
 		c->rcvq_space = copied;
 	}
 	c->rcvq_seq = c->copied_seq;

@@ -10,6 +10,9 @@
 uint32_t sl_tcp_select_window(struct sl_tcp *c);
 /* Call after taking len bytes of a segment: the window may open further. */
 void sl_tcp_rcv_grow_window(struct sl_tcp *c, uint32_t len);
+/* Call after putting len bytes of a segment beyond a hole: the buffer grows with what waits there,
+ * unless the connection waits to be accepted. */
+void sl_tcp_rcv_grow_ooo(struct sl_tcp *c, uint32_t len);
 /* Call for each data segment: measures the round trip of a connection that only receives. */
 void sl_tcp_rcv_rtt_ts(struct sl_tcp *c, const struct sl_tcp_seg *seg);
 /* Tunes the size of the buffer: call after data came, and after the program has read. */

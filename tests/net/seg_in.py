@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Scripts of tcp_segments.py: data that come in."""
+import os
+
 from segscript import *
 
 
@@ -88,6 +90,23 @@ def windows(t):
     raise Wrong("the window stayed closed")
 
 
+def hole_grows(t):
+    """Data beyond a hole make the buffer grow, though the program has nothing to read."""
+    if tuple(map(int, os.uname().release.split(".")[:2])) < (6, 16):
+        return  # (Linux does so since then)
+    f, s = t.open()
+    f.put(". 1:1001(1000) ack 1")
+    f.until(". 1:1(0) ack 1001")
+    size = s.getsockopt(SOL, socket.SO_RCVBUF)
+    for seq in range(2001, 60001, 1000):
+        f.put(f". {seq}:{seq + 1000}(1000) ack 1")
+        f.get(". 1:1(0) ack 1001")
+    expect("it grew", s.getsockopt(SOL, socket.SO_RCVBUF) > size, True)
+    f.put(". 1001:2001(1000) ack 1")
+    f.until(f". 1:1(0) ack {seq + 1000}")
+    gives(s, seq + 999)
+
+
 def beyond_window(t):
     """RFC 9293 3.10.7.4: a segment outside the window is not taken, and answered by an ACK."""
     f, s = t.open()
@@ -123,4 +142,4 @@ def urgent(t):
     expect("after it", s.recv(100), payload(6, 5))
 
 
-SCRIPTS = [holes, doubles, no_sack, delayed_ack, windows, beyond_window, paws, urgent]
+SCRIPTS = [holes, doubles, no_sack, delayed_ack, windows, hole_grows, beyond_window, paws, urgent]
