@@ -155,7 +155,8 @@ reaper_of() { # pid: the reaper in its network namespace
 R=$(reaper_of "$HOLDER")
 ok "the reaper runs" test -n "$R"
 same "the program has no children" "" "$(cat "/proc/$HOLDER/task/$HOLDER/children")"
-same "the reaper has nine descriptors" "0 1 2 3 4 5 6 7 8" "$(ls "/proc/$R/fd" | xargs)"
+NINE="0 1 2 3 4 5 6 7 8"
+same "the reaper has nine descriptors" "$NINE" "$(ls "/proc/$R/fd" | xargs)"
 kill -TERM "$R"
 kill -INT "$R"
 kill -HUP "$R"
@@ -178,7 +179,7 @@ for n in 16 20 22 24 26 28 30 32 40; do
 	HOLDER=$BG
 	wait_line "$TMP/hold" ready
 	if grep -q '^lane 0: queue' "$TMP/hold"; then
-		same "$n descriptors: the reaper's" "0 1 2 3 4 5 6" "$(ls "/proc/$(reaper_of "$HOLDER")/fd" | xargs)"
+		same "$n descriptors: the reaper's" "$NINE" "$(ls "/proc/$(reaper_of "$HOLDER")/fd" | xargs)"
 	else
 		ok "$n descriptors: nothing is left while it runs" wait_until 5 clean
 	fi
