@@ -141,6 +141,8 @@ static void wait_lines(FILE *to, const struct sl_stats *s, const struct sl_stat_
 }
 
 #define BLOCK "======================================================\n\t"
+/* The name of a line in the block of a ring, a completion queue or the pool: vma_stats pads it. */
+#define NAMED "%-20s "
 
 static const char rule[] =
 	"------------------------------------------------------------------------"
@@ -387,6 +389,18 @@ static void block_counters(FILE *to, enum sl_stat_block block, const void *obj,
 	}
 }
 
+/* Prints a level: what there is now. */
+static void level_line(FILE *to, const char *what, uint64_t v)
+{
+	fprintf(to, NAMED "%llu\n", what, (ull)v);
+}
+
+/* Prints a count, by the second if the view shows differences. */
+static void count_line(FILE *to, const struct sl_stat_show *show, const char *what, uint64_t v)
+{
+	fprintf(to, NAMED "%llu%s\n", what, rate(show, v), show->seconds > 0 ? " /s" : "");
+}
+
 static void block_port(FILE *to, const struct sl_port_stats *p, const struct sl_stat_show *show)
 {
 	fprintf(to, BLOCK "PORT=[%s]\n", p->ifname);
@@ -396,8 +410,7 @@ static void block_port(FILE *to, const struct sl_port_stats *p, const struct sl_
 		p->flags & SL_PORT_ZEROCOPY ? "zero-copy" : "copy mode",
 		p->alive ? "attached" : "NOT ATTACHED");
 	if (p->plugouts)
-		fprintf(to, "VF Plugouts: %llu%s\n", rate(show, p->plugouts),
-			show->seconds > 0 ? " /s" : "");
+		count_line(to, show, "VF Plugouts:", p->plugouts);
 	block_counters(to, SL_BLOCK_port, p, show);
 }
 
@@ -417,9 +430,9 @@ static void block_dev_mem(FILE *to, const struct sl_lane_stats *l, const struct 
 {
 	if (!l->dev_mem_alloc && !l->dev_mem_pkts)
 		return;
-	fprintf(to, "Dev Mem Alloc: %llu\n", (ull)l->dev_mem_alloc);
-	fprintf(to, "Dev Mem Stats: %llu / %llu / %llu [kilobytes/packets/oob]%s\n",
-		rate(show, l->dev_mem_bytes / 1024), rate(show, l->dev_mem_pkts),
+	level_line(to, "Dev Mem Alloc:", l->dev_mem_alloc);
+	fprintf(to, NAMED "%llu / %llu / %llu [kilobytes/packets/oob]%s\n",
+		"Dev Mem Stats:", rate(show, l->dev_mem_bytes / 1024), rate(show, l->dev_mem_pkts),
 		rate(show, l->dev_mem_oob), show->seconds > 0 ? "/s" : "");
 }
 
@@ -427,14 +440,8 @@ static void block_dev_mem(FILE *to, const struct sl_lane_stats *l, const struct 
 static void ring_line(FILE *to, const struct sl_stat_show *show, const char *what, uint64_t bytes,
 		      uint64_t pkts)
 {
-	fprintf(to, "%s: %llu KB / %llu [kilobytes/packets]%s\n", what, rate(show, bytes / 1024),
+	fprintf(to, NAMED "%llu / %llu [kilobytes/packets]%s\n", what, rate(show, bytes / 1024),
 		rate(show, pkts), show->seconds > 0 ? "/s" : "");
-}
-
-/* A count of a ring, as vma_stats has it. */
-static void count_line(FILE *to, const struct sl_stat_show *show, const char *what, uint64_t v)
-{
-	fprintf(to, "%s: %llu%s\n", what, rate(show, v), show->seconds > 0 ? " /s" : "");
 }
 
 /* Datagrams that wait in the queues of the lane's sockets. */
@@ -470,8 +477,8 @@ static void block_moderation(FILE *to, const struct sl_stats *s, const struct sl
 		if (p->used != 1 || !p->alive || !has_our_devices(s) ||
 		    sl_coalesce_get(p->ifname, &c))
 			continue;
-		fprintf(to, "Moderation frame count: %u\n", c.packets);
-		fprintf(to, "Moderation usec period: %u\n", c.us);
+		level_line(to, "Moderation frame count:", c.packets);
+		level_line(to, "Moderation usec period:", c.us);
 		return;
 	}
 }
@@ -486,23 +493,23 @@ static void block_lane(FILE *to, const struct sl_stats *s, const struct sl_lane_
 
 	fprintf(to, BLOCK "RING=[%u]\n", l->id);
 	fprintf(to, "- open on %u device%s\n", l->nlegs, l->nlegs == 1 ? "" : "s");
-	ring_line(to, show, "Tx Offload", l->tx_bytes, l->tx_pkts);
-	ring_line(to, show, "Rx Offload", l->rx_bytes, l->rx_pkts);
+	ring_line(to, show, "Tx Offload:", l->tx_bytes, l->tx_pkts);
+	ring_line(to, show, "Rx Offload:", l->rx_bytes, l->rx_pkts);
 	if (l->TcpRetransSegs)
-		count_line(to, show, "Retransmissions", l->TcpRetransSegs);
-	count_line(to, show, "Interrupt requests", l->sleeps);
-	count_line(to, show, "Interrupt received", l->wakes);
+		count_line(to, show, "Retransmissions:", l->TcpRetransSegs);
+	count_line(to, show, "Interrupt requests:", l->sleeps);
+	count_line(to, show, "Interrupt received:", l->wakes);
 	block_moderation(to, s, l);
 	block_dev_mem(to, l, show);
 	fprintf(to, BLOCK "CQ=[%u]\n", l->id);
-	count_line(to, show, "Packets dropped", dropped);
-	fprintf(to, "Packets queue len: %llu\n", (ull)queued_on(s, l));
-	fprintf(to, "Drained max: %llu\n", (ull)l->keeper_max);
-	fprintf(to, "Buffer pool size: %llu\n", (ull)l->rx_posted);
-	fprintf(to, "Buffer disorder: %.2f%%\n", (double)l->rx_disorder / 100);
-	count_line(to, show, "Short of buffers", l->rx_no_frames);
-	fprintf(to, "Polls: %llu / %llu (%.2f%%) [empty/all]%s\n", rate(show, l->idle_turns),
-		rate(show, l->turns),
+	count_line(to, show, "Packets dropped:", dropped);
+	level_line(to, "Packets queue len:", queued_on(s, l));
+	level_line(to, "Drained max:", l->keeper_max);
+	level_line(to, "Buffer pool size:", l->rx_posted);
+	fprintf(to, NAMED "%.2f%%\n", "Buffer disorder:", (double)l->rx_disorder / 100);
+	count_line(to, show, "Short of buffers:", l->rx_no_frames);
+	fprintf(to, NAMED "%llu / %llu (%.2f%%) [empty/all]%s\n",
+		"Polls:", rate(show, l->idle_turns), rate(show, l->turns),
 		percent(l->idle_turns, l->turns - sl_min(l->turns, l->idle_turns)),
 		show->seconds > 0 ? "/s" : "");
 	fprintf(to, BLOCK "LANE=[%u]\n", l->id);
@@ -519,9 +526,9 @@ static void block_pool(FILE *to, const struct sl_stats *s, const struct sl_stat_
 		if (s->lane[i].used == 1)
 			none += s->lane[i].rx_no_frames + s->lane[i].tx_no_frames;
 	fprintf(to, BLOCK "BUFFER_POOL\n");
-	fprintf(to, "Size: %llu\n", (ull)s->frames_all);
-	fprintf(to, "Free: %llu\n", (ull)s->frames_free);
-	count_line(to, show, "No buffers error", none);
+	level_line(to, "Size:", s->frames_all);
+	level_line(to, "Free:", s->frames_free);
+	count_line(to, show, "No buffers error:", none);
 }
 
 static void view_blocks(FILE *to, const struct sl_stats *s, const struct sl_stat_show *show)

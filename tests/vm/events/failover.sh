@@ -91,7 +91,7 @@ for how in kernel sluice; do
 	TALK=$BG
 	ok "$how: both carry" wait_until 60 test -s "$OUT" && talks 20
 	ok "$how: they go on each time" pair_rounds $how $count
-	[ $how = kernel ] || same "sluice stat counts the plug-outs" "VF Plugouts: $count" \
+	[ $how = kernel ] || same "sluice stat counts the plug-outs" "VF Plugouts:         $count" \
 		"$("$BUILD/sluice" stat -p "$TALK" -v 3 -c 1 2>&1 | grep -a '^VF Plugouts')"
 	touch "$OUT.stop"
 	ok "$how: nothing was wrong" wait_end "$TALK" 60
