@@ -68,7 +68,8 @@ def timeouts(t):
     s.send(payload(1, 100))
     at = [f.get(". 1:101(100)").at for _ in range(5)]
     expect("doubled", at[4] - at[3] > 1.4 * (at[3] - at[2]), True)
-    expect("grows", at[3] - at[2] > 1.2 * (at[2] - at[1]), True)
+    # (Twice and four times the first time-out, which a busy machine may make twice as long.)
+    expect("grows", at[4] - at[2] > 3 * (at[2] - at[1]), True)
     f.put(". 1:1(0) ack 101")
     f.skip(0.02)
     f.quiet(1.0)

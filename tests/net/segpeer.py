@@ -23,6 +23,7 @@ FLAGS = {"F": 1, "S": 2, "R": 4, "P": 8, ".": 16, "U": 32, "E": 64, "W": 128, "A
 WAIT = 10.0
 MASK = 0xFFFFFFFF
 TFO_KIND = 34
+SO_TIMESTAMPNS = 35
 
 
 class Wrong(Exception):
@@ -110,6 +111,7 @@ class Net:
         self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUFFORCE if hasattr(
             socket, "SO_RCVBUFFORCE") else 33, 64 << 20)
+        self.sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         self.sock.bind((device, 0))
         self.flows = {}
         self.next_port = 20000 + random.randrange(10000)
@@ -153,7 +155,7 @@ class Net:
                 time.sleep(0.0005)
 
     # In ----------------------------------------------------------------------------------------
-    def parse(self, frame):
+    def parse(self, frame, at):
         if self.six:
             if frame[12:14] != b"\x86\xdd" or frame[20] != 6 or frame[38:54] != self.src:
                 return None
@@ -176,7 +178,7 @@ class Net:
             s = (s & 0xFFFF) + (s >> 16)
         return Seg(sport=sport, dport=dport, seq=seq, ack=ack, flags=flags | (off & 1) << 8, win=win, urg=urg, tos=tos,
                    opts=parse_options(tcp[20:hl]), data=tcp[hl:], good=s == 0xFFFF,
-                   at=time.monotonic(), to=frame[:6])
+                   at=at, to=frame[:6])
 
     def receive(self, seconds):
         """Takes the frames that come within that time; True if one was for a flow."""
@@ -185,12 +187,14 @@ class Net:
         any_new = False
         while True:
             try:
-                frame, where = self.sock.recvfrom(70000, socket.MSG_DONTWAIT)
+                frame, control, _, where = self.sock.recvmsg(70000, 64, socket.MSG_DONTWAIT)
             except BlockingIOError:
                 return any_new
             if where[2] == 4:  # PACKET_OUTGOING
                 continue
-            seg = self.parse(frame)
+            # When the frame came, not when this process had a core to read it.
+            at = next(struct.unpack("=qq", c[2]) for c in control if c[1] == SO_TIMESTAMPNS)
+            seg = self.parse(frame, at[0] + at[1] / 1e9)
             flow = seg and self.flows.get((seg.dport, seg.sport))
             if flow:
                 flow.queue.append(seg)

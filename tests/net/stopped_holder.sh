@@ -63,10 +63,12 @@ served "afterwards"
 kill "$steady" "$other"
 wait_end "$steady" 10
 wait_end "$other" 10
+read -r _ _ _ _ _ others <"$TMP/other"
 read -r sent got doubled wrong failed gap <"$TMP/group"
 say "the group: $sent sent, $((sent - got)) lost, longest gap $gap ms"
 same "none of its packets was another's" "0 0" "$doubled $wrong"
-ok "it stood still for no longer than two seconds" test "$gap" -le 2000
+# (The other group's traffic, of the same pace at the same time, shows how long the machine itself stood still.)
+ok "it stood still for no longer than two seconds more than the other group ($others ms)" test "$gap" -le $((2000 + others))
 stop "$honest"
 ok "the group has ended" wait_until 20 leases_are 1
 echo_as $TWO "$B4C" 7003
