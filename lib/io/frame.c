@@ -65,6 +65,13 @@ static bool has_reserve(struct sl_frames *c)
 	return c->n + sl_frames_spent(c) > c->floor;
 }
 
+uint32_t sl_frames_spare(const struct sl_frames *c)
+{
+	uint32_t avail = could_get(c), scarce = budget() / 4;
+
+	return avail > scarce ? avail - scarce : 0;
+}
+
 enum sl_scarcity sl_frames_look(struct sl_frames *c)
 {
 	uint32_t avail = could_get(c), all = budget();

@@ -63,6 +63,7 @@ struct sl_frames {
 	 * rings leave half of them. 0: the lane has no leg and needs no reserve, so it is never
 	 * SL_SPENT. */
 	uint8_t floor;
+	uint32_t queue_bytes; /* of packets that the kernel keeps for want of frames, at most */
 	/* The open scrap frame, into which small packets are copied one behind the other: its
 	 * number + 1, 0: none; and where the last one ends. */
 	uint32_t scrap;
@@ -90,6 +91,7 @@ static inline uint32_t sl_frames_left(void)
 /* Finds out how scarce frames are now, and remembers it in c->scarcity. */
 enum sl_scarcity sl_frames_look(struct sl_frames *c);
 
+uint32_t sl_frames_spare(const struct sl_frames *c); /* could be taken before they are scarce */
 /* sl_frames_look() for the packet path: looks only while frames are scarce. sl_frames_count(),
  * which is called after each trade with the pool, finds out when they become scarce. */
 static inline enum sl_scarcity sl_frames_scarcity(struct sl_frames *c)
@@ -111,7 +113,6 @@ static inline uint8_t *sl_frame_ptr(uint32_t frame)
 	return sl_pool.base + ((size_t)frame << sl_pool.shift);
 }
 
-/* Number of references. */
 static inline uint16_t sl_frame_refs(uint32_t frame)
 {
 	return sl_load_acquire(&sl_pool.word[frame].refs);
@@ -135,8 +136,7 @@ static inline uint32_t sl_frame_get(struct sl_frames *c)
 	return f;
 }
 
-/* sl_frame_get() to receive into, where no fill ring wants the spent frames: these come first. */
-uint32_t sl_frame_get_spent(struct sl_frames *c);
+uint32_t sl_frame_get_spent(struct sl_frames *c); /* to receive into: spent frames come first */
 /* sl_frame_get() for a packet that is sent at once and comes back: also takes from the reserve. */
 static inline uint32_t sl_frame_get_last(struct sl_frames *c)
 {

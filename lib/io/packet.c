@@ -375,13 +375,28 @@ static const struct sl_rx_ops packet_rx_ops = {
 /* Opening --------------------------------------------------------------------------------------
  */
 
+/* Bytes of packets that the socket's queue has room for: the kernel doubles SO_RCVBUF for what it
+ * needs beside them. 0: unknown. */
+static uint32_t queue_bytes(int fd)
+{
+	int n = 0;
+	socklen_t len = sizeof(n);
+
+	return sl_sys_getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &n, &len) || n < 0 ? 0
+									       : (uint32_t)n / 2;
+}
+
 int sl_packet_open(struct sl_xsk *x, const struct sl_packet_ring *r, struct sl_frames *frames)
 {
 	struct sl_packet *p = sl_calloc(1, sizeof(*p));
+	uint32_t bytes = queue_bytes(r->fd);
 
 	if (!p)
 		return -ENOMEM;
 	p->frames = frames;
+	if (bytes)
+		frames->queue_bytes =
+			sl_min(frames->queue_bytes ? frames->queue_bytes : bytes, bytes);
 	p->room = (1u << sl_pool.shift) - OFF;
 	p->ring = r->map;
 	p->n = r->places;

@@ -88,7 +88,7 @@ struct sl_tcp {
 
 	/* send sequence (RFC 9293 figure 3) */
 	uint32_t iss, snd_una, snd_nxt, snd_wl1;
-	uint32_t snd_wnd, max_window;
+	uint32_t snd_wnd, max_window, told_at; /* told_at: see sl_tcp_told; 0: not counted there */
 	union {
 		uint32_t snd_up;   /* urgent pointer; valid while urg_out */
 		uint32_t rx_first; /* while sl_tcp_is_queued(): first received frame, or none */

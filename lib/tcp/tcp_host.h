@@ -28,6 +28,12 @@ struct sl_tcp_mem {
 	struct sl_list aged;                /* all of them, oldest first */
 };
 
+/* The large windows that connections have announced, by when they did (tcp_window.c). */
+struct sl_tcp_told {
+	uint64_t bytes[2]; /* in period `at`, and in the one before */
+	uint32_t at;
+};
+
 /* Secrets, which hosts may have in common. Who knows them can forge segments and handshakes, so the
  * owner keeps them in memory that no child has (base/apart.h). */
 struct sl_tcp_keys {
@@ -43,6 +49,7 @@ struct sl_tcp_host {
 	struct sl_wheel wheel;
 	uint64_t now_us; /* set by the caller before every call */
 	uint64_t unread; /* bytes in order that programs have not read, of all connections */
+	struct sl_tcp_told told;
 	struct sl_tcp_trouble
 		*spare_trouble; /* used when there is no memory: values written to it are lost */
 	struct sl_tcp_node **bucket; /* power of two; grows */

@@ -50,22 +50,88 @@ static uint32_t round_up(uint32_t x, unsigned shift)
 	return (x + (1u << shift) - 1) >> shift << shift;
 }
 
-/* Windows of more than 1/32 of packet memory are compared with what is left of that. What a program
- * does not read stays there, and what finds no room is lost: a peer that was told of room for it
- * would wait for its time-out, longer each time. (A sixteenth of a buffer of hundreds of megabytes
- * may be more than packet memory has: it says nothing of the room there.) */
+/* What was announced ----------------------------------------------------------------------------
+ *
+ * Peers that fill their windows at the same time share the lane's memory: the kernel's queue, where
+ * packets wait for a turn, and the frames where they wait for the program. So the host adds up the
+ * windows that connections have announced, as of their last segments. Those of up to FREE_WINDOW do
+ * not count and are always announced, so a new connection can begin, and a host with thousands of
+ * idle ones has no sum. A large window counts for one period after that in which its connection
+ * sent last: an idle connection keeps its right edge (RFC 9293 3.8.6), but no share. (Nothing has
+ * to be taken back when a connection ends.) */
+#define FREE_WINDOW  65536u
+#define PERIOD_SHIFT 20 /* of microseconds: about a second */
+
+static void turn_period(struct sl_tcp_told *t, uint32_t now)
+{
+	if (now == t->at)
+		return;
+	t->bytes[1] = now == t->at + 1 ? t->bytes[0] : 0;
+	t->bytes[0] = 0;
+	t->at = now;
+}
+
+/* Takes c's window out of the sum; returns the sum of all others. */
+static uint64_t told_by_others(struct sl_tcp *c)
+{
+	struct sl_tcp_told *t = &c->host->told;
+
+	turn_period(t, (uint32_t)(c->host->now_us >> PERIOD_SHIFT) + 2);
+	if (c->told_at == t->at)
+		t->bytes[0] -= sl_min(t->bytes[0], (uint64_t)c->rcv_wnd);
+	else if (c->told_at == t->at - 1)
+		t->bytes[1] -= sl_min(t->bytes[1], (uint64_t)c->rcv_wnd);
+	c->told_at = 0;
+	return t->bytes[0] + t->bytes[1];
+}
+
+static void tell(struct sl_tcp *c)
+{
+	struct sl_tcp_told *t = &c->host->told;
+
+	if (sl_likely(c->rcv_wnd <= FREE_WINDOW))
+		return;
+	t->bytes[0] += c->rcv_wnd;
+	c->told_at = t->at;
+}
+
+/* The part of `all` that one connection may announce, where others have announced so much: with n
+ * connections that is all / (n + 1) for each (after Choudhury and Hahne, 1998). */
+static uint64_t share_of(uint64_t all, uint64_t others)
+{
+	return all > others ? (all - others) / 2 : 0;
+}
+
+/* Windows that, together, are more than 1/32 of packet memory are compared with what is left of
+ * that. What a program does not read stays there, and what finds no room is lost: a peer that was
+ * told of room for it would wait for its time-out, longer each time. (A sixteenth of a buffer of
+ * hundreds of megabytes may be more than packet memory has: it says nothing of the room there.) */
 #define LARGE_SHIFT 5
+
+static uint32_t limit_by_memory(struct sl_tcp *c, uint32_t space, uint64_t others, uint32_t mss)
+{
+	uint64_t queue = c->host->frames->queue_bytes, room = (uint64_t)sl_tcp_rcv_room(c) * mss;
+	uint64_t share = share_of((uint64_t)sl_frames_spare(c->host->frames) * mss, others);
+
+	/* One connection may have two thirds of the queue: if its program does not read, the turns
+	 * of others find their packets behind these. */
+	if (queue)
+		share = sl_min(share, queue > others ? (queue - others) * 2 / 3 : 0);
+	share = sl_max(share, (uint64_t)FREE_WINDOW);
+	room = sl_min(room, share);
+	return (uint32_t)sl_min((uint64_t)space, room);
+}
 
 /* The window to announce: zero, or multiples of a segment, so that the peer does not send small
  * segments (RFC 9293 3.8.6.2.2). */
-static uint32_t wanted_window(struct sl_tcp *c)
+static uint32_t wanted_window(struct sl_tcp *c, uint64_t others)
 {
 	uint32_t full = full_window(c), space = sl_min(free_window(c), full);
 	uint32_t mss = sl_min(c->rcv_mss ? c->rcv_mss : SL_TCP_MSS_V4, full), win;
 	bool small = space >> c->rcv_wscale << c->rcv_wscale < full / 16;
 
-	if (sl_unlikely(space >> sl_pool.shift > sl_pool.nframes >> LARGE_SHIFT))
-		space = (uint32_t)sl_min((uint64_t)space, (uint64_t)sl_tcp_rcv_room(c) * mss);
+	if (sl_unlikely((others + space) >> sl_pool.shift > sl_pool.nframes >> LARGE_SHIFT))
+		space = limit_by_memory(c, space, others, mss);
 	if (space < full / 2 && sl_tcp_rcv_is_pressed(c, 4))
 		c->rcv_ssthresh = sl_min(c->rcv_ssthresh, 4u * c->adv_mss);
 	if (small || space < mss || !mss)
@@ -83,7 +149,7 @@ static uint32_t wanted_window(struct sl_tcp *c)
 
 uint32_t sl_tcp_select_window(struct sl_tcp *c)
 {
-	uint32_t left = window_left(c), win = wanted_window(c);
+	uint32_t left = window_left(c), win = wanted_window(c, told_by_others(c));
 	unsigned scale = c->wscale_ok ? c->rcv_wscale : 0;
 
 	if (win < left)
@@ -91,6 +157,7 @@ uint32_t sl_tcp_select_window(struct sl_tcp *c)
 	win = sl_min(win, 65535u << scale);
 	c->rcv_wnd = win;
 	c->rcv_wup = c->rcv_nxt;
+	tell(c);
 	return win;
 }
 
@@ -228,8 +295,9 @@ void sl_tcp_rcv_space_freed(struct sl_tcp *c)
 		return;
 	/* Worth an ACK: the window is half closed at least, and would open to twice as much. */
 	if (2 * (uint64_t)left <= full_window(c)) {
-		uint32_t win = wanted_window(c);
+		uint32_t win = wanted_window(c, told_by_others(c));
 
+		tell(c);
 		if (win && win >= 2 * (uint64_t)left) {
 			c->ack_now = SL_TCP_ACK_NOW;
 			sl_tcp_want_out(c);

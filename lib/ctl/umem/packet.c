@@ -15,7 +15,7 @@
 #include "ctl/umem/ring.h"
 
 #define BLOCK  65536u
-#define RCVBUF (8 << 20)
+#define RCVBUF (12 << 20) /* windows of a lane's connections are bounded by it (tcp_window.c) */
 
 static int set_options(int fd, uint32_t places)
 {
