@@ -20,6 +20,7 @@
 #include <gnu/libc-version.h>
 #include <link.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #define BACK 96 /* bytes in front of the instruction in which the number is looked for */
@@ -119,40 +120,74 @@ static const char *look_through(const uint8_t *text, size_t n)
 	return call;
 }
 
-/* Looks through the file, else through the object itself: that would keep all of a large program's
- * code in memory. */
-static const char *look_at_part(const struct dl_phdr_info *info, const ElfW(Phdr) * part, int fd)
-{
-	const ElfW(Off) page = 4096, cut = part->p_offset & (page - 1);
-	const uint8_t *at = MAP_FAILED;
-	const char *call;
+/* Code of an object, to be looked through in its file. */
+struct part {
+	char path[256];
+	ElfW(Off) offset;
+	size_t n;
+	bool is_program;
+};
 
-	if (fd >= 0 &&
-	    sl_raw(SYS_lseek, fd, 0, SEEK_END) >= (long)(part->p_offset + part->p_filesz))
-		at = mmap(NULL, part->p_filesz + cut, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd,
-			  (off_t)(part->p_offset - cut));
-	if (at == MAP_FAILED)
-		return look_through((const uint8_t *)(info->dlpi_addr + part->p_vaddr),
-				    part->p_filesz);
-	call = look_through(at + cut, part->p_filesz);
-	munmap((void *)(uintptr_t)at, part->p_filesz + cut);
+/* Those of one look: the thread that holds `lock` fills it under the dynamic linker's lock, and
+ * looks through the files without that one: a child that another thread forks meanwhile would have
+ * the linker's lock taken for ever, and every dlopen(3) of other threads would wait. */
+static struct part parts[64];
+static unsigned nparts;
+
+static const char *look_through_file(const struct part *part)
+{
+	const ElfW(Off) page = 4096, cut = part->offset & (page - 1);
+	int fd = (int)sl_raw(SYS_openat, AT_FDCWD, part->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	const char *call = NULL;
+	const uint8_t *at;
+
+	if (fd < 0)
+		return NULL;
+	/* (An object's own memory would be kept, all of a large program's code.) */
+	at = mmap(NULL, part->n + cut, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd,
+		  (off_t)(part->offset - cut));
+	if (at != MAP_FAILED &&
+	    sl_raw(SYS_lseek, fd, 0, SEEK_END) >= (long)(part->offset + part->n))
+		call = look_through(at + cut, part->n);
+	if (at != MAP_FAILED)
+		munmap((void *)(uintptr_t)at, part->n + cut);
+	sl_raw(SYS_close, fd);
 	return call;
 }
 
+/* True: the file can be looked through later. */
+static bool put_off(const char *path, const ElfW(Phdr) * phdr, bool is_program)
+{
+	struct part *part = &parts[nparts];
+	struct stat st;
+
+	if (nparts == sl_array_len(parts) || strlen(path) >= sizeof(part->path) ||
+	    sl_raw(SYS_faccessat, AT_FDCWD, path, R_OK) || stat(path, &st) ||
+	    !S_ISREG(st.st_mode) || st.st_size < (off_t)(phdr->p_offset + phdr->p_filesz))
+		return false;
+	strcpy(part->path, path);
+	part->offset = phdr->p_offset;
+	part->n = phdr->p_filesz;
+	part->is_program = is_program;
+	nparts++;
+	return true;
+}
+
+/* The call that it makes by the instruction; NULL: none, or its file is to be looked through. */
 static const char *look_at_object(const struct dl_phdr_info *info)
 {
-	const char *path = info->dlpi_name[0] ? info->dlpi_name : "/proc/self/exe", *call = NULL;
-	int fd = (int)sl_raw(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	bool is_program = !info->dlpi_name[0];
+	const char *path = is_program ? "/proc/self/exe" : info->dlpi_name, *call = NULL;
 
 	for (unsigned i = 0; i < info->dlpi_phnum && !call; i++) {
-		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+		const ElfW(Phdr) *phdr = &info->dlpi_phdr[i];
 
-		if (part->p_type == PT_LOAD && (part->p_flags & (PF_X | PF_R)) == (PF_X | PF_R) &&
-		    part->p_filesz > 2)
-			call = look_at_part(info, part, fd);
+		if (phdr->p_type != PT_LOAD || (phdr->p_flags & (PF_X | PF_R)) != (PF_X | PF_R) ||
+		    phdr->p_filesz <= 2 || put_off(path, phdr, is_program))
+			continue;
+		call = look_through((const uint8_t *)(info->dlpi_addr + phdr->p_vaddr),
+				    phdr->p_filesz);
 	}
-	if (fd >= 0)
-		sl_raw(SYS_close, fd);
 	return call;
 }
 
@@ -183,10 +218,16 @@ static unsigned seen; /* objects that were looked at; the linker adds others beh
 static unsigned long long removed; /* as long as it removes none */
 static char why[160];              /* of the first finding */
 
+static void note(const char *path, bool is_program, const char *call)
+{
+	char *end = stpncpy(why, is_program ? "the program" : path, sizeof(why) - 60);
+
+	stpcpy(stpcpy(stpcpy(end, " calls "), call), "(2) by the bare instruction");
+}
+
 static int look(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const char *libc = arg, *path = info->dlpi_name, *call;
-	char *end;
 	bool is_program = !path[0];
 
 	(void)size;
@@ -197,8 +238,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
 	call = look_at_object(info);
 	if (!call)
 		return 0;
-	end = stpncpy(why, is_program ? "the program" : path, sizeof(why) - 60);
-	stpcpy(stpcpy(stpcpy(end, " calls "), call), "(2) by the bare instruction");
+	note(path, is_program, call);
 	return 1;
 }
 
@@ -218,22 +258,53 @@ static int look_at_new(struct dl_phdr_info *info, size_t size, void *arg)
 
 bool sl_bare_more = true;
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool looks; /* a thread does, that one: */
+static pthread_t looker;
+
+static bool look_at_files(void)
+{
+	for (unsigned i = 0; i < nparts; i++) {
+		const char *call = look_through_file(&parts[i]);
+
+		if (!call)
+			continue;
+		note(parts[i].path, parts[i].is_program, call);
+		return true;
+	}
+	return false;
+}
+
 void sl_bare_look_now(void)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	int saved = errno;
 	unsigned n = 0;
 	Dl_info libc = {0};
 
 	if (sl_load(&sl_all_left) || pthread_mutex_trylock(&lock))
 		return;
+	looker = pthread_self();
+	sl_store_release(&looks, true);
 	sl_store(&sl_bare_more, false);
+	nparts = 0;
 	/* (Libraries that wrap calls do not have this function.) */
 	(void)dladdr((const void *)gnu_get_libc_version, &libc);
-	if (dl_iterate_phdr(look_at_new, (void *[]){sl_unconst(libc.dli_fname), &n}))
+	if (dl_iterate_phdr(look_at_new, (void *[]){sl_unconst(libc.dli_fname), &n}) ||
+	    look_at_files())
 		sl_leave_all(why);
+	sl_store_release(&looks, false);
 	pthread_mutex_unlock(&lock);
 	errno = saved;
+}
+
+void sl_bare_child(void)
+{
+	if (!sl_load_acquire(&looks) || pthread_equal(looker, pthread_self()))
+		return;
+	pthread_mutex_init(&lock, NULL);
+	looks = false;
+	seen = 0;
+	sl_bare_more = true;
 }
 
 #else
@@ -241,6 +312,10 @@ void sl_bare_look_now(void)
 bool sl_bare_more;
 
 void sl_bare_look_now(void)
+{
+}
+
+void sl_bare_child(void)
 {
 }
 

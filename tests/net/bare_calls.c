@@ -3,15 +3,19 @@
  * library, and echoes once to each of N connections. HOW it waits for them: "wait", by the C
  * library's poll(2); "bare", by that system call's own instruction. With a library it calls
  * `wait_bare` of that, which it opens after its first socket; OTHER was open for that, and is
- * closed before. Built with -DWAITS alone: that library; with -DPLAIN: without the instruction. */
+ * closed before. Built with -DWAITS alone: that library; with -DPLAIN: without the instruction. HOW
+ * "fork" is "wait" in a child that is made while another thread makes the process's first socket.
+ */
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #if defined(__x86_64__) && !defined(PLAIN)
@@ -31,6 +35,33 @@ int wait_bare(struct pollfd *p, nfds_t n, int ms)
 #endif
 
 #ifndef WAITS
+static void *first_socket(void *arg)
+{
+	close(socket(AF_INET, SOCK_STREAM, 0));
+	return arg;
+}
+
+/* The child goes on; the parent ends with its status. */
+static void go_on_in_child(void)
+{
+	int status = -1;
+	pthread_t t;
+	pid_t pid;
+
+	if (pthread_create(&t, NULL, first_socket, NULL))
+		exit(6);
+	usleep(150000);
+	pid = fork();
+	if (pid == 0) {
+		alarm(15);
+		return;
+	}
+	if (waitpid(pid, &status, 0) != pid)
+		exit(7);
+	pthread_join(t, NULL);
+	exit(WIFEXITED(status) ? WEXITSTATUS(status) : 8);
+}
+
 int main(int argc, char **argv)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET,
@@ -39,6 +70,8 @@ int main(int argc, char **argv)
 	int s, one = 1;
 
 	inet_pton(AF_INET, argv[2], &to.sin_addr);
+	if (!strcmp(argv[1], "fork"))
+		go_on_in_child();
 	if (argc > 5) {
 		void *so = argc > 6 ? dlopen(argv[6], RTLD_NOW) : NULL;
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # A program that waits for its sockets by the bare instruction, itself or in a library that it opens later, is served by
-# the kernel; one that does not is offloaded.
+# the kernel; one that does not is offloaded. A child that is forked while another thread looks through the code opens
+# libraries and makes sockets as ever.
 . "$(dirname "$0")/lib_tcp.sh"
-need python3 gcc
+need python3 gcc strace
 [ "$(uname -m)" = x86_64 ] || skip "the instruction is x86's"
 net_up
 need_built
@@ -11,6 +12,8 @@ gcc -shared -fPIC -O1 -DWAITS -o "$TMP/waits.so" "$TESTS/net/bare_calls.c" || sk
 gcc -O1 -DPLAIN -o "$TMP/plain" "$TESTS/net/bare_calls.c" || skip "no compiler"
 gcc -shared -fPIC -O1 -DWAITS -DPLAIN -o "$TMP/other.so" "$TESTS/net/bare_calls.c" || skip "no compiler"
 chmod a+rx "$TMP" "$TMP/plain" "$TMP"/*.so
+printf '#!/bin/sh\nexec strace -f -qq -o /dev/null -e trace=lseek -e inject=lseek:delay_enter=400000 "%s" "$@"\n' "$TMP/plain" >"$TMP/slowly"
+chmod a+rx "$TMP/slowly"
 PORT=7900
 peer_is_kernels
 asks() { # name program how [library [other]]
@@ -29,6 +32,7 @@ for MODE in $MODES; do
 	asks bare "$BIN/bare_calls" bare
 	asks library "$TMP/plain" wait "$TMP/waits.so"
 	asks "library in another's place" "$TMP/plain" wait "$TMP/waits.so" "$TMP/other.so"
+	asks "a child meanwhile" "$TMP/slowly" fork "$TMP/waits.so" # (strace holds the thread that looks)
 	[ "$MODE" = one ] && ok "the log says why" grep -q "calls poll(2) by the bare instruction" "$TMP"/sluice.*.log
 done
 done_testing
