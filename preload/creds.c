@@ -4,8 +4,9 @@
  *
  * Theory of operation: the library decides by the arguments whether the call changes anything. A
  * child of vfork(2) is left out: it has the parent's memory, where nothing may change, and its own
- * mappings end with its execve(2). Such calls by syscall(2) come from syscall.c. seteuid(2) and the
- * like are left out, too: the saved ID stays. */
+ * mappings end with its execve(2). Such calls by syscall(2) come from syscall.c. The saved ID stays
+ * with seteuid(2) and the like: these part nothing, but the keeper may be about to open a device,
+ * with rights that the new ID lacks. */
 #include "real.h"
 
 #include <sys/syscall.h>
@@ -34,6 +35,13 @@ int setresuid(uid_t real, uid_t effective, uid_t saved)
 {
 	begin_change(SL_CREDS_SETRESUID, real, effective, saved);
 	return REAL(setresuid)(real, effective, saved);
+}
+
+int seteuid(uid_t uid)
+{
+	if (lib_is_there() && !sl_in_vfork)
+		lib.settle();
+	return REAL(seteuid)(uid);
 }
 
 int setgid(gid_t gid)

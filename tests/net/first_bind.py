@@ -125,6 +125,13 @@ def fork(address):
     os.waitpid(child, 0)
 
 
+def user(address):
+    s = datagrams(address)
+    os.seteuid(1001)
+    s.settimeout(20)
+    print(s.recv(16).decode(), flush=True)
+
+
 def numbers(address):
     s = datagrams(address)
     os.close(0)

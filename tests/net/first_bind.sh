@@ -89,6 +89,14 @@ for MODE in kernel one default; do
 		! wait_end "$BG" 1 || break
 	done
 	same "a child forked at once" "child hello" "$(<"$TMP/fork")"
+	if [ -z "${LEASED:-}" ]; then
+		bg $WHO "${T[@]}" user "$B4" 7003 >"$TMP/user"
+		wait_udp b 7003
+		[ $MODE = kernel ] || ok "a change of the effective user: offloaded" wait_until 20 is_offloaded udp
+		a python3 -c 'import socket, sys; socket.socket(2, 2).sendto(b"hello", (sys.argv[1], 7003))' "$B4"
+		wait_end "$BG" 30 || fail "user: it does not end"
+		same "a change of the effective user" hello "$(<"$TMP/user")"
+	fi
 	same "numbers" "file 0 copies 39" "$($WHO "${T[@]}" numbers "$B4" 7002 2>/dev/null)"
 done
 done_testing

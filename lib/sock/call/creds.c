@@ -264,7 +264,8 @@ void sl_creds_begin(enum sl_creds what, long a, long b, long c)
 	int saved = errno;
 
 	sl_fdtab_notice();
-	if (changes(what, a, b, c) || what == SL_CREDS_CHROOT)
+	/* (An effective ID alone changes no owner, but the rights to open a device.) */
+	if (changes(what, a, b, c) || what == SL_CREDS_CHROOT || what <= SL_CREDS_SETRESUID)
 		sl_devices_settle(false);
 	if (what == SL_CREDS_CHROOT && sl_is_lent()) /* the new root may lack the libraries */
 		sl_broker_ready();
