@@ -8,6 +8,7 @@ need python3
 no_tcx
 net_up
 MODE=one
+unset SLUICE_START
 export SLUICE_RX_BACKEND=packet
 NOTHING=(bpf bytecode "1,6 0 0 0," flowid 1:1) # somebody's filter, which matches nothing
 filters() { b tc filter show dev "$DEV_B" "${1:-ingress}"; }

@@ -4,6 +4,7 @@
 # a thread of the library would take a number that the program is about to get.
 . "$(dirname "$0")/lib.sh"
 need strace
+unset SLUICE_START
 unsanitized "a sanitizer's threads are seen, too"
 net_up
 MODE=one

@@ -5,6 +5,7 @@
 # the device is open, and then the socket is offloaded, too. A connection to a dead port is refused, and a program that
 # ends at once ends well. A blocking connect(2) that opens the device keeps to its signals.
 . "$(dirname "$0")/lib_tcp.sh"
+unset SLUICE_START
 net_up
 need strace python3
 need_built

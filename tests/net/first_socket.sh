@@ -17,7 +17,6 @@ unsanitized "a sanitizer has memory of its own"
 [ -z "${VERBS:-}${RX:-}" ] || skip "the bounds are those of packet sockets"
 net_up
 need strace
-export SLUICE_START=wait # (by default bind(2) does not open the device)
 MODE=one
 WAITS='BPF_PROG_ATTACH, .target_fd=[1-9]|PACKET_RX_RING' # (a device's; device 0 is a question to the kernel)
 loads_libbpf() { grep -q 'openat(.*/libbpf\.so' "$TMP/trace"; }

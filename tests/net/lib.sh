@@ -42,6 +42,9 @@ export LC_ALL=C PYTHONDONTWRITEBYTECODE=1
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 # Small steering tables: the kernel takes 0.1 s of CPU to make the large ones, and a test starts many programs.
 export SLUICE_MAX_FLOWS=${SLUICE_MAX_FLOWS:-16384}
+# These tests look at a socket right after bind(2), when by default its device may not be open yet (first_bind.sh and
+# first_nonblock.sh have the default, and so have programs as they are: apps, preload).
+case $0 in */net/* | */sim/* | */vm/*) export SLUICE_START=${SLUICE_START:-wait} ;; esac
 TESTS=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)
 TOP=${TESTS%/*}
 BUILD=${BUILD:-$TOP/build}
