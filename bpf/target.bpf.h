@@ -105,8 +105,9 @@ static __always_inline void remember(struct sl_recent *r, const struct sl_recent
 	r->flags = t->flags;
 }
 
-/* Notes in the claim of a TCP flow that its peer has acknowledged something: a flow that was claimed
- * in advance has no such peer. (A SYN with an ACK may answer another program's SYN.) Zero: the next packet has to be looked at, too. */
+/* Notes in the claim of a TCP flow that its peer has acknowledged something: a flow that was
+ * claimed in advance has no such peer. (A SYN with an ACK may answer another program's SYN.) Zero:
+ * the next packet has to be looked at, too. */
 static __always_inline int hear(const struct sl_view *p, struct sl_claim *claim, enum match match)
 {
 	struct tcphdr *tcp;
