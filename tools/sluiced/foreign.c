@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/closer.h"
 #include "base/log.h"
 #include "base/rights.h"
@@ -29,10 +30,11 @@
 #include "session.h"
 #include "sluiced.h"
 
-#define PENDING_FEW                                                                                \
-	256u /* descriptors of one user that are not closed yet: the threads get time, */
-#define PENDING_MAX 512u /* and then that user's requests wait */
-#define PENDING_MS  10
+/* Descriptors of one user that are not closed yet: the threads get time, */
+#define PENDING_FEW 256u
+#define REST_NS     1000000ull  /* which the user's requests wait, and not the loop, */
+#define RESTS_NS    10000000ull /* but no longer than this; */
+#define PENDING_MAX 512u        /* beyond this many they wait on */
 #define HOLDERS_MS  2
 
 /* Takes no descriptors of a user without a lease: they stay in the queue. The policy refuses HELLO,
@@ -60,6 +62,11 @@ static int receive_bare(struct sl_session *s, struct sl_lease_msg *m)
 	return err ? err : 1;
 }
 
+static bool may_rest(const struct sl_session *s)
+{
+	return !s->waits_ns || sl_now_ns() - s->waits_ns < RESTS_NS;
+}
+
 int sl_foreign_receive(struct sl_session *s, struct sl_lease_msg *m)
 {
 	int n;
@@ -69,9 +76,12 @@ int sl_foreign_receive(struct sl_session *s, struct sl_lease_msg *m)
 	if (!s->greeted && !sl_policy_find(&sluiced.policy, s->cred.uid, s->gid, s->ngids))
 		return receive_bare(s, m);
 	/* (On a busy machine the threads may lag behind though the user behaves well.) */
-	if (sl_closer_pending(s->cred.uid) > PENDING_FEW)
-		(void)sl_closer_wait(s->cred.uid, PENDING_MS);
-	if (sl_closer_pending(s->cred.uid) > PENDING_MAX)
+	n = (int)sl_closer_pending(s->cred.uid);
+	if (n > (int)PENDING_FEW && may_rest(s)) {
+		s->rest_ns = REST_NS;
+		return -EINPROGRESS;
+	}
+	if (n > (int)PENDING_MAX)
 		return -EINPROGRESS;
 	n = sl_lease_take(s->fd, m, false, MSG_DONTWAIT | MSG_PEEK);
 	s->unread = n == -EPROTO || n == 0; /* (a packet without a byte may have some, too) */

@@ -384,7 +384,8 @@ static bool postpone(struct sl_session *s)
 		s->waits_ns = now;
 	if (now - s->waits_ns > (s->goes_on ? GOES_ON_NS : WAITS_NS))
 		return false;
-	s->later_ns = now + (s->goes_on ? 0 : LATER_NS);
+	s->later_ns = now + (s->goes_on ? 0 : s->rest_ns ? s->rest_ns : LATER_NS);
+	s->rest_ns = 0;
 	s->unread = true;
 	sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_DEL, s->fd, NULL);
 	return true;

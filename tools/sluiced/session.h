@@ -50,6 +50,7 @@ struct sl_session {
 	uint64_t later_ns;        /* not 0: its request is tried again then */
 	bool goes_on;      /* with -EINPROGRESS: it is under way, and goes on in the next turn */
 	uint64_t waits_ns; /* start of that wait */
+	uint64_t rest_ns;  /* not 0: it is tried again after this, not after the usual time */
 	bool mute;         /* the process is dead; its lanes get nothing after this grace period: */
 	uint32_t grace;
 	/* The daemon before us may have done the next request in part or whole, in `tries`
