@@ -19,6 +19,7 @@
 #include "ctl/kern/netlink.h"
 #include "ctl/kern/say.h"
 #include "net/route.h"
+#include "census.h"
 #include "claims.h"
 #include "deliver.h"
 #include "facts.h"
@@ -310,7 +311,6 @@ static void look_at_taker(const struct sl_diag_sock *o, void *arg)
 {
 	struct look *l = arg;
 
-	l->found |= o->cookie == l->proof->own.cookie;
 	l->others |= sl_proof_is_others(l->session, l->proof, o) &&
 		     sl_deliver_prefers(l->claim, &l->proof->own, o);
 }
@@ -325,54 +325,35 @@ static void look_at_conn(const struct sl_diag_sock *o, void *arg)
 		     sl_deliver_reaches(l->claim, o);
 }
 
-/* Connections of one port, which a listener's claims for several devices and families all ask for:
- * reading the kernel's table takes milliseconds. */
+/* A listener's claims for several devices and families all ask for the connections of one port. */
 #define CONNS_NS 50000000ull
-#define CONNS    64
-static struct {
-	uint16_t port;
-	uint32_t n; /* more than CONNS: not all are here */
-	uint64_t read_ns;
-	struct sl_diag_sock sock[CONNS];
-} conns;
+#define BEGUN_NS 5000000ull /* at most, from the first question to the beginning of the wait */
 
-static void keep_conn(const struct sl_diag_sock *o, void *arg)
+/* Asks for the sockets of the claim's port; family AF_UNSPEC: for connections of both families. */
+static int ask(const struct sl_claim_req *req, uint8_t family, uint32_t states, sl_diag_fn *fn,
+	       struct look *l)
 {
-	if (!o->inode || !o->remote_port)
-		return;
-	if (conns.n < CONNS)
-		conns.sock[conns.n] = *o;
-	conns.n++;
-	look_at_conn(o, arg);
+	uint64_t now = sl_now_ns(), asked = l->session->waits_ns;
+	const struct sl_census_ask q = {
+		.ask = {req->key.proto, family, req->key.local_port, states},
+		.own = l->proof->own.cookie,
+		.uid = l->session->cred.uid,
+		.since_ns = family == AF_UNSPEC ? now - CONNS_NS
+			    : asked             ? asked - BEGUN_NS
+						: now,
+	};
+	int err = sl_census(&q, &l->found, fn, l);
+
+	return err == -EINPROGRESS || err == -E2BIG ? err : dumped(err, family);
 }
 
-static int look_at_conns(uint16_t port, struct look *l)
-{
-	uint64_t now_ns = sl_now_ns();
-	int fd, err;
-
-	if (conns.port == port && conns.n <= CONNS && now_ns - conns.read_ns < CONNS_NS) {
-		for (uint32_t i = 0; i < conns.n; i++)
-			look_at_conn(&conns.sock[i], l);
-		return 0;
-	}
-	conns.port = port;
-	conns.n = 0;
-	conns.read_ns = now_ns;
-	fd = sl_prove_netlink();
-	err = fd < 0 ? fd : sl_diag_dump_conns(fd, port, CONNECTED, keep_conn, l);
-	if (err)
-		conns.port = 0;
-	return dumped(err, AF_UNSPEC);
-}
-
-static int for_families(const struct sl_claim_req *req, uint32_t states,
-			void (*fn)(const struct sl_diag_sock *s, void *arg), struct look *l)
+static int for_families(const struct sl_claim_req *req, uint32_t states, sl_diag_fn *fn,
+			struct look *l)
 {
 	bool v4 = sl_addr_is_v4(&l->claim->local);
-	int err = v4 ? dump(req->key.proto, AF_INET, req->key.local_port, states, fn, l) : 0;
+	int err = v4 ? ask(req, AF_INET, states, fn, l) : 0;
 
-	return err ? err : dump(req->key.proto, AF_INET6, req->key.local_port, states, fn, l);
+	return err ? err : ask(req, AF_INET6, states, fn, l);
 }
 
 static int prove_endpoint(const struct sl_session *s, int fd, const struct sl_claim_req *req,
@@ -390,7 +371,9 @@ static int prove_endpoint(const struct sl_session *s, int fd, const struct sl_cl
 	if (!err)
 		err = for_families(req, tcp ? STATE(SL_DIAG_LISTEN) : ANY_STATE, look_at_taker, &l);
 	if (!err && tcp && !l.others)
-		err = look_at_conns(req->key.local_port, &l);
+		err = ask(req, AF_UNSPEC, CONNECTED, look_at_conn, &l);
+	if (err == -EINPROGRESS)
+		return err;
 	if (err) {
 		sl_why(why, "the kernel's sockets cannot be asked for");
 		return err;

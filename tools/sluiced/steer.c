@@ -26,6 +26,7 @@
 #include "vlan.h"
 
 #define VLAN_BITS  SL_CLAIM_VLAN(SL_MAX_VLANS - 1)
+#define CENSUS_NS  500000u     /* between two looks for what a thread has read (census.c) */
 #define PID_UNSEEN 0x80000000u /* a process of another pid namespace is told apart by its lease */
 
 static bool owns_lane(const struct sl_session_port *p, uint32_t first)
@@ -157,6 +158,8 @@ int sl_on_claim(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 	}
 	if (!err)
 		err = sl_prove(s, m->fd[0], &req, &proof, why);
+	if (err == -EINPROGRESS)
+		s->rest_ns = CENSUS_NS;
 	return err ? err : claim_proved(s, &req, &proof, sl_proof_is_everywhere(m->fd[0]), why);
 }
 
