@@ -12,12 +12,20 @@ static int (*const bpf_xdp_metadata_rx_timestamp)(const struct xdp_md *ctx,
 						  __u64 *ns) = (void *)SL_KFUNC_STAMP;
 static int (*const bpf_xdp_metadata_rx_vlan_tag)(const struct xdp_md *ctx, __be16 *proto,
 						 __u16 *tci) = (void *)SL_KFUNC_TAG;
+static void *(*const bpf_cast_to_kern_ctx)(void *ctx) = (void *)SL_KFUNC_CTX;
 
 #endif
 #ifdef SL_BOUND
 /* 0 before Linux 6.8, which brought bpf_xdp_metadata_rx_vlan_tag: the verifier must then find the
  * call dead. */
 const volatile __u8 has_vlan_tag = 1;
+/* 1: of a veth, whose driver keeps the skb behind its struct xdp_buff (struct veth_xdp_buff,
+ * Linux 6.3). Where that pointer is, and where in the skb is ip_summed: byte and lowest bit. */
+const volatile __u8 has_sums = 1;
+const volatile __u8 sum_shift = 0;
+const volatile __u16 skb_at = 0, sum_at = 0;
+
+#define CHECKSUM_PARTIAL 3
 #endif
 
 /* Brings room for the instructions that the verifier adds: SL_ROOM that it proves dead and removes
@@ -50,6 +58,25 @@ static __always_inline __u64 hw_stamp(struct sl_ctx *ctx)
 
 	if (!bpf_xdp_metadata_rx_timestamp(ctx, &ns))
 		return ns;
+#endif
+	return 0;
+}
+
+/* SL_META_SUMMED, or 0: the checksum is left to a device, or it is not known. */
+static __always_inline __u8 sum_state(struct sl_ctx *ctx)
+{
+#ifdef SL_BOUND
+	const char *buff, *skb = 0;
+	__u8 bits = 0;
+
+	if (!has_sums)
+		return 0;
+	buff = bpf_cast_to_kern_ctx(ctx);
+	if (bpf_probe_read_kernel(&skb, sizeof(skb), buff + skb_at) || !skb ||
+	    bpf_probe_read_kernel(&bits, sizeof(bits), skb + sum_at))
+		return 0;
+	if ((bits >> sum_shift & 3) != CHECKSUM_PARTIAL)
+		return SL_META_SUMMED;
 #endif
 	return 0;
 }

@@ -13,14 +13,17 @@
 #define SL_META_MAGIC 0x51c2
 struct sl_meta {
 	__u16 magic;
-	__u8 proto; /* IPPROTO_UDP, IPPROTO_TCP; IPPROTO_ICMP or _ICMPV6: an error about a segment
-		     */
+	__u8 proto; /* IPPROTO_UDP, IPPROTO_TCP; IPPROTO_ICMP or _ICMPV6: an error about a segment;
+		       and SL_META_SUMMED */
 	__u8 flags; /* SL_META_* */
 	__u16 l3;   /* offset of the IP header from the start of the frame */
 	__u16 l4;   /* offset of the TCP/UDP header */
 	__u32 slot;
 	__u32 gen;
 };
+/* In proto: the driver says that the packet's checksum is complete. Without it the sender may have
+ * left the checksum to a device that the packet never passed. */
+#define SL_META_SUMMED 0x80
 /* SL_META_SW in flags: a time stamp stands in front of the record (sl_meta_stamped). SL_META_HW as
  * well: one more in front of that (sl_meta_hw). */
 struct sl_meta_stamped {

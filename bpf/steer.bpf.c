@@ -44,6 +44,7 @@ static __always_inline int redirect(struct xdp_md *ctx, const struct sl_view *p,
 	xsk = lane + ctx->rx_queue_index;
 	vlan = SL_CLAIM_VLAN_NR(flags);
 	meta.flags = SL_META_VLAN(vlan);
+	meta.proto |= sum_state(ctx);
 	meta.slot = slot;
 	meta.gen = gen;
 	if (ctx->rx_queue_index >= cfg->nqueues || cfg->vlans_left >> vlan & 1 ||

@@ -174,7 +174,8 @@ struct sl_counters {
 #define SL_KFUNC_FIRST 0x51c00000
 #define SL_KFUNC_STAMP 0x51c00000 /* bpf_xdp_metadata_rx_timestamp, Linux 6.3 */
 #define SL_KFUNC_TAG   0x51c00001 /* bpf_xdp_metadata_rx_vlan_tag, 6.8 */
-#define SL_KFUNCS      2
+#define SL_KFUNC_CTX   0x51c00002 /* bpf_cast_to_kern_ctx, 6.2 */
+#define SL_KFUNCS      3
 
 #ifndef __bpf__
 _Static_assert(sizeof(struct sl_flow_key) == 44, "map ABI");

@@ -57,9 +57,12 @@ static bool fits_kind(uint32_t kind, uint8_t proto)
 	return false;
 }
 
+/* summed: its checksum is not left to a device. */
 static enum sl_parse_result parse_packet(struct sl_in *in, const struct sl_rx_desc *desc,
-					 const struct sl_meta *m)
+					 const struct sl_meta *m, bool summed)
 {
+	bool partial_ok = in->partial_ok && !summed;
+
 	in->proto = m->proto;
 	in->pkt.data = sl_frame_ptr(desc->frame) + desc->off;
 	in->pkt.len = desc->len;
@@ -70,9 +73,9 @@ static enum sl_parse_result parse_packet(struct sl_in *in, const struct sl_rx_de
 	if (sl_unlikely(in->bufs) && !sl_bufs_join(in, in->bufs))
 		return SL_PARSE_LEN;
 	if (sl_likely(m->proto == IPPROTO_UDP))
-		return sl_parse_udp(&in->pkt, in->partial_ok);
+		return sl_parse_udp(&in->pkt, partial_ok);
 	if (m->proto == IPPROTO_TCP)
-		return sl_parse_tcp(&in->pkt, in->partial_ok, &in->seg);
+		return sl_parse_tcp(&in->pkt, partial_ok, &in->seg);
 	return sl_parse_icmp(&in->pkt, m->proto);
 }
 
@@ -169,11 +172,14 @@ static bool input(struct sl_in *in, const struct sl_rx_desc *desc)
 {
 	struct sl_meta m;
 	struct sl_slot *s;
+	bool summed;
 
 	if (sl_unlikely(!read_meta(desc, &m))) {
 		in->stats->rx_bad_meta++;
 		return false;
 	}
+	summed = m.proto & SL_META_SUMMED;
+	m.proto &= (uint8_t)~SL_META_SUMMED;
 	s = m.slot < sl_load(&sl_nslots) ? &sl_slots[m.slot] : NULL;
 	if (sl_unlikely(!s || sl_load_acquire(&s->gen) != m.gen ||
 			sl_load(&s->kind) == SL_SLOT_FREE)) {
@@ -184,7 +190,7 @@ static bool input(struct sl_in *in, const struct sl_rx_desc *desc)
 		in->stats->rx_bad_meta++;
 		return false;
 	}
-	switch (parse_packet(in, desc, &m)) {
+	switch (parse_packet(in, desc, &m, summed)) {
 	case SL_PARSE_LEN:
 		in->stats->rx_bad_len++;
 		return false;

@@ -24,4 +24,17 @@ static int bpf_xdp_metadata_rx_vlan_tag(const struct xdp_md *ctx, __be16 *proto,
 	return fake_tag_err;
 }
 
+/* What the driver has of the packet: ip_summed is in the lowest bits of a byte. */
+struct {
+	__u64 skb;
+	__u8 bits;
+} fake_buff;
+
+static void *bpf_cast_to_kern_ctx(void *ctx)
+{
+	if (fake_buff.skb)
+		fake_buff.skb = (__u64)&fake_buff.bits;
+	return &fake_buff;
+}
+
 #include "steer.bpf.c"

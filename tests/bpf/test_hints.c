@@ -159,6 +159,22 @@ static void test_no_stamp_of_the_hardware(void **state)
 	}
 }
 
+/* The driver says whether the checksum is left to a device; without an skb it says nothing. */
+static void test_unfinished_sums(void **state)
+{
+	struct frame f = frame(NULL);
+
+	claim(0, 1, 0);
+	for (unsigned told = 0; told < 2; told++)
+		for (uint8_t summed = 0; summed < 4; summed++) {
+			skel->bss->fake_buff.skb = told;
+			skel->bss->fake_buff.bits = summed | 0xa0;
+			assert_int_equal(run(&f).m.sw.meta.proto,
+					 IPPROTO_UDP | (told && summed != 3 ? SL_META_SUMMED : 0));
+		}
+	skel->bss->fake_buff.skb = 0;
+}
+
 static void hide(uint16_t proto, uint16_t tci)
 {
 	skel->bss->fake_proto = htons(proto);
@@ -234,6 +250,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_stamp_of_the_hardware),
 		T(test_no_stamp_of_the_hardware),
+		T(test_unfinished_sums),
 		T(test_hidden_tag),
 	};
 

@@ -35,6 +35,21 @@ static void test_functions(void **state)
 	assert_int_equal(sl_ktypes_func(SL_KFUNC_TAG), id_of("bpf_xdp_metadata_rx_vlan_tag"));
 }
 
+/* Behind its struct xdp_buff the driver has nothing but the skb. (Where veth is a module its own
+ * types tell.) */
+static void test_sums(void **state)
+{
+	int buff = btf__find_by_name_kind(all, "xdp_buff", BTF_KIND_STRUCT);
+	struct sl_ktypes_sums at;
+
+	if (!sl_ktypes_sums(&at))
+		skip();
+	assert_in_range(buff, 1, INT32_MAX);
+	assert_int_equal(at.skb, btf__type_by_id(all, (uint32_t)buff)->size);
+	assert_in_range(at.byte, 1, 255);
+	assert_in_range(at.shift, 0, 6);
+}
+
 static struct guard_nf *loaded(const char *types)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = types);
@@ -82,6 +97,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_sums),
 		cmocka_unit_test(test_fields),
 	};
 

@@ -105,6 +105,7 @@ static void give_packet(void *arg, uint32_t ifindex, const uint8_t *frame, uint3
 	struct late *l = arg;
 	struct sl_tcp_seg seg;
 	const uint8_t *packet;
+	bool partial_ok;
 	struct sl_meta m;
 	size_t len;
 
@@ -113,14 +114,15 @@ static void give_packet(void *arg, uint32_t ifindex, const uint8_t *frame, uint3
 	memcpy(&m, frame + off - sizeof(m), sizeof(m));
 	/* From here on the copy is read: others may write to the frame. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (m.magic != SL_META_MAGIC || m.proto != IPPROTO_TCP)
+	if (m.magic != SL_META_MAGIC || (m.proto & ~SL_META_SUMMED) != IPPROTO_TCP)
 		return;
 	l->left--;
 	memcpy(copy, frame + off, bytes);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	p.l3 = m.l3;
 	p.l4 = m.l4;
-	if (sl_parse_tcp(&p, d->info.flags & SL_PORT_PARTIAL_CSUM, &seg) != SL_PARSE_OK) {
+	partial_ok = d->info.flags & SL_PORT_PARTIAL_CSUM && !(m.proto & SL_META_SUMMED);
+	if (sl_parse_tcp(&p, partial_ok, &seg) != SL_PARSE_OK) {
 		l->strange++;
 		return;
 	}

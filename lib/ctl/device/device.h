@@ -66,6 +66,7 @@ struct sl_attach {
 	uint32_t prog_id;          /* our program's */
 	bool frags;                /* the program takes packets in several buffers */
 	bool vxlan;                /* the program takes packets out of VXLAN */
+	bool veth;                 /* the device is one */
 	bool groups;               /* it knows of sockets that share an endpoint */
 	uint64_t *hash_key;        /* of the program, SL_HASH_KEYS: another form gets the same */
 	uint32_t hints;            /* SL_HINT_*: metadata the program may ask of the driver */

@@ -22,13 +22,16 @@
 #include "ctl/kern/libbpf.h"
 #include "steer.h"
 
-#define PATH  "/sys/kernel/btf/vmlinux"
-#define DEPTH 16 /* of anonymous members, and of names for a type */
-#define EVERY 64
+#define PATH      "/sys/kernel/btf/vmlinux"
+#define PATH_VETH "/sys/kernel/btf/veth" /* where the driver is a module */
+#define VETH_BUFF "veth_xdp_buff"
+#define DEPTH     16 /* of anonymous members, and of names for a type */
+#define EVERY     64
 
 static const char *const func_names[SL_KFUNCS] = {
 	"bpf_xdp_metadata_rx_timestamp",
 	"bpf_xdp_metadata_rx_vlan_tag",
+	"bpf_cast_to_kern_ctx",
 };
 /* A structure that another one contains comes before it. */
 static const struct record {
@@ -41,6 +44,7 @@ static const struct record {
 	{"net_device", {"flags"}},
 	{"nf_hook_state", {"pf", "out"}},
 	{"bpf_nf_ctx", {"state", "skb"}},
+	{VETH_BUFF, {"skb"}},
 };
 #define RECORDS sl_array_len(records)
 
@@ -57,7 +61,8 @@ struct types {
 static struct {
 	bool looked;
 	uint32_t func[SL_KFUNCS];
-	void *btf; /* of the records; NULL: none */
+	struct sl_ktypes_sums sums; /* skb 0: not known */
+	void *btf;                  /* of the records; NULL: none */
 	uint32_t btf_len;
 } found;
 
@@ -82,9 +87,9 @@ static int read_types(struct types *t, int fd)
 	return 0;
 }
 
-static int get_raw(struct types *t)
+static int get_raw(struct types *t, const char *path)
 {
-	int fd = sl_sysi(SYS_openat, AT_FDCWD, PATH, O_RDONLY | O_CLOEXEC), err;
+	int fd = sl_sysi(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC), err;
 	struct stat st;
 	long p;
 
@@ -346,6 +351,83 @@ static void keep_records(const struct types *t, const struct btf_type *is[RECORD
 	btf__free(btf);
 }
 
+/* A name in a module's types: its own, or, below, one of the kernel's. */
+static const char *name_in(const struct types *kernel, const struct types *module, uint32_t off)
+{
+	return off < kernel->text_len ? kernel->text + off
+				      : type_name(module, off - kernel->text_len);
+}
+
+/* Where the first field called skb of a module's struct VETH_BUFF is, in bytes. 0: there is none.
+ */
+static uint32_t skb_in(const struct types *kernel, const struct types *module)
+{
+	const struct btf_type *type;
+
+	for (uint32_t off = 0; module->at_len - off >= sizeof(*type);) {
+		const struct btf_member *m;
+		long more;
+
+		type = (const struct btf_type *)(module->at + off);
+		more = more_of(type);
+		off += sizeof(*type);
+		if (more < 0 || more > (long)(module->at_len - off))
+			return 0;
+		off += (uint32_t)more;
+		if (BTF_INFO_KIND(type->info) != BTF_KIND_STRUCT ||
+		    strcmp(name_in(kernel, module, type->name_off), VETH_BUFF))
+			continue;
+		m = (const struct btf_member *)(type + 1);
+		for (uint32_t i = 0; i < BTF_INFO_VLEN(type->info); i++, m++)
+			if (!strcmp(name_in(kernel, module, m->name_off), "skb"))
+				return (BTF_INFO_KFLAG(type->info)
+						? BTF_MEMBER_BIT_OFFSET(m->offset)
+						: m->offset) /
+				       8;
+	}
+	return 0;
+}
+
+static uint32_t skb_in_module(const struct types *kernel)
+{
+	struct types module = {0};
+	uint32_t at = 0;
+
+	if (!get_raw(&module, PATH_VETH) && !find_parts(&module))
+		at = skb_in(kernel, &module);
+	put_types(&module);
+	return at;
+}
+
+static const struct btf_type *record_called(const char *name, const struct btf_type *is[RECORDS])
+{
+	for (uint32_t i = 0; i < RECORDS; i++)
+		if (!strcmp(records[i].name, name))
+			return is[i];
+	return NULL;
+}
+
+static void find_sums(const struct types *t, const struct btf_type *is[RECORDS])
+{
+	const struct btf_type *skb = record_called("sk_buff", is),
+			      *veth = record_called(VETH_BUFF, is);
+	uint32_t at = 0, bit;
+
+	if (!skb || !find_field(t, skb, "ip_summed", &bit, 0))
+		return;
+	if (!veth)
+		at = skb_in_module(t);
+	else if (find_field(t, veth, "skb", &at, 0))
+		at /= 8;
+	found.sums = (struct sl_ktypes_sums){(uint16_t)at, (uint16_t)(bit / 8), bit % 8};
+}
+
+static void keep_found(const struct types *t, const struct btf_type *is[RECORDS])
+{
+	keep_records(t, is);
+	find_sums(t, is);
+}
+
 static void look(void)
 {
 	const struct btf_type *is[RECORDS] = {NULL};
@@ -354,8 +436,8 @@ static void look(void)
 	if (found.looked)
 		return;
 	found.looked = true;
-	if (!get_raw(&t) && !find_parts(&t) && !look_through(&t, is))
-		keep_records(&t, is);
+	if (!get_raw(&t, PATH) && !find_parts(&t) && !look_through(&t, is))
+		keep_found(&t, is);
 	else
 		memset(found.func, 0, sizeof(found.func));
 	put_types(&t);
@@ -365,6 +447,13 @@ uint32_t sl_ktypes_func(uint32_t kfunc)
 {
 	look();
 	return found.func[kfunc - SL_KFUNC_FIRST];
+}
+
+bool sl_ktypes_sums(struct sl_ktypes_sums *at)
+{
+	look();
+	*at = found.sums;
+	return at->skb && found.func[SL_KFUNC_CTX - SL_KFUNC_FIRST];
 }
 
 int sl_ktypes_file(void)

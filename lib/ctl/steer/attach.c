@@ -555,6 +555,7 @@ int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool re
 	if (!sl_steer_make_key(a, true))
 		return why_failed(-ENOMEM, info->ifname, why);
 	a->groups = sl_broker_opts()->serve;
+	a->veth = !strcmp(info->driver, "veth");
 	sl_libs_quiet();
 	if (info->flags & SL_PORT_VERBS)
 		err = sl_steer_load_maps(a);

@@ -191,12 +191,13 @@ struct bpf_object *sl_steer_open(const struct sl_attach *a)
 
 /* Puts the kernel's functions in place of the placeholders, in programs and in the functions that
  * these call. (No other eight bytes of the file look like that.) 0 or -errno. */
-static int fill_calls(struct bpf_insn *insn, size_t n, bool tags)
+static int fill_calls(struct bpf_insn *insn, size_t n, uint32_t hints)
 {
 	for (; n; insn++, n--) {
 		if (insn->code != (BPF_JMP | BPF_CALL) || insn->src_reg || insn->off ||
 		    (uint32_t)insn->imm - SL_KFUNC_FIRST >= SL_KFUNCS ||
-		    (insn->imm == SL_KFUNC_TAG && !tags))
+		    (insn->imm == SL_KFUNC_TAG && !(hints & SL_HINT_TAG)) ||
+		    (insn->imm == SL_KFUNC_CTX && !(hints & SL_HINT_SUM)))
 			continue;
 		insn->src_reg = BPF_PSEUDO_KFUNC_CALL;
 		insn->imm = (int32_t)sl_ktypes_func((uint32_t)insn->imm);
@@ -206,7 +207,7 @@ static int fill_calls(struct bpf_insn *insn, size_t n, bool tags)
 	return 0;
 }
 
-static struct bpf_object *open_filled(bool tags)
+static struct bpf_object *open_filled(uint32_t hints)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "steer");
 	struct bpf_object *obj = NULL;
@@ -217,7 +218,7 @@ static struct bpf_object *open_filled(bool tags)
 
 	if (!err) {
 		memcpy(filled, elf, size);
-		err = fill_calls(filled, size / sizeof(struct bpf_insn), tags);
+		err = fill_calls(filled, size / sizeof(struct bpf_insn), hints);
 	}
 	if (!err)
 		obj = bpf_object__open_mem(filled, size, &opts);
@@ -227,16 +228,23 @@ static struct bpf_object *open_filled(bool tags)
 	return obj;
 }
 
-static struct bpf_object *open_bound(const struct sl_attach *a, uint32_t ifindex, bool tags)
+static struct bpf_object *open_bound(const struct sl_attach *a, uint32_t ifindex, uint32_t hints)
 {
-	struct steer_bound__rodata constants = {.has_vlan_tag = tags,
+	struct steer_bound__rodata constants = {.has_vlan_tag = !!(hints & SL_HINT_TAG),
+						.has_sums = !!(hints & SL_HINT_SUM),
 						.has_frags = a->frags,
 						.has_vxlan = a->vxlan,
 						.has_groups = a->groups};
 	const struct sl_steer_constants c = {&constants, sizeof(constants),
 					     (uint64_t *)constants.hash_key};
-	struct bpf_object *obj = open_filled(tags);
+	struct bpf_object *obj = open_filled(hints);
+	struct sl_ktypes_sums at;
 
+	if (hints & SL_HINT_SUM && sl_ktypes_sums(&at)) {
+		constants.skb_at = at.skb;
+		constants.sum_at = at.byte;
+		constants.sum_shift = at.shift;
+	}
 	if (obj)
 		bpf_program__set_ifindex(bpf_object__find_program_by_name(obj, SL_STEER_PROG),
 					 ifindex);
@@ -328,15 +336,31 @@ static bool tells_tags(uint32_t ifindex)
 	return !sl_netdev_query(ifindex, &dev) && dev.hints_known && dev.hints & SL_XDP_HINT_TAG;
 }
 
+/* The hints that the driver has for a bound program. */
+static uint32_t hints_of(const struct sl_attach *a, uint32_t ifindex)
+{
+	struct sl_ktypes_sums at;
+
+	return SL_HINT_STAMP | (tells_tags(ifindex) ? SL_HINT_TAG : 0) |
+	       (a->veth && sl_ktypes_sums(&at) ? SL_HINT_SUM : 0);
+}
+
 int sl_steer_load(struct sl_attach *a, uint32_t ifindex, bool native)
 {
+	/* A kernel may refuse some hints: the program does without these, in this order. */
+	static const uint32_t without[] = {0, SL_HINT_SUM, SL_HINT_SUM | SL_HINT_TAG};
 	bool bound = native && may_bind();
+	uint32_t can = bound ? hints_of(a, ifindex) : 0, tried = 0;
 	int fd = -EOPNOTSUPP;
 
-	if (bound && tells_tags(ifindex))
-		fd = load(a, open_bound(a, ifindex, true), SL_HINT_STAMP | SL_HINT_TAG);
-	if (bound && fd < 0 && fd != -EPERM && fd != -E2BIG)
-		fd = load(a, open_bound(a, ifindex, false), SL_HINT_STAMP);
+	for (unsigned i = 0; bound && i < sl_array_len(without); i++) {
+		uint32_t hints = can & ~without[i];
+
+		if (hints == tried || fd >= 0 || fd == -EPERM || fd == -E2BIG)
+			continue;
+		fd = load(a, open_bound(a, ifindex, hints), hints);
+		tried = hints;
+	}
 	if (fd >= 0 || fd == -EPERM)
 		return fd;
 	if (native)

@@ -7,6 +7,7 @@
 
 #define SL_HINT_STAMP (1u << 0) /* hardware time stamps */
 #define SL_HINT_TAG   (1u << 1) /* VLAN tags outside the frame, which the driver reports */
+#define SL_HINT_SUM   (1u << 2) /* checksums that senders have left to a device */
 
 /* Opens the form of the program that is not bound to a device, without loading it: for packets in
  * several buffers, and for VXLAN, as a says, with its key and maps. NULL: errno. */
