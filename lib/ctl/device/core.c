@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "base/heap.h"
+#include "base/held.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "ctl/device/device.h"
@@ -30,7 +31,7 @@ static void hold_still(struct sl_broker_guard *g)
 
 static void let_go(const struct sl_broker_guard *g)
 {
-	pthread_setcancelstate(g->cancel, NULL);
+	sl_held_cancelable(g->cancel);
 	pthread_sigmask(SIG_SETMASK, &g->mask, NULL);
 	errno = g->saved_errno;
 }
