@@ -44,7 +44,8 @@ void sl_watch_del(struct sl_watch *w)
 
 uint32_t sl_sock_left(const struct sl_sock *sk)
 {
-	return (sl_sock_queued(sk) ? EPOLLIN | EPOLLRDNORM : 0) | (sl_errq_has(sk) ? EPOLLERR : 0);
+	return (sl_sock_queued(sk) ? EPOLLIN | EPOLLRDNORM : 0) |
+	       (sl_errq_has(sk) || sl_load(&sk->error) ? EPOLLERR : 0);
 }
 
 void sl_sock_notify(struct sl_sock *sk, uint32_t events)

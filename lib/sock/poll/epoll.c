@@ -39,7 +39,7 @@ static struct sl_epoll *new_set(void)
 	sl_list_add_tail(&sl_epoll_sets, &ep->node);
 found:
 	ep->refs = 1;
-	ep->nos = ep->inside = ep->spinning = ep->missed = ep->skipped = 0;
+	ep->nos = ep->nleft = ep->inside = ep->spinning = ep->missed = ep->skipped = 0;
 	ep->asks = (struct sl_asks){0};
 	ep->kick = ep->ghost = -1;
 	ep->counts = sl_stats_wait_none();

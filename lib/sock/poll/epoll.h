@@ -73,6 +73,7 @@ struct sl_epoll {
 	void (*empty)(struct sl_epoll *ep); /* takes every member off, when those have left */
 	uint32_t nitems;                    /* members that are ours */
 	uint32_t nnested;                   /* of these, sets */
+	uint32_t nleft;                     /* of these, leftovers; read without the lock */
 	uint32_t nos;      /* members given to the kernel and not taken back: at most so many */
 	uint32_t nready;   /* in the ready list; read without the lock */
 	uint32_t spinning; /* threads that poll in epoll_wait */
@@ -126,8 +127,13 @@ void sl_epitem_queue(struct sl_epitem *it, uint32_t events);
 /* Registers the callbacks; no lock but ctl held. False: the socket or set is not ours any more. */
 bool sl_epitem_watch(struct sl_epitem *it);
 void sl_epitem_unwatch(struct sl_epitem *it);
-/* Reports at most max ready items. */
-int sl_epoll_take(struct sl_epoll *ep, struct epoll_event *evs, int max);
+/* Reports ready items behind the n events of this call, up to max in all; returns their number.
+ * os_later: the kernel's events come after, and leftovers wait for theirs: an event of ours beside
+ * the kernel's would be a second one. */
+int sl_epoll_take(struct sl_epoll *ep, struct epoll_event *evs, int n, int max, bool os_later);
+/* evs[ours] to evs[n - 1] are the kernel's: makes one event of each member that has left something
+ * with us. Returns how many events there are. */
+int sl_epoll_join(struct sl_epoll *ep, struct epoll_event *evs, int ours, int n);
 /* Wakes the first sleeper that is not awake yet. */
 void sl_epoll_wake(struct sl_epoll *ep);
 /* Tells the watchers of the set; no set's lock held. */

@@ -219,6 +219,7 @@ static int change_leftover(struct sl_epoll *ep, int epfd, int op, int fd, struct
 		}
 		it->leftover = true;
 		sl_lock(&ep->lock);
+		sl_store(&ep->nleft, ep->nleft + 1);
 		sl_epitem_link(ep, it);
 		sl_epoll_unlock(ep);
 		look(ep, it);

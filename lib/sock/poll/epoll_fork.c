@@ -170,7 +170,7 @@ void sl_epoll_forget_items(struct sl_epoll *ep)
 	sl_list_init(&ep->items);
 	sl_list_init(&ep->dead);
 	ep->hash = NULL;
-	ep->hash_size = ep->nitems = ep->nnested = 0;
+	ep->hash_size = ep->nitems = ep->nnested = ep->nleft = 0;
 	ep->kick = -1;
 	ep->inherited = ep->lanes_known = false;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Members of epoll sets that are ours: found, told of events, reported. */
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 
 #include "base/heap.h"
@@ -105,6 +106,8 @@ void sl_epitem_bury(struct sl_epitem *it)
 	sl_store(&ep->nitems, ep->nitems - 1);
 	if (it->inner)
 		ep->nnested--;
+	if (it->leftover)
+		sl_store(&ep->nleft, ep->nleft - 1);
 	ep->lanes_known = false;
 }
 
@@ -172,20 +175,37 @@ void sl_epitem_queue(struct sl_epitem *it, uint32_t events)
 	sl_epoll_wake(it->ep);
 }
 
-/* Silences an inner set in the kernel, too, when its ONESHOT was used up here. */
+/* Silences a set or a leftover in the kernel, too, when its ONESHOT was used up here. */
 static void disable(struct sl_epitem *it)
 {
-	struct epoll_event none = {.data.u64 = (uintptr_t)it};
+	struct epoll_event none = {.data.u64 = it->inner ? (uintptr_t)it : it->data};
 
 	it->events &= SL_EP_PRIVATE;
-	if (it->inner)
+	if (it->inner || it->leftover)
 		sl_sys_epoll_ctl(sl_epoll_any_fd(it->ep), EPOLL_CTL_MOD, it->fd, &none);
 }
 
-int sl_epoll_take(struct sl_epoll *ep, struct epoll_event *evs, int max)
+/* The event of n that has this data, NULL. */
+static struct epoll_event *with_data(struct epoll_event *evs, int n, uint64_t data)
+{
+	for (int i = 0; i < n; i++)
+		if (evs[i].data.u64 == data)
+			return &evs[i];
+	return NULL;
+}
+
+/* The registered events that the kernel's socket of a leftover has. */
+static uint32_t kernel_has(const struct sl_epitem *it)
+{
+	struct pollfd p = {.fd = sl_sock_shadow(it->sk), .events = (short)it->events};
+	struct timespec zero = {0, 0};
+
+	return sl_sys_ppoll(&p, 1, &zero) > 0 ? (uint16_t)p.revents & it->events : 0;
+}
+
+int sl_epoll_take(struct sl_epoll *ep, struct epoll_event *evs, int n, int max, bool os_later)
 {
 	struct sl_epitem *stop = NULL; /* the first that was put back */
-	int n = 0;
 
 	while (n < max && !sl_list_empty(&ep->ready)) {
 		struct sl_epitem *it = sl_container_of(ep->ready.next, struct sl_epitem, ready);
@@ -195,6 +215,14 @@ int sl_epoll_take(struct sl_epoll *ep, struct epoll_event *evs, int max)
 			break;
 		unqueue(it);
 		it->os_ready = false;
+		if (sl_unlikely(it->leftover && events)) {
+			if (os_later || with_data(evs, n, it->data)) {
+				enqueue(it);
+				stop = stop ? stop : it;
+				continue;
+			}
+			events |= kernel_has(it);
+		}
 		if (!events) {
 			if (it->leftover)
 				sl_epitem_bury(it);
@@ -210,6 +238,52 @@ int sl_epoll_take(struct sl_epoll *ep, struct epoll_event *evs, int max)
 		}
 	}
 	return n;
+}
+
+static struct sl_epitem *leftover_of(struct sl_epoll *ep, uint64_t data)
+{
+	sl_list_for_each (l, &ep->items) {
+		struct sl_epitem *it = sl_container_of(l, struct sl_epitem, node);
+
+		if (it->leftover && it->data == data)
+			return it;
+	}
+	return NULL;
+}
+
+/* The kernel has told of it, and what is left here goes with that event. */
+static uint32_t go_with_kernel(struct sl_epitem *it)
+{
+	uint32_t events = sl_epitem_ready(it);
+
+	unqueue(it);
+	if (it->events & EPOLLONESHOT)
+		it->events &= SL_EP_PRIVATE; /* the kernel has silenced its own */
+	else if (!events)
+		sl_epitem_bury(it);
+	else if (!(it->events & EPOLLET))
+		enqueue(it);
+	return events;
+}
+
+int sl_epoll_join(struct sl_epoll *ep, struct epoll_event *evs, int ours, int n)
+{
+	int kept = ours;
+
+	for (int i = ours; i < n; i++) {
+		struct sl_epitem *it = leftover_of(ep, evs[i].data.u64);
+		struct epoll_event *same = it ? with_data(evs, ours, it->data) : NULL;
+
+		if (same) {
+			same->events |= evs[i].events;
+			continue;
+		}
+		evs[kept] = evs[i];
+		if (it)
+			evs[kept].events |= go_with_kernel(it);
+		kept++;
+	}
+	return kept;
 }
 
 uint32_t sl_epoll_ready(struct sl_epoll *ep)
@@ -250,6 +324,8 @@ static void give_to_kernel(struct sl_epitem *it)
 	it->ep->nos++;
 	/* Our queue may hold earlier data, which the kernel does not know of. */
 	it->leftover = it->sk && sl_sock_left(it->sk);
+	if (it->leftover)
+		sl_store(&it->ep->nleft, it->ep->nleft + 1);
 }
 
 /* ep->lock held. */

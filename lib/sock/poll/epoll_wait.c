@@ -168,23 +168,28 @@ static int take_os(struct call *c, int n)
 		sl_epoll_unlock(ep);
 	}
 	sl_wait_count(&c->wait.counts->os_ready, r);
-	return n + r;
+	r += n;
+	if (sl_unlikely(sl_load(&ep->nleft)) && sl_lock(&ep->lock)) {
+		r = sl_epoll_join(ep, c->evs, n, r);
+		sl_epoll_unlock(ep);
+	}
+	return r;
 }
 
-static int take_ours(struct call *c, int n)
+static int take_ours(struct call *c, int n, bool os_later)
 {
 	struct sl_epoll *ep = c->ep;
 	int r;
 
 	if (n >= c->max || !sl_load(&ep->nready) || !sl_lock(&ep->lock))
 		return n;
-	r = sl_epoll_take(ep, c->evs + n, c->max - n);
+	r = sl_epoll_take(ep, c->evs, n, c->max, os_later);
 	/* Items that are left, or still ready, may serve another thread. */
 	if (ep->nready)
 		sl_epoll_wake(ep);
 	sl_epoll_unlock(ep);
-	sl_wait_count(&c->wait.counts->ready, r);
-	return n + r;
+	sl_wait_count(&c->wait.counts->ready, r - n);
+	return r;
 }
 
 static bool may_skip_os(struct sl_epoll *ep)
@@ -201,7 +206,8 @@ static int check(void *arg, bool os)
 {
 	struct call *c = arg;
 	struct sl_epoll *ep = c->ep;
-	bool os_first = ep->nnested || sl_load(&ep->side);
+	bool mixed = sl_load(&ep->nleft); /* the kernel's event of a leftover tells of it */
+	bool os_first = ep->nnested || sl_load(&ep->side) != mixed;
 	int n = 0;
 
 	if (sl_unlikely(sl_load_acquire(&ep->state) != SL_EP_OPEN)) {
@@ -209,14 +215,16 @@ static int check(void *arg, bool os)
 			return -EBADF;
 		c->epfd = c->fds[0].fd = ep->ghost; /* the number may be another file's by now */
 	}
-	os = os && (!c->wait.spins || sl_asks_now(&ep->asks));
+	os = mixed || (os && (!c->wait.spins || sl_asks_now(&ep->asks)));
 	if (os && os_first)
 		n = take_os(c, 0);
-	n = take_ours(c, n);
+	n = take_ours(c, n, mixed && !os_first);
 	/* Found something: the kernel's members must not starve. */
 	if ((os && !os_first) || (n && !os && !may_skip_os(ep) && sl_asks_now(&ep->asks)))
 		n = take_os(c, n);
-	if (n == c->max)
+	if (sl_unlikely(mixed) && !os_first && !n)
+		n = take_ours(c, 0, false);
+	if (n == c->max || (mixed && !os_first)) /* (leftovers have waited) */
 		sl_store(&ep->side, !sl_load(&ep->side));
 	return n;
 }
