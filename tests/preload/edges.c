@@ -197,6 +197,27 @@ static void sending(void)
 	TRY("sendmmsg, control at 8", (m.msg_control = BAD, m.msg_controllen = 64, mm.msg_hdr = m),
 	    sendmmsg(s, &mm, 1, F));
 	TRY("sendfile, offset at 8", , sendfile(s, 0, no_off, 10));
+	TRY("send NULL", , send(s, NULL, 5, F));
+	TRY("send NULL, shut", shutdown(s, SHUT_WR), send(s, NULL, 5, F));
+	TRY("sendmsg NULL and none, shut",
+	    (shutdown(s, SHUT_WR), v[1] = v[0], v[0].iov_base = HIGH, m.msg_iovlen = 2),
+	    sendmsg(s, &m, F));
+}
+
+/* The connection's error comes first, and the call takes it. */
+static void send_refused(void)
+{
+	struct sockaddr_storage to = t_peer;
+	struct pollfd p;
+
+	((struct sockaddr_in *)&to)->sin_port = htons(1); /* same place in sockaddr_in6 */
+	s = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	say("connect", connect(s, (struct sockaddr *)&to, t_len));
+	p = (struct pollfd){.fd = s, .events = POLLOUT};
+	CHECK(poll(&p, 1, 5000) == 1);
+	say("send NULL, refused", send(s, NULL, 5, MSG_NOSIGNAL));
+	say("send NULL, once more", send(s, NULL, 5, MSG_NOSIGNAL));
+	rest();
 }
 
 static void streams(void)
@@ -204,6 +225,7 @@ static void streams(void)
 	stream = true;
 	receiving();
 	sending();
+	send_refused();
 }
 
 static void datagrams(void)

@@ -320,6 +320,20 @@ static inline __attribute__((always_inline)) ssize_t send_ours(struct tx *x, int
 	return r == -EBADF || r == -EINTR ? r : failed(x, r);
 }
 
+/* tcp_sendmsg_locked() looks at the connection before it copies: it waits until it is open, and
+ * the call takes its error. (With MSG_FASTOPEN it would connect.) */
+static SL_COLD ssize_t wrong_pieces(struct tx *x, int fd)
+{
+	const struct sl_tx_req none = {.flags = x->flags & (MSG_DONTWAIT | MSG_NOSIGNAL)};
+	ssize_t r;
+
+	if (x->flags & MSG_FASTOPEN)
+		return -EFAULT;
+	*x = (struct tx){.sk = x->sk, .flags = none.flags};
+	r = send_ours(x, fd, &none);
+	return r == 0 ? -EFAULT : r;
+}
+
 /* With SLUICE_LATENCY_STATS. Bytes for which the window has no room yet are not counted. */
 static SL_APART ssize_t send_timed(struct tx *x, int fd, const struct sl_tx_req *q)
 {
@@ -353,7 +367,7 @@ ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct sl_tx_req *q)
 			return r == -EREMOTE ? -EAGAIN : r;
 	}
 	if (sl_unlikely(!sl_iov_is_good(q->iov, q->niov)))
-		return -EFAULT;
+		return wrong_pieces(&x, fd);
 	if (sl_unlikely(sk->errq || (msg && msg->msg_controllen))) {
 		int asks = sl_errq_asks(sk, msg);
 
