@@ -10,7 +10,8 @@
  *     --delay 20ms       keeps every packet that long; order stays
  *     --jitter 5ms       and up to this much longer; order stays
  *     --rate 10mbit      serialises packets at this rate
- *     --limit 1000       packets that may wait in one direction (then the newest is dropped)
+ *     --limit 1000       packets that may wait for the rate in one direction, those on their way
+ *                        (--delay) apart; then the newest is dropped
  *     --fragment 512     TCP with more bytes than that behind the IP header goes in fragments of as
  *                        many, as by a router (of IPv6: by a sender), whatever DF says
  *     --ab, --ba         what follows is for one direction only (else for both)
@@ -80,7 +81,8 @@ struct side {
 	uint64_t rng;
 	struct packet *head, **tail; /* departures in order */
 	struct packet *held;         /* reordered ones, unordered, few */
-	unsigned waiting;
+	struct packet *slow;         /* the first departure that wait_for_rate() counts, or NULL */
+	unsigned waiting, nslow;
 	unsigned losing; /* rest of a run of losses */
 	uint64_t last_due_ns;
 	uint64_t received, sent, lost, dup, reordered, corrupt, overflow, tso, fragmented;
@@ -186,6 +188,17 @@ static void depart(struct side *s, struct packet *p, uint64_t due_ns)
 	*s->tail = p;
 	s->tail = &p->next;
 	s->waiting++;
+	if (!s->slow)
+		s->slow = p;
+	s->nslow++;
+}
+
+/* How many packets the rate still holds back at that time, which does not go back. */
+static unsigned wait_for_rate(struct side *s, uint64_t at_ns)
+{
+	for (; s->slow && s->slow->due_ns <= at_ns; s->slow = s->slow->next)
+		s->nslow--;
+	return s->nslow;
 }
 
 /* Sends held packets that are due, by count or by age. */
@@ -250,7 +263,8 @@ static void judge(struct side *s, struct packet *p, uint64_t now)
 	due += s->fate.jitter_ns * jitter >> 32;
 	if (is_lost(s, loss)) {
 		packet_free(p);
-	} else if (s->waiting >= s->fate.limit) {
+	} else if (s->waiting >= SLOTS / 2 ||
+		   wait_for_rate(s, now + s->fate.delay_ns) >= s->fate.limit) {
 		s->overflow++;
 		packet_free(p);
 	} else {
@@ -329,6 +343,7 @@ static void send_due(struct side *s, uint64_t now)
 	struct mmsghdr msg[BURST];
 	struct iovec iov[BURST][2];
 	int n = 0, done;
+	wait_for_rate(s, now); /* (it must not count what is freed here) */
 	for (struct packet *p = s->head; p && n < BURST && p->due_ns <= now; p = p->next) {
 		iov[n][0] = (struct iovec){&plain, sizeof(plain)};
 		iov[n][1] = (struct iovec){p->data, p->len};

@@ -68,6 +68,8 @@ same "--ba leaves the other direction alone" "$COUNT" "$GOT"
 
 through --rate 5mbit --limit 100
 ok "a slow wire overflows its queue" test "$(wire_stat ab overflow)" -gt 100
+through --rate 1000mbit --limit 3000 --delay 300ms # (some 6000 are on their way at a time)
+same "what is on its way is in no queue" 0 "$(wire_stat ab overflow)"
 
 wire_up --delay 30ms
 ms=$(a python3 -c "
