@@ -347,6 +347,15 @@ static bool is_ack_known(const struct sl_tcp *c, const struct sl_tcp_seg *seg)
 	       !(seg->opts & SL_TCPO_SACK);
 }
 
+/* Sends what earlier ACKs of this turn allow, before one that tells of a hole changes that. By
+ * Linux the segments of each ACK have left when the next one comes. A recovery that finds less in
+ * flight sends less: without these it stood for a round trip. */
+static void send_before_hole(struct sl_tcp *c)
+{
+	if (c->ca <= SL_CA_DISORDER && c->tx_nxt != c->tx_tail && !sl_list_empty(&c->out_node))
+		sl_tcp_output_data(c);
+}
+
 /* Handles an acceptable ACK. */
 static void take_ack(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
@@ -355,12 +364,13 @@ static void take_ack(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 	bool outstanding = sl_tcp_pieces_out(c);
 	struct sl_tcp_ack k = {
 		.prior_una = c->snd_una,
-		.prior_in_flight = sl_tcp_in_flight(c),
 		.ece = c->ecn_ok && seg->flags & SL_TCP_ECE,
 		.data = a->len || a->fin,
 		.old = old,
 	};
 
+	if (sl_unlikely(seg->nsack) || (sl_unlikely(!c->sack_ok) && !moved && !k.data))
+		send_before_hole(c);
 	if (!old)
 		k.window_changed = take_window(c, a);
 	sl_tcp_loss_sack(c, seg, &k);

@@ -440,17 +440,22 @@ static bool expects(const struct sl_tcp *c)
 	return c->tx_nxt != c->tx_tail || c->noo;
 }
 
+void sl_tcp_output_data(struct sl_tcp *c)
+{
+	if (!may_send(c))
+		return;
+	if (c->state != SL_TCP_ESTABLISHED && c->state != SL_TCP_CLOSE_WAIT &&
+	    c->state != SL_TCP_SYN_RCVD)
+		sl_tcp_queue_fin(c); /* there may have been no memory for it */
+	if (c->lost_out)
+		send_again(c);
+	send_new(c);
+	sl_tcp_timer_on_window(c);
+}
+
 void sl_tcp_output(struct sl_tcp *c)
 {
-	if (may_send(c)) {
-		if (c->state != SL_TCP_ESTABLISHED && c->state != SL_TCP_CLOSE_WAIT &&
-		    c->state != SL_TCP_SYN_RCVD)
-			sl_tcp_queue_fin(c); /* there may have been no memory for it */
-		if (c->lost_out)
-			send_again(c);
-		send_new(c);
-		sl_tcp_timer_on_window(c);
-	}
+	sl_tcp_output_data(c);
 	if (sl_unlikely(c->starved) && c->tx_una == c->tx_tail)
 		sl_tcp_write_space(c);
 	if (c->ack_now)

@@ -19,6 +19,7 @@ void sl_tcp_expect(struct sl_tcp *c, bool expects);
 bool sl_tcp_stays_held(const struct sl_tcp *c, size_t more);
 void sl_tcp_no_room(struct sl_tcp *c); /* send() was refused: puts c on host->room */
 void sl_tcp_output(struct sl_tcp *c);  /* sends data, then an ACK if owed */
+void sl_tcp_output_data(struct sl_tcp *c);
 /* Sends one new segment, or the part of it that fits the window, regardless of cwnd and Nagle (tail
  * loss probe). False: nothing was sent. */
 bool sl_tcp_send_one(struct sl_tcp *c);

@@ -21,6 +21,31 @@ static void initial_window(struct t *t)
 	quiet(t, 0);
 }
 
+/* Of ACKs that one turn reads each has sent what it allows before the next tells of a hole. */
+static void hole_in_the_turn(struct t *t)
+{
+	t_open(t);
+	t_write(t, 40000);
+	check(t, skip(t) == 10);
+	pass(t, T_RTT);
+	t->h->in_turn = true;
+	in(t, ". 1:1(0) ack 6001");
+	in(t, ". 1:1(0) ack 6001 <sack 7001:8001>");
+	in(t, ". 1:1(0) ack 6001 <sack 7001:9001>");
+	t->h->in_turn = false;
+	in(t, ". 1:1(0) ack 6001 <sack 7001:10001>");
+	/* A window of 16, less the four in flight, and one for each of the first two SACKs. */
+	for (int i = 0; i < 14; i++) {
+		char spec[64];
+
+		snprintf(spec, sizeof(spec), ". %d:%d(1000) ack 1", 10001 + i * 1000,
+			 11001 + i * 1000);
+		out(t, spec);
+	}
+	out(t, ". 6001:7001(1000) ack 1");
+	check(t, t->c->tcp.ca == SL_CA_RECOVERY);
+}
+
 /* RFC 8985: three that arrived later, and the first is lost; recovery halves or so. */
 static void fast_retransmit(struct t *t)
 {
@@ -501,6 +526,7 @@ const struct script scripts[] = {
 	SCRIPT(rto_counts_from_the_heads_retransmission),
 	SCRIPT(no_probe_beside_sacked_data),
 	SCRIPT(initial_window),
+	SCRIPT(hole_in_the_turn),
 	SCRIPT(fast_retransmit),
 	SCRIPT(newreno),
 	SCRIPT(limited_transmit),

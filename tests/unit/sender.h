@@ -211,7 +211,6 @@ static inline void ack_end(void)
 {
 	got = (struct sl_tcp_ack){
 		.prior_una = c.snd_una,
-		.prior_in_flight = sl_tcp_in_flight(&c),
 		.ece = c.ecn_ok && seg.flags & SL_TCP_ECE,
 		.old = sl_seq_lt(seg.ack, c.snd_una),
 	};

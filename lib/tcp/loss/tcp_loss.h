@@ -7,7 +7,7 @@
 
 /* An ACK: the files that handle it fill this in, one after the other. */
 struct sl_tcp_ack {
-	uint32_t prior_una, prior_in_flight;
+	uint32_t prior_una;
 	uint32_t acked_segs;  /* newly acknowledged by the cumulative ACK */
 	uint32_t sacked_segs; /* newly acknowledged by SACK */
 	uint32_t delivered;   /* both together */
