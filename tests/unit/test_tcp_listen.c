@@ -388,6 +388,70 @@ static void test_fast_open_reset(void **state)
 	assert_int_equal(sl_tcp_pending_count(&h, &l), 0);
 }
 
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Returns the shortest time for 100 handshakes that begin and end, in ten tries. */
+static uint64_t handshakes_ns(void)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (int try = 0; try < 10; try++) {
+		uint64_t from = cpu_ns();
+
+		for (uint16_t i = 0; i < 100; i++) {
+			struct sl_tcp c = {.host = &h, .node.key = key};
+
+			c.node.key.rport = i;
+			sl_tcp_pending_count(&h, &l);
+			assert_true(sl_tcp_pending_add(&c, &l));
+			sl_tcp_pending_done(&c);
+		}
+		least = sl_min(least, cpu_ns() - from);
+	}
+	return least;
+}
+
+/* The peers of many handshakes do not answer: a SYN is not dearer for that. All of them end, those
+ * that are reset first, and the listener's end forgets the others. */
+static void test_many_fast_opens(void **state)
+{
+	uint64_t few = handshakes_ns(), many;
+	const uint32_t n = 20000;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct sl_tcp c = {.host = &h, .node.key = key};
+
+		c.node.key.remote = sl_addr_v4(__builtin_bswap32(0x0b000000 + i));
+		assert_true(sl_tcp_pending_add(&c, &l));
+		if (i % 4 == 0)
+			sl_tcp_pending_reset(&c);
+	}
+	assert_int_equal(sl_tcp_pending_count(&h, &l), n);
+	many = handshakes_ns();
+	print_message("100 handshakes: %lu ns beside none, %lu ns beside %u\n", few, many, n);
+	assert_true(many < 20 * few);
+	h.now_us += 61000000;
+	assert_int_equal(sl_tcp_pending_count(&h, &l), n - n / 4);
+	h.now_us += 100000000;
+	assert_int_equal(sl_tcp_pending_count(&h, &l), n - n / 4);
+	h.now_us += 95000000;
+	assert_int_equal(sl_tcp_pending_count(&h, &l), 0);
+	for (uint16_t i = 0; i < 100; i++) {
+		struct sl_tcp c = {.host = &h, .node.key = key};
+
+		c.node.key.rport = i;
+		assert_true(sl_tcp_pending_add(&c, &l));
+	}
+	sl_tcp_pending_forget(&h, &l);
+	assert_int_equal(sl_tcp_pending_count(&h, &l), 0);
+}
+
 static void test_closed_listener_resets_its_children(void **state)
 {
 	shake(1);
@@ -502,6 +566,7 @@ int main(void)
 		T(test_defer_accept),
 		T(test_fast_open),
 		T(test_fast_open_reset),
+		T(test_many_fast_opens),
 		T(test_closed_listener_resets_its_children),
 		T(test_time_wait),
 		T(test_time_wait_ends),

@@ -20,6 +20,7 @@ struct sl_tcp_listener {
 	uint32_t backlog;        /* as listen(2) clamps it; Linux accepts backlog + 1 */
 	uint32_t defer_accept_s; /* TCP_DEFER_ACCEPT, 0: off */
 	uint32_t tfo_qlen;       /* TCP_FASTOPEN, 0: off */
+	uint32_t tfo_pending;    /* handshakes that count against it (tcp_pending.c) */
 	bool tfo_no_cookie; /* TCP_FASTOPEN_NO_COOKIE: accept data with a SYN without a cookie */
 	/* Keys of Fast Open's cookies: the first makes them, each is believed
 	 * (sl_tcp_ops.tfo_keys); 0 of them: a key of this host's own */
