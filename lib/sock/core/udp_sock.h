@@ -112,6 +112,8 @@ struct sl_udp_sock {
 	bool lent_try;         /* a call asks whether it is this process's alone again; atomic */
 	uint8_t lent_rest;     /* SL_REST_*: packets from before the claims went are here; atomic */
 	uint32_t mc_oif;       /* IP(V6)_MULTICAST_IF */
+	uint32_t sends_by;     /* the device of the last IPV6_PKTINFO, which was there ... */
+	uint32_t sends_by_gen; /* ... when sl_route_gen had this value; lane held */
 	struct sl_addr mc_src; /* source address that IP_MULTICAST_IF set */
 	uint32_t sndbuf;
 	struct sl_member *members; /* multicast memberships */

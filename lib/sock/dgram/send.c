@@ -119,13 +119,23 @@ static ssize_t send_by(struct sl_sock *sk, const struct sl_tx_req *r, uint64_t n
 
 /* ip6_datagram_send_ctl() refuses a device that is not there, which a lookup of the route with a
  * source passes over, and another device than the socket's, but for one of the same VRF. */
-static bool may_send_by(const struct sl_sock *sk, uint32_t ifindex)
+static bool may_send_by(struct sl_sock *sk, uint32_t ifindex)
 {
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+	uint32_t gen = sl_load_acquire(&sl_route_gen); /* before, so that a change outdates it */
 	struct sl_link link;
 
 	if (!ifindex || sk->family != AF_INET6)
 		return true;
-	return (!sk->bound_if || ifindex == sk->bound_if) && sl_link_get(ifindex, &link);
+	if (sk->bound_if && ifindex != sk->bound_if)
+		return false;
+	if (ifindex == us->sends_by && gen == us->sends_by_gen)
+		return true;
+	if (!sl_link_get(ifindex, &link))
+		return false;
+	us->sends_by = ifindex;
+	us->sends_by_gen = gen;
+	return true;
 }
 
 /* Sends a message with control data, which may also ask for stamps of this message alone. */
