@@ -543,7 +543,8 @@ bool sl_embedded_port_has_tags(uint32_t ifindex)
 	return tags;
 }
 
-void sl_embedded_port_unguard(uint32_t ifindex)
+/* Calls fn with the device, if it is open here. */
+static void with_device(uint32_t ifindex, void (*fn)(struct sl_device *))
 {
 	struct sl_broker_guard g;
 	struct sl_device *p;
@@ -551,20 +552,23 @@ void sl_embedded_port_unguard(uint32_t ifindex)
 	sl_broker_enter(&g);
 	p = sl_device_find(ifindex);
 	if (p)
-		sl_guard_close(&p->attach);
+		fn(p);
 	sl_broker_leave(&g);
+}
+
+static void unguard(struct sl_device *p)
+{
+	sl_guard_close(&p->attach);
+}
+
+void sl_embedded_port_unguard(uint32_t ifindex)
+{
+	with_device(ifindex, unguard);
 }
 
 void sl_embedded_link_gone(uint32_t ifindex)
 {
-	struct sl_broker_guard g;
-	struct sl_device *p;
-
-	sl_broker_enter(&g);
-	p = sl_device_find(ifindex);
-	if (p)
-		leave(p);
-	sl_broker_leave(&g);
+	with_device(ifindex, leave);
 }
 
 /* True: p's device has gone, and its name is the other device's now. */
