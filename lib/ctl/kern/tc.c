@@ -50,7 +50,15 @@ int sl_tcx_attach(uint32_t ifindex, int prog_fd)
  * program, which is none. */
 bool sl_tcx_is_there(void)
 {
-	return sl_tcx_attach(0, -1) != -EINVAL;
+	static uint8_t known; /* 0: not asked, 1: no, 2: yes; atomic */
+	int err;
+
+	if (sl_load(&known))
+		return sl_load(&known) == 2;
+	err = sl_tcx_attach(0, -1);
+	if (err == -EINVAL || err == -EBADF) /* (else it is about the caller: EPERM) */
+		sl_store(&known, err == -EINVAL ? 1 : 2);
+	return err != -EINVAL;
 }
 
 /* Questions ------------------------------------------------------------------------------------ */
