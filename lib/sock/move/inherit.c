@@ -17,6 +17,9 @@
  *
  * A connection that a worker has accepted itself has no other holder: no need to ask the broker.
  *
+ * Connections that came before the device was open are few, and the library runs: the first send
+ * after EARLY_STEPS times STEP calls takes one over, if the listener has its claims by then.
+ *
  * Without the daemon a child can have no lane, and the kernel serves it without us. */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,6 +38,7 @@
 #define STEP           4
 #define CONN_STEPS     120
 #define CONN_STEPS_MAX 127 /* it does not send */
+#define EARLY_STEPS    1
 
 static uint32_t calls; /* of this process, before it has the library */
 static bool confined;
@@ -79,10 +83,18 @@ static void count(struct sl_sock *sk, uint8_t later)
 					    __ATOMIC_RELAXED);
 }
 
-static bool is_worth_it(uint8_t later, bool sends)
+/* True: the kernel has it because the listener's device was not open yet, and the listener has its
+ * claims now. */
+static bool was_early(const struct sl_sock *sk)
 {
-	return later <= SL_GIVEN_LATER - (sends ? CONN_STEPS : CONN_STEPS_MAX) &&
-	       (sl_is_up() || sl_load(&calls) >= CALLS_MIN);
+	return sk->stats->reason == SL_REASON_NO_DEVICE && sl_load(&sl_late_listener_ns);
+}
+
+static bool is_worth_it(const struct sl_sock *sk, uint8_t later, bool sends)
+{
+	int steps = !sends ? CONN_STEPS_MAX : was_early(sk) ? EARLY_STEPS : CONN_STEPS;
+
+	return later <= SL_GIVEN_LATER - steps && (sl_is_up() || sl_load(&calls) >= CALLS_MIN);
 }
 
 static void count_call(struct sl_sock *sk, bool sends)
@@ -94,7 +106,7 @@ static void count_call(struct sl_sock *sk, bool sends)
 		return;
 	if (!sends)
 		count(sk, later);
-	if (!is_worth_it(later, sends))
+	if (!is_worth_it(sk, later, sends))
 		return;
 	if (sl_up_again() < 0) {
 		sl_store(&failed, true);
