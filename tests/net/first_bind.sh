@@ -38,7 +38,7 @@ under_traffic() { # protocol, sender, subject
 	wait_end "$to" 30 || fail "$3: it does not end"
 }
 MODE=one
-loads() { sb strace -qq -e trace=bpf -o "$TMP/trace" "$BIN/first_socket" "$1" "$B4" >/dev/null; grep -cE 'BPF_(MAP_CREATE|PROG_LOAD|LINK_CREATE)' "$TMP/trace"; }
+loads() { sb ${UNDER:-} strace -qq -e trace=bpf -o "$TMP/trace" "$BIN/first_socket" "$1" "$B4" >/dev/null; grep -cE 'BPF_(MAP_CREATE|PROG_LOAD|LINK_CREATE)' "$TMP/trace"; }
 for kind in udp tcp; do
 	case $BUILD${LEASED:-} in *san* | *1) break ;; esac # (the daemon makes them; a sanitizer's run time makes calls of its own)
 	same "$kind: slow calls of the program's thread" 0 "$(loads $kind)"
@@ -53,6 +53,8 @@ for kind in udp tcp; do
 		*) ok "$how: $n slow calls by default" test "$n" -gt 5 ;;
 		esac
 	done
+	[ $kind = tcp ] || ! chrt -r 1 true 2>/dev/null || ok "real time: $(UNDER="chrt -r 1" loads udp) slow calls by default" \
+		test "$(UNDER="chrt -r 1" loads udp)" -gt 5 # (beside a thread that spins the library's might not run)
 	export SLUICE_START=background
 done
 # Ten programs that send one datagram and end: those that do not wait open no device, which takes most of the time.

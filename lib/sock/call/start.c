@@ -156,6 +156,7 @@ static int bring_up_rest(bool again)
 		if (again)
 			(void)sl_cgroup_has_programs();
 		(void)sl_quota_read();
+		sl_late_begin();
 		err = sl_keeper_start();
 	}
 	if (err < 0)

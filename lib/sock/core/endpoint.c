@@ -5,8 +5,10 @@
  * bring packets for it, and on each that comes later. The first claim takes it from limbo to a
  * lane. */
 #include <linux/net_tstamp.h>
+#include <string.h>
 
 #include "base/settings.h"
+#include "base/sys.h"
 #include "ctl/kern/diag.h"
 #include "sock/core/endpoint.h"
 #include "sock/core/life.h"
@@ -277,6 +279,26 @@ bool sl_sock_send_waits(const struct sl_sock *sk)
 	return sl_settings.start != SL_START_BACKGROUND || sk->state != SL_STATE_NEW || sk->foreign;
 }
 
+/* The keeper has a real-time priority: beside a thread that spins with the same one it would hardly
+ * run. */
+static bool real_time;
+
+/* (From the file, since a program that confines itself may lack the system call.) */
+void sl_late_begin(void)
+{
+	char text[512];
+	const char *p = text;
+
+	if (sl_settings.start != SL_START_AUTO ||
+	    sl_read_text("/proc/thread-self/stat", text, sizeof(text)) < 0)
+		return;
+	/* The 40th field is the priority; the name, the second one, may have spaces. */
+	p = strrchr(text, ')');
+	for (int field = 2; p && field < 40; field++)
+		p = strchr(p + 1, ' ');
+	real_time = p && p[1] != '0';
+}
+
 /* (A datagram that comes before the claim is the kernel's, whether bind(2) waits or not; but the
  * kernel need not listen before a listener has its claims.) */
 bool sl_sock_waits(const struct sl_sock *sk)
@@ -284,6 +306,8 @@ bool sl_sock_waits(const struct sl_sock *sk)
 	bool comes_first = sl_settings.start == SL_START_AUTO && sk->state == SL_STATE_NEW &&
 			   !sk->foreign && (sl_sock_is_udp(sk) || sk->nonblock);
 
+	if (comes_first && real_time && !sl_port_at(0))
+		return true;
 	return !comes_first && sl_sock_send_waits(sk);
 }
 

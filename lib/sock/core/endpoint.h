@@ -36,6 +36,8 @@ bool sl_sock_is_late(const struct sl_sock *sk);
 bool sl_sock_waits(const struct sl_sock *sk);
 /* The same of a send that may block. */
 bool sl_sock_send_waits(const struct sl_sock *sk);
+/* The calling thread, which is about to make the keeper, gives it its priority. */
+void sl_late_begin(void);
 /* The thread is about to sleep, so the keeper need not put off a late device any more
  * (sl_late_any). */
 void sl_late_hurry(void);
