@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sluice flow: the sockets that programs have offloaded; moves them to the kernel or back, or ends
  * them. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -285,10 +286,33 @@ static unsigned count_moved(const struct sl_stat_file *f, const struct sl_stats 
 
 struct doomed {
 	const struct sl_stats *s;
+	int pid;
 	const uint8_t *marks;
 	unsigned found;
 	int err; /* the first failure */
 };
+
+/* True: the process has that socket. Its counters say so of any socket, if it is hostile. */
+static bool has_socket(int pid, uint32_t inode)
+{
+	char dir[32], text[64], want[32];
+	struct dirent *e;
+	bool found = false;
+	ssize_t n;
+	DIR *d;
+
+	snprintf(want, sizeof(want), "socket:[%u]", inode);
+	snprintf(dir, sizeof(dir), "/proc/%d/fd", pid);
+	d = opendir(dir);
+	while (d && !found && (e = readdir(d))) {
+		n = readlinkat(dirfd(d), e->d_name, text, sizeof(text) - 1);
+		text[n > 0 ? n : 0] = 0;
+		found = !strcmp(text, want);
+	}
+	if (d)
+		closedir(d);
+	return found;
+}
 
 static void destroy(const struct sl_ss_sock *k, void *arg)
 {
@@ -297,7 +321,7 @@ static void destroy(const struct sl_ss_sock *k, void *arg)
 
 	for (uint32_t i = 0; k->inode && i < d->s->max_socks; i++)
 		if (d->marks[i] == SL_MOVE_HAND_BACK && d->s->sock[i].inode == k->inode &&
-		    d->s->sock[i].proto == k->proto) {
+		    d->s->sock[i].proto == k->proto && has_socket(d->pid, k->inode)) {
 			err = sl_ss_destroy(k);
 			d->found += !err;
 			d->err = d->err ? d->err : err;
@@ -306,14 +330,14 @@ static void destroy(const struct sl_ss_sock *k, void *arg)
 }
 
 /* Has the kernel end the n sockets that were handed back to it. 0 or -errno. */
-static int destroy_handed(const struct sl_stats *s, const uint8_t *marks, unsigned n)
+static int destroy_handed(int pid, const struct sl_stats *s, const uint8_t *marks, unsigned n)
 {
-	struct doomed d = {.s = s, .marks = marks};
+	struct doomed d = {.s = s, .pid = pid, .marks = marks};
 	int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), its;
 	char path[64];
 	int err;
 
-	snprintf(path, sizeof(path), "/proc/%u/ns/net", s->pid);
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
 	its = open(path, O_RDONLY | O_CLOEXEC);
 	err = own < 0 || its < 0 || setns(its, CLONE_NEWNET) ? -errno : 0;
 	if (!err)
@@ -367,7 +391,7 @@ static int move_flows(const struct options *o, const struct sl_stat_file *f,
 	if (n && !err)
 		moved = wait_moved(f, s, marks, n);
 	if (o->move == SL_MOVE_KILL && handed && !err)
-		err = destroy_handed(s, marks, handed);
+		err = destroy_handed(f->pid, s, marks, handed);
 	free(marks);
 	if (err)
 		fprintf(stderr, "sluice flow: process %u (%s): %s\n", s->pid, s->program,

@@ -158,6 +158,8 @@ struct sl_stats *sl_stat_snapshot(const struct sl_stat_file *f, const char **why
 		free(s);
 		s = NULL;
 	}
+	if (s) /* (a hostile program could have the tools do things to another) */
+		s->pid = (uint32_t)f->pid;
 close_file:
 	if (fd >= 0)
 		close(fd);

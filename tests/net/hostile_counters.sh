@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # A user puts a file of counters in another user's name where root's tools look: they show nothing of it, and by a second
-# name of another user's file they change nothing there.
+# name of another user's file they change nothing there, nor end sockets that the program does not have.
 . "$(dirname "$0")/lib.sh"
 net_up
 need python3 setpriv unshare
@@ -55,5 +55,18 @@ out=$(env -u SLUICE_STATS_SHMEM_DIR TMP="$TMP" BUILD="$BUILD" unshare -m bash "$
 same "neither false counters nor a change of another's" "same number 1
 shown 0 0
 unchanged" "$out"
-[ $FAILED = 0 ] || cat "$TMP/err"
+# 1001's process says that it has a socket of root's, and root ends its sockets.
+bg b python3 -c 'import os, socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_STREAM); s.bind((sys.argv[1], 7100)); s.listen()
+print(os.fstat(s.fileno()).st_ino, flush=True); time.sleep(60)' "$B4" >"$TMP/inode"
+wait_tcp b 7100
+wait_until 10 test -s "$TMP/inode"
+mkdir "$TMP/false"
+chown 1001 "$TMP/false"
+bg b setpriv --reuid=1001 --regid=1001 --clear-groups "$BIN/false_counters" "$TMP/false" "$TMP/like" "$(cat "$TMP/inode")" >"$TMP/ready"
+wait_line "$TMP/ready" ready
+b "$BUILD/sluice" flow kill --directory "$TMP/false" --all >"$TMP/kill" 2>&1
+ok "it was asked to" grep -q "(echo)" "$TMP/kill"
+same "root's socket is there still" 1 "$(b ss -Hltn "sport = :7100" | wc -l)"
+[ $FAILED = 0 ] || cat "$TMP/err" "$TMP/kill"
 done_testing
