@@ -170,6 +170,10 @@ void sl_net_child(void);
  * kernel makes it read the whole state again. */
 int sl_net_fd(void);
 void sl_net_on_readable(void);
+/* While the kernel tells of more than connections can follow, events wait: a job of the keeper, and
+ * when it must run. */
+void sl_net_storm(uint64_t now_ns);
+uint64_t sl_net_storm_ns(uint64_t now_ns, bool quiet);
 
 /* Asks the kernel (one system call round trip, more for IPv6; any thread). 0 or -errno if it could
  * not be asked (-EDEADLK: a signal handler interrupted another question of the thread, -EAGAIN:

@@ -7,9 +7,11 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "net/rtnl.h"
+#include "net/storm.h"
 
 /* Since Linux 6.14; older headers and kernels do not know them. */
 #define GRP_IPV4_MCADDR 37
@@ -24,7 +26,7 @@
 
 #define EVENTS_RCVBUF_BYTES (8 << 20)
 #define BUF_BYTES           32768 /* most that the kernel puts into a dump message */
-#define EVENT_BATCH         512   /* messages handled in one call of the keeper */
+#define EVENT_BATCH         1024  /* messages handled in one call of the keeper */
 #define DUMP_TRIES          8     /* tries for a table that changes during the dump */
 #define ANSWER_TIMEOUT_S    2
 
@@ -421,7 +423,7 @@ static unsigned on_event(const struct nlmsghdr *nlh)
 	}
 }
 
-unsigned sl_rtnl_feed(const void *buf, size_t len)
+static unsigned feed(const void *buf, size_t len)
 {
 	const struct nlmsghdr *nlh = buf;
 	int left = (int)len;
@@ -431,8 +433,20 @@ unsigned sl_rtnl_feed(const void *buf, size_t len)
 		did |= on_event(nlh);
 		nlh = mnl_nlmsg_next(nlh, &left);
 	}
+	return did;
+}
+
+static void note_routes(unsigned did)
+{
 	if (did & SL_RTNL_ROUTES)
 		__atomic_fetch_add(&sl_route_gen, 1, __ATOMIC_RELEASE);
+}
+
+unsigned sl_rtnl_feed(const void *buf, size_t len)
+{
+	unsigned did = feed(buf, len);
+
+	note_routes(did);
 	return did;
 }
 
@@ -512,25 +526,62 @@ static void recover(void)
 		resync_wanted = false;
 }
 
-static void work_events(void)
+/* Reads the events that are there. Returns how many. */
+static uint32_t read_events(unsigned *did)
 {
-	for (int i = 0; i < EVENT_BATCH && !resync_wanted; i++) {
+	uint32_t i;
+
+	for (i = 0; i < EVENT_BATCH && !resync_wanted; i++) {
 		long n = recv_kernel(events_fd, events_buf, MSG_DONTWAIT);
 
 		if (n == -EAGAIN)
-			return;
-		if (n > 0 && sl_rtnl_feed(events_buf, (size_t)n) & SL_RTNL_LOST)
+			break;
+		if (n > 0)
+			*did |= feed(events_buf, (size_t)n);
+		if (*did & SL_RTNL_LOST)
 			resync_wanted = true;
 		if (n == -ENOBUFS) {
 			sl_details("net", "routing events were lost: reading all tables anew");
 			resync_wanted = true;
 		} else if (n < 0) {
 			sl_warn_once("net", "routing events cannot be read: error %d", (int)-n);
-			return;
+			break;
 		}
 	}
-	if (resync_wanted)
+	return i;
+}
+
+static void await_events(uint32_t events)
+{
+	struct epoll_event ev = {.events = events};
+
+	(void)sl_sys_epoll_ctl(watch_fd, EPOLL_CTL_MOD, events_fd, &ev);
+}
+
+static void work_events(void)
+{
+	unsigned did = 0;
+	uint32_t n;
+
+	if (sl_storm_is_on())
+		return;
+	n = read_events(&did);
+	note_routes(did);
+	if (resync_wanted) {
 		recover();
+		if (!resync_wanted) /* (which has taken long) */
+			n = UINT16_MAX;
+	}
+	if (n && sl_storm_begins(n, sl_now_ns()))
+		await_events(0);
+}
+
+void sl_net_storm(uint64_t now_ns)
+{
+	if (!sl_storm_ends(now_ns))
+		return;
+	await_events(EPOLLIN);
+	work_events();
 }
 
 void sl_net_on_readable(void)
@@ -566,6 +617,7 @@ static void close_fd(int *fd)
 
 static void close_sockets(void)
 {
+	sl_storm_forget();
 	close_fd(&watch_fd);
 	close_fd(&wake_fd);
 	close_fd(&events_fd);

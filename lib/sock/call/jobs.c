@@ -5,6 +5,7 @@
 #include "base/settings.h"
 #include "base/sys.h"
 #include "ctl/umem/umem.h"
+#include "net/route.h"
 #include "sock/call/devices.h"
 #include "sock/call/dump.h"
 #include "sock/call/last.h"
@@ -122,6 +123,7 @@ static void look_at_quota(uint64_t now_ns)
 static const struct sl_job jobs[] = {
 	{"devices that a call did not wait for", SL_JOB_ROUND, NULL, sl_devices_look_late,
 	 sl_devices_late_due_ns},
+	{"events of the kernel in a storm", SL_JOB_ROUND, NULL, sl_net_storm, sl_net_storm_ns},
 	{"sockets that other threads read", SL_JOB_ROUND, sl_sock_look_moves, NULL, NULL},
 	{"connections without a neighbour", SL_JOB_ROUND, NULL, sl_opening_look, sl_opening_due_ns},
 	{"connections that wait long", SL_JOB_ROUND, NULL, sl_tlisten_look_stalled, NULL},
