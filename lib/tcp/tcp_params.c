@@ -19,7 +19,6 @@ void sl_tcp_params_default(struct sl_tcp_params *p)
 		.syn_linear_timeouts = 4,
 		.synack_retries = 5,
 		.retries2 = 15,
-		.orphan_retries = 8,
 		.max_orphans = 65536,
 		.keepalive_time_ms = 7200000,
 		.keepalive_intvl_ms = 75000,

@@ -319,6 +319,20 @@ static void orphan_gives_up(struct t *t)
 	check(t, !t->c && t->h->tcp.nnodes == 0);
 }
 
+/* By the default it gets eight retransmissions, but none once the time-out is as long as it may be
+ * (tcp_orphan_retries() of Linux). */
+static void orphan_gives_up_at_rto_max(struct t *t)
+{
+	t->h->params.rto_max_ms = 1000;
+	t_open(t);
+	t_write(t, 1000);
+	t_close(t);
+	pass(t, 2 * SIM_SECOND);
+	check(t, t->c);
+	pass(t, 2 * SIM_SECOND);
+	check(t, !t->c && t->h->tcp.nnodes == 0);
+}
+
 /* tcp_max_orphans (tcp_check_oom() of Linux): one too many is reset when it is closed, */
 static void orphans_have_a_total(struct t *t)
 {
@@ -663,6 +677,7 @@ const struct script scripts[] = {
 	SCRIPT(orphan_fin_ahead),
 	SCRIPT(linger2),
 	SCRIPT(orphan_gives_up),
+	SCRIPT(orphan_gives_up_at_rto_max),
 	SCRIPT(orphans_have_a_total),
 	SCRIPT(orphan_within_the_total),
 	SCRIPT(orphan_zero_window),

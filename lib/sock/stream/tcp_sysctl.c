@@ -35,7 +35,7 @@ static const struct entry entries[] = {
 	{"tcp_syn_linear_timeouts", 0, U32, P(syn_linear_timeouts), 0, 127, 1},
 	{"tcp_synack_retries", 0, U32, P(synack_retries), 0, 255, 1},
 	{"tcp_retries2", 0, U32, P(retries2), 0, 255, 1},
-	{"tcp_orphan_retries", 0, U32, P(orphan_retries), 1, 255, 1}, /* 0 stands for 8 */
+	{"tcp_orphan_retries", 0, U32, P(orphan_retries), 0, 255, 1},
 	{"tcp_max_orphans", 0, U32, P(max_orphans), 0, 0x7fffffff, 1},
 	{"tcp_keepalive_time", 0, U32, P(keepalive_time_ms), 1, 32767, SECONDS},
 	{"tcp_keepalive_intvl", 0, U32, P(keepalive_intvl_ms), 1, 32767, SECONDS},
