@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""close_awaited.py peer|close|dup2|data ADDRESS: a number is closed, or means another file, while a thread
-sleeps in recv(2). In the kernel the call goes on, and the peer sees the end when it has returned."""
+"""close_awaited.py peer|close|dup2|data|connect ADDRESS: a number is closed, or means another file, while a thread
+sleeps in recv(2) or connect(2). In the kernel the call goes on, and the peer sees the end when it has returned."""
+import errno
 import os
 import select
 import signal
@@ -51,6 +52,37 @@ def sleeps(tid):
         return True
 
 
+def falls_asleep(ready):
+    asleep = 0
+    while asleep < 20:
+        asleep = asleep + 1 if ready and sleeps(ready[0]) else 0
+        time.sleep(0.01)
+
+
+def connector(s, address, said, ready):
+    ready.append(threading.get_native_id())
+    try:
+        s.connect((address, PORT))
+    except OSError as e:
+        said.append(errno.errorcode[e.errno])
+
+
+def connect(address):
+    """To an address that nobody has, while another connection runs; a fresh socket gets the number."""
+    first = socket.create_connection((address, PORT))
+    s, fresh = socket.socket(), socket.socket()
+    said, ready = [], []
+    t = threading.Thread(target=connector, args=(s, address.rsplit(".", 1)[0] + ".77", said, ready))
+    t.start()
+    falls_asleep(ready)
+    os.dup2(fresh.fileno(), s.fileno())
+    t.join(20)
+    print("the call:", said)
+    print("the fresh socket:", fresh.getsockname(), fresh.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
+    fresh.connect((address, PORT))
+    print("connects:", fresh.getpeername() == first.getpeername())
+
+
 def main(how, address):
     s = socket.create_connection((address, PORT))
     ask = socket.create_connection((address, PORT))
@@ -60,10 +92,7 @@ def main(how, address):
     signal.siginterrupt(signal.SIGUSR1, True)
     t = threading.Thread(target=waiter, args=(s, said, ready))
     t.start()
-    asleep = 0
-    while asleep < 20:
-        asleep = asleep + 1 if ready and sleeps(ready[0]) else 0
-        time.sleep(0.01)
+    falls_asleep(ready)
     fd = s.detach()
     other = socket.socketpair()
     if how == "close":
@@ -94,5 +123,7 @@ def main(how, address):
 
 if sys.argv[1] == "peer":
     peer(sys.argv[2])
+elif sys.argv[1] == "connect":
+    connect(sys.argv[2])
 else:
     main(sys.argv[1], sys.argv[2])

@@ -367,8 +367,8 @@ static int wait_kernel(struct sl_sock *sk, int fd, int unfinished)
 
 	if (err)
 		return -err;
-	/* In this state the address is not looked at. */
-	err = (int)sl_sys_cancel(SYS_connect, fd, &ss, sizeof(ss));
+	/* In this state the address is not looked at. (The number may be another file's by now.) */
+	err = (int)sl_sys_cancel(SYS_connect, sl_sock_number(sk, fd), &ss, sizeof(ss));
 	return err == -EISCONN ? 0 : err == -EALREADY ? unfinished : err;
 }
 

@@ -157,6 +157,7 @@ static ssize_t kernel_sendmsg(struct sl_sock *sk, int fd, const struct msghdr *m
 
 	if (sl_tcp_sock_came_back(sk))
 		return -EREMOTE;
+	fd = sl_sock_number(sk, fd); /* (a call that slept) */
 	if (sl_load(&sk->state) != SL_STATE_KERNEL) {
 		n = sl_sys_cancel(SYS_sendmsg, fd, m, flags);
 		sl_stats_tx_os(sk->stats, n);
