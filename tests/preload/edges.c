@@ -204,6 +204,35 @@ static void sending(void)
 	    sendmsg(s, &m, F));
 }
 
+static int alarms;
+
+static void on_alarm(int sig)
+{
+	alarms++;
+}
+
+/* A signal ends the first of two messages in its midst: the second does not follow its part. */
+static void send_part(void)
+{
+	const struct itimerval every = {{0, 500000}, {0, 500000}}, never = {{0, 0}, {0, 0}};
+	struct sigaction sa = {.sa_handler = on_alarm};
+	size_t most = 64 << 20;
+	char *bytes = calloc(1, most);
+	struct iovec piece = {bytes, most};
+	struct mmsghdr two[2] = {{.msg_hdr = {.msg_iov = &piece, .msg_iovlen = 1}},
+				 {.msg_hdr = {.msg_iov = &piece, .msg_iovlen = 1}}};
+
+	CHECK(bytes && sigaction(SIGALRM, &sa, NULL) == 0);
+	open_one();
+	CHECK(setitimer(ITIMER_REAL, &every, NULL) == 0);
+	say("sendmmsg of two", sendmmsg(s, two, 2, 0)); /* (the peer does not read for ever) */
+	CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
+	say("a part", two[0].msg_len > 0 && two[0].msg_len < most);
+	say("signals", alarms);
+	close(s);
+	free(bytes);
+}
+
 /* The connection's error comes first, and the call takes it. */
 static void send_refused(void)
 {
@@ -226,6 +255,7 @@ static void streams(void)
 	receiving();
 	sending();
 	send_refused();
+	send_part();
 }
 
 static void datagrams(void)

@@ -193,6 +193,8 @@ int sl_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
 		if (sl_guard_copy(&msgs[done].msg_len, &bytes, sizeof(bytes)))
 			return done ? (int)done : -EFAULT;
 		done++;
+		if (sl_unlikely((size_t)len < sl_min(r.len, SL_CALL_MOST)))
+			break; /* the next message would follow a part of this one */
 	}
 	return (int)done;
 }
