@@ -176,8 +176,11 @@ static struct sl_leg *open_vlan_leg(struct sl_port *port, struct sl_leg *below)
 	leg->first = below->first;
 	leg->below = below;
 	leg->tx = below->tx;
-	if (!(port->vlan & SL_VXLAN_TAG_BIT))
+	if (!(port->vlan & SL_VXLAN_TAG_BIT)) {
+		if (below->port->info.flags & SL_PORT_VERBS)
+			sl_nic_rx_errors(port);
 		return leg;
+	}
 	leg->below = NULL;
 	leg->tunnel = open_tunnel(port, below);
 	if (leg->tunnel) {

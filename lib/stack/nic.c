@@ -349,8 +349,10 @@ static uint32_t depth_of(void)
 
 static struct icmp_sockets {
 	uint32_t ifindex; /* 0: free */
+	uint32_t lower;   /* the device that has the rules */
+	uint32_t vlan;    /* as in struct sl_flow_key */
 	int fd4, fd6;
-} icmps[16];
+} icmps[32];
 
 static int open_raw(int family, int proto, const char *ifname)
 {
@@ -384,16 +386,17 @@ static struct icmp_sockets *icmp_of(uint32_t ifindex)
 	return NULL;
 }
 
-/* The tables' lock is held. */
-static void open_icmp(const struct sl_port_info *port)
+void sl_nic_rx_errors(const struct sl_port *port)
 {
-	struct icmp_sockets *i = icmp_of(port->ifindex) ? NULL : icmp_of(0);
+	struct icmp_sockets *i = icmp_of(port->info.ifindex) ? NULL : icmp_of(0);
 
 	if (!i)
 		return;
-	i->fd4 = open_raw(AF_INET, IPPROTO_ICMP, port->ifname);
-	i->fd6 = open_raw(AF_INET6, IPPROTO_ICMPV6, port->ifname);
-	sl_store_release(&i->ifindex, port->ifindex);
+	i->lower = port->lower;
+	i->vlan = port->vlan;
+	i->fd4 = open_raw(AF_INET, IPPROTO_ICMP, port->info.ifname);
+	i->fd6 = open_raw(AF_INET6, IPPROTO_ICMPV6, port->info.ifname);
+	sl_store_release(&i->ifindex, port->info.ifindex);
 }
 
 static void close_icmp(struct icmp_sockets *i)
@@ -407,10 +410,9 @@ static void close_icmp(struct icmp_sockets *i)
 
 void sl_nic_rx_close(uint32_t ifindex)
 {
-	struct icmp_sockets *i = icmp_of(ifindex);
-
-	if (i)
-		close_icmp(i);
+	for (uint32_t i = 0; i < sl_array_len(icmps); i++)
+		if (sl_load_acquire(&icmps[i].ifindex) && icmps[i].lower == ifindex)
+			close_icmp(&icmps[i]);
 }
 
 void sl_nic_rx_child(void)
@@ -459,6 +461,7 @@ static void deliver(uint32_t ifindex, const struct sl_claim *c, const uint8_t *i
 		const struct sl_meta m = {
 			.magic = SL_META_MAGIC,
 			.proto = v6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP,
+			.flags = SL_META_VLAN(SL_CLAIM_VLAN_NR(c->flags)),
 			.l3 = (uint16_t)l3,
 			.l4 = (uint16_t)(l3 + (v6 ? 40 : (ip[0] & 15) * 4u)),
 			.slot = c->slot,
@@ -480,16 +483,18 @@ static void deliver(uint32_t ifindex, const struct sl_claim *c, const uint8_t *i
 	sl_lane_unlock(leg->lane);
 }
 
-static void take_error(uint32_t ifindex, const uint8_t *ip, uint32_t n)
+static void take_error(const struct icmp_sockets *i, const uint8_t *ip, uint32_t n)
 {
 	bool v6 = ip[0] >> 4 == 6;
 	uint32_t icmp = v6 ? 40 : (ip[0] & 15) * 4u;
 	struct sl_flow_key k;
 	struct sl_claim c;
 
-	if (n > icmp + 8 && read_quote(ip + icmp + 8, n - icmp - 8, v6, &k) &&
-	    sl_nic_find(ifindex, &k, &c))
-		deliver(ifindex, &c, ip, n);
+	if (n <= icmp + 8 || !read_quote(ip + icmp + 8, n - icmp - 8, v6, &k))
+		return;
+	k.vlan = i->vlan;
+	if (sl_nic_find(i->lower, &k, &c))
+		deliver(i->lower, &c, ip, n);
 }
 
 /* (A raw socket of IPv6 gets no IP header; an error is sent to the quoted packet's source.) */
@@ -505,22 +510,21 @@ static void put_header6(uint8_t *ip, const struct sockaddr_in6 *from, uint32_t n
 	memcpy(ip + 24, ip + 40 + 8 + 8, 16);
 }
 
-void sl_nic_rx_look(uint32_t ifindex)
+static void read_errors(const struct icmp_sockets *i)
 {
-	const struct icmp_sockets *i = icmp_of(ifindex);
 	uint8_t buf[ICMP_MOST];
 	struct sockaddr_in6 from;
 	socklen_t len;
 	long n;
 
-	for (int k = 0; i && i->fd4 >= 0 && k < ICMP_BATCH; k++) {
+	for (int k = 0; i->fd4 >= 0 && k < ICMP_BATCH; k++) {
 		n = sl_sys_recvfrom(i->fd4, buf, sizeof(buf), MSG_DONTWAIT, NULL, NULL);
 		if (n < 0)
 			break;
 		if (n >= 20)
-			take_error(ifindex, buf, (uint32_t)n);
+			take_error(i, buf, (uint32_t)n);
 	}
-	for (int k = 0; i && i->fd6 >= 0 && k < ICMP_BATCH; k++) {
+	for (int k = 0; i->fd6 >= 0 && k < ICMP_BATCH; k++) {
 		len = sizeof(from);
 		n = sl_sys_recvfrom(i->fd6, buf + 40, sizeof(buf) - 40, MSG_DONTWAIT, (void *)&from,
 				    &len);
@@ -529,7 +533,24 @@ void sl_nic_rx_look(uint32_t ifindex)
 		if (n < 8 + 40)
 			continue;
 		put_header6(buf, &from, (uint32_t)n);
-		take_error(ifindex, buf, (uint32_t)n + 40);
+		take_error(i, buf, (uint32_t)n + 40);
+	}
+}
+
+void sl_nic_rx_look(uint32_t ifindex)
+{
+	struct sl_link link;
+
+	for (uint32_t k = 0; k < sl_array_len(icmps); k++) {
+		struct icmp_sockets *i = &icmps[k];
+		uint32_t own = sl_load_acquire(&i->ifindex);
+
+		if (!own || i->lower != ifindex)
+			continue;
+		if (own != ifindex && !sl_link_get(own, &link)) /* a VLAN device that is gone */
+			close_icmp(i);
+		else
+			read_errors(i);
 	}
 }
 
@@ -553,7 +574,7 @@ int sl_leg_open_rx(struct sl_leg *leg, const char **why)
 	}
 	err = sl_verbs_rx_open(&leg->xsk[0], &want, why);
 	if (!err)
-		open_icmp(port);
+		sl_nic_rx_errors(leg->port);
 	if (!err)
 		sl_info("lane", "lane %u receives on %s by verbs (%s, %u buffers%s)", leg->lane->id,
 			port->ifname, want.name, want.depth, want.direct ? ", read directly" : "");

@@ -60,6 +60,24 @@ ok "by verbs" logged 'receives on .* by verbs (simulated0'
 wait_end "$SERVER" 20
 fresh
 
+# ICMP errors: the router that a VLAN leads to knows no way.
+b sysctl -qw net.ipv4.ip_forward=1
+ip -n "${NS}b" route add unreachable 198.51.100.0/24
+ip -n "${NS}a" route add 198.51.100.0/24 via "$B4"
+refused() { # RUN: how connect(2) ends
+	"$@" timeout 60 python3 -c "
+import socket
+s = socket.socket()
+s.settimeout(30)
+try:
+    s.connect(('198.51.100.9', 80))
+except OSError as e:
+    print(e)"
+}
+same "a router's report of a connection, over VLAN" "$(refused a)" "$(refused sa)"
+ok "that connection was by verbs" logged 'receives on .* by verbs (simulated0'
+fresh
+
 # A socket for all addresses, beside a second VLAN device and the device below: each has rules of its own.
 vlan_up a "$LOW_A" 6 && vlan_up b "$LOW_B" 6 || die "no second VLAN device"
 addr_up a "$LOW_A.6" "$NET4.129/30"
