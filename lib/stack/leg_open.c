@@ -275,8 +275,7 @@ static void add_leg(struct sl_lane *lane, struct sl_leg *leg)
 		lane->stats->nlegs = lane->nlegs;
 	}
 	sl_lane_tap(lane);
-	if (sl_settings.internal_thread_arm_cq)
-		sl_rtnl_wake(); /* the keeper may sleep, and knows nothing of this leg */
+	sl_rtnl_wake(); /* the keeper may sleep, and knows nothing of this leg */
 }
 
 static unsigned none_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
