@@ -43,6 +43,8 @@ bool sl_proof_is_others(const struct sl_session *s, const struct sl_proof *p,
  * socket. 0 and *proof, or -errno and *why. Some ten microseconds. */
 int sl_prove(const struct sl_session *s, int fd, const struct sl_claim_req *req,
 	     struct sl_proof *proof, const char **why);
+/* Only fills in *proof, for a claim that needs none. 0, or -errno and *why. */
+int sl_prove_nothing(int fd, struct sl_proof *proof, const char **why);
 /* Checks that the kernel would give a packet with those ends to the socket. */
 int sl_prove_packet(int fd, const struct sl_diag_flow *f, const char **why);
 /* Checks that the socket is of the session's user, or that the session proved a UDP claim with it:

@@ -296,6 +296,25 @@ static int prove_flow(const struct sl_session *s, int fd, const struct sl_claim_
 	return -EPERM;
 }
 
+/* A flow that is let pass is the kernel's, so it needs no socket of its own. But it overrides the
+ * claim of the endpoint, which may be another session's: it must not be another user's. */
+static int prove_pass(const struct sl_session *s, int fd, const struct sl_claim_req *req,
+		      struct sl_proof *p, const char **why)
+{
+	struct sl_diag_flow f = flow_of_claim(req);
+	struct sl_diag_sock found;
+	int err = find_owner(&f, &found);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	err = read_own(fd, p);
+	if (err || (req->key.proto == IPPROTO_TCP ? may_have_tcp(s, p, &found, req)
+						  : !sl_proof_is_others(s, p, &found)))
+		return err;
+	sl_why(why, "the flow is another user's: it is not this process's to let pass");
+	return -EPERM;
+}
+
 /* Endpoints --------------------------------------------------------------------------------------
  */
 
@@ -407,18 +426,24 @@ struct sl_deliver_claim sl_deliver_claim_of(const struct sl_claim_req *req)
 	return c;
 }
 
-int sl_prove(const struct sl_session *s, int fd, const struct sl_claim_req *req,
-	     struct sl_proof *proof, const char **why)
+int sl_prove_nothing(int fd, struct sl_proof *proof, const char **why)
 {
 	int err = read_basics(fd, proof);
 
-	if (err) {
+	if (err)
 		sl_why(why, "the descriptor is no socket");
+	return err;
+}
+
+int sl_prove(const struct sl_session *s, int fd, const struct sl_claim_req *req,
+	     struct sl_proof *proof, const char **why)
+{
+	int err = sl_prove_nothing(fd, proof, why);
+
+	if (err)
 		return err;
-	}
-	/* Such a flow is the kernel's. */
 	if (req->claim.flags & SL_CLAIM_PASS)
-		return 0;
+		return prove_pass(s, fd, req, proof, why);
 	err = check_place(fd, req, &proof->own, why);
 	if (err)
 		return err;

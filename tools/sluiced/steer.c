@@ -146,18 +146,21 @@ int sl_on_claim(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 {
 	struct sl_claim_req req;
 	struct sl_proof proof;
+	bool covered;
 	int err = to_req(s, &m->body.claim, &req);
 
 	if (!err && !sl_vlan_is_sound(s, &req))
 		err = -EINVAL;
-	if (!err && !sl_restore_covers(s, &req))
+	covered = !err && sl_restore_covers(s, &req);
+	if (!err && !covered)
 		err = sl_proof_check(m->fd[0], &req.key, why);
 	if (!err && s->held.n >= s->limits.flows) {
 		sl_why(why, "the policy gives user %u %u flows", s->cred.uid, s->limits.flows);
 		err = -EDQUOT;
 	}
 	if (!err)
-		err = sl_prove(s, m->fd[0], &req, &proof, why);
+		err = covered ? sl_prove_nothing(m->fd[0], &proof, why)
+			      : sl_prove(s, m->fd[0], &req, &proof, why);
 	if (err == -EINPROGRESS)
 		s->rest_ns = CENSUS_NS;
 	return err ? err : claim_proved(s, &req, &proof, sl_proof_is_everywhere(m->fd[0]), why);
