@@ -463,6 +463,7 @@ bool sl_cmsg_get(const struct sl_sock *sk, const struct msghdr *msg, struct sl_t
 		len = c->cmsg_len - CMSG_LEN(0);
 		if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_SEGMENT && len == 2) {
 			memcpy(&ctl->gso, CMSG_DATA(c), 2);
+			ctl->has_gso = true;
 			continue;
 		}
 		if (c->cmsg_level == SOL_SOCKET && get_socket(c, len, ctl))

@@ -56,8 +56,9 @@ struct sl_tx_ctl {
 	struct sl_addr src; /* any: the socket's */
 	uint32_t oif;       /* 0: the socket's */
 	int16_t tos, ttl;   /* -1: the socket's */
-	uint16_t gso;       /* 0: the socket's */
-	bool has_prio;      /* prio instead of the socket's */
+	uint16_t gso;       /* with has_gso, instead of the socket's; 0: none */
+	bool has_gso;
+	bool has_prio; /* prio instead of the socket's */
 	uint8_t prio;
 	bool special;    /* differs from the socket's path */
 	bool asks;       /* for these transmit stamps, instead of the socket's */

@@ -92,7 +92,7 @@ static ssize_t send_by(struct sl_sock *sk, const struct sl_tx_req *r, uint64_t n
 		p->oif = ctl->oif;
 	if (sl_unlikely(!sl_path_is_fresh(p, now)))
 		sl_send_make_path(sk, lane, p, ctl, now);
-	gso = ctl->gso ? ctl->gso : us->gso_size;
+	gso = ctl->has_gso ? ctl->gso : us->gso_size;
 	seg = sl_likely(!gso || gso > r->len) ? r->len : gso;
 	if (sl_unlikely(!p->leg || (seg > p->max_payload && !sl_send_takes_long(sk, p, seg)) ||
 			(seg && (r->len + seg - 1) / seg > MAX_GSO_SEGS)))
