@@ -17,12 +17,14 @@ static void give(int fd)
 
 static int with_two(void)
 {
-	int fd = udp();
+	int fd = udp(), later = udp();
 
 	signal(SIGIO, SIG_IGN);
 	ask(fd, 2, 5, 0, 0);
 	wait_in(fd);
-	sleep_ms(50);
+	ask(later, 1, 5, 0, 0);
+	wait_in(later);
+	close(later);
 	return fd;
 }
 
