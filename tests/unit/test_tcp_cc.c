@@ -12,6 +12,8 @@
 #include "base/heap.h"
 #include "tcp/loss/cc.h"
 #include "tcp/loss/tcp_loss.h"
+#include "tcp/loss/tcp_rate.h"
+#include "tcp/tcp_opts.h"
 #include "tcp/tcp_params.h"
 #include "tcp/tcp_trouble.h"
 
@@ -128,6 +130,27 @@ static void test_window_that_is_not_used_does_not_grow(void **state)
 		c.cc->on_ack(&c, 1, 20000);
 		assert_int_equal(c.cwnd, 11);
 	}
+}
+
+/* As by Linux: of the losses only those that an ACK finds lessen the window, not those that RACK's
+ * timer has found since the ACK before. */
+static void test_bbr_leaves_a_timers_losses_out(void **state)
+{
+	start(&sl_cc_bbr);
+	assert_ptr_equal(c.cc, &sl_cc_bbr);
+	c.ca = SL_CA_RECOVERY;
+	ack(20000);
+	c.cwnd = 20;
+	c.lost += 5;
+	c.cc->on_any_ack(&c, NULL);
+	ack(20000);
+	assert_int_equal(c.cwnd, 20);
+	c.cc->on_any_ack(&c, NULL);
+	c.lost += 5;
+	ack(20000);
+	assert_int_equal(c.cwnd, 15);
+	sl_tcp_rate_free(&c);
+	sl_free(c.opts);
 }
 
 static void test_names(void **state)
@@ -411,6 +434,7 @@ int main(void)
 		cmocka_unit_test(test_slow_start_ends_at_ssthresh),
 		cmocka_unit_test(test_avoidance_adds_one_in_a_round_trip),
 		cmocka_unit_test(test_window_that_is_not_used_does_not_grow),
+		cmocka_unit_test(test_bbr_leaves_a_timers_losses_out),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_window_halves_for_each_rto_of_silence),
 		cmocka_unit_test(test_setting_keeps_the_window_through_silence),

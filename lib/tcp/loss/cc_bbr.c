@@ -455,6 +455,12 @@ static void bbr_init(struct sl_tcp *c)
 	sl_bw_first_pace(c, HIGH_GAIN);
 }
 
+/* What RACK's timer or a time-out has found lost since the last ACK is no loss of this one. */
+static void bbr_on_any_ack(struct sl_tcp *c, const struct sl_tcp_ack *a)
+{
+	priv(c)->seen_lost = c->lost;
+}
+
 static uint32_t bbr_ssthresh(struct sl_tcp *c)
 {
 	save_cwnd(c, priv(c));
@@ -468,7 +474,6 @@ static void bbr_on_rto(struct sl_tcp *c)
 	b->ca = SL_CA_LOSS;
 	b->full_bw = 0;
 	b->round_start = true; /* a time-out ends a round */
-	b->seen_lost = c->lost;
 	police(c, b, false, 1);
 }
 
@@ -511,6 +516,7 @@ const struct sl_cc sl_cc_bbr = {
 	.name = "bbr",
 	.init = bbr_init,
 	.on_ack = bbr_on_ack,
+	.on_any_ack = bbr_on_any_ack,
 	.ssthresh = bbr_ssthresh,
 	.on_rto = bbr_on_rto,
 	.undo_cwnd = bbr_undo_cwnd,
