@@ -21,7 +21,7 @@ static void initial_window(struct t *t)
 	quiet(t, 0);
 }
 
-/* One turn reads four ACKs: what each allows leaves before the next one tells of a hole. */
+/* One turn reads an ACK and three SACKs: new segments leave between them. */
 static void hole_in_the_turn(struct t *t)
 {
 	t_open(t);

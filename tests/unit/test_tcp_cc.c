@@ -132,8 +132,8 @@ static void test_window_that_is_not_used_does_not_grow(void **state)
 	}
 }
 
-/* As by Linux: of the losses only those that an ACK finds lessen the window, not those that RACK's
- * timer has found since the ACK before. */
+/* Segments that RACK's timer has marked as lost before an ACK do not lessen the window with it (as
+ * by Linux). */
 static void test_bbr_leaves_a_timers_losses_out(void **state)
 {
 	start(&sl_cc_bbr);

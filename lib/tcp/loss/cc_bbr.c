@@ -455,7 +455,8 @@ static void bbr_init(struct sl_tcp *c)
 	sl_bw_first_pace(c, HIGH_GAIN);
 }
 
-/* What RACK's timer or a time-out has found lost since the last ACK is no loss of this one. */
+/* RACK's timer and the time-out may have marked segments as lost since the last ACK: this ACK does
+ * not count them. */
 static void bbr_on_any_ack(struct sl_tcp *c, const struct sl_tcp_ack *a)
 {
 	priv(c)->seen_lost = c->lost;
