@@ -71,11 +71,14 @@ static void turn_period(struct sl_tcp_told *t, uint32_t now)
 	t->at = now;
 }
 
-/* Takes c's window out of the sum; returns the sum of all others. */
+/* Takes c's window out of the sum; returns the sum of all others (or 0 if c's window stays small,
+ * so that they do not matter). */
 static uint64_t told_by_others(struct sl_tcp *c)
 {
 	struct sl_tcp_told *t = &c->host->told;
 
+	if (sl_likely(!c->told_at && c->rcv_ssthresh <= FREE_WINDOW))
+		return 0;
 	turn_period(t, (uint32_t)(c->host->now_us >> PERIOD_SHIFT) + 2);
 	if (c->told_at == t->at)
 		t->bytes[0] -= sl_min(t->bytes[0], (uint64_t)c->rcv_wnd);
