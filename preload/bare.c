@@ -173,7 +173,8 @@ static bool put_off(const char *path, const ElfW(Phdr) * phdr, bool is_program)
 	return true;
 }
 
-/* The call that it makes by the instruction; NULL: none, or its file is to be looked through. */
+/* Returns the name of the call that it makes by the instruction; NULL: none, or its file is to be
+ * looked through. */
 static const char *look_at_object(const struct dl_phdr_info *info)
 {
 	bool is_program = !info->dlpi_name[0];
@@ -275,6 +276,17 @@ static bool look_at_files(void)
 	return false;
 }
 
+/* A look that another thread of the parent had begun begins anew in the child. */
+static void look_in_child(void)
+{
+	if (!sl_load_acquire(&looks) || pthread_equal(looker, pthread_self()))
+		return;
+	pthread_mutex_init(&lock, NULL);
+	looks = false;
+	seen = 0;
+	sl_bare_more = true;
+}
+
 void sl_bare_look_now(void)
 {
 	int saved = errno;
@@ -283,6 +295,7 @@ void sl_bare_look_now(void)
 
 	if (sl_load(&sl_all_left) || pthread_mutex_trylock(&lock))
 		return;
+	sl_store(&sl_look_in_child, look_in_child);
 	looker = pthread_self();
 	sl_store_release(&looks, true);
 	sl_store(&sl_bare_more, false);
@@ -297,25 +310,11 @@ void sl_bare_look_now(void)
 	errno = saved;
 }
 
-void sl_bare_child(void)
-{
-	if (!sl_load_acquire(&looks) || pthread_equal(looker, pthread_self()))
-		return;
-	pthread_mutex_init(&lock, NULL);
-	looks = false;
-	seen = 0;
-	sl_bare_more = true;
-}
-
 #else
 
 bool sl_bare_more;
 
 void sl_bare_look_now(void)
-{
-}
-
-void sl_bare_child(void)
 {
 }
 

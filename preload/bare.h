@@ -8,8 +8,6 @@
 /* True: there may be code that was not looked through: dlopen(3) was called, or nothing was yet. */
 extern bool sl_bare_more SL_OWN;
 void sl_bare_look_now(void) SL_OWN;
-/* After fork, in the child: a look that another thread of the parent had begun begins anew here. */
-void sl_bare_child(void) SL_OWN;
 
 /* Before a socket comes to the library, which is loaded: looks through new code; sl_leave_all()
  * where that makes such a call. errno stays. */

@@ -7,7 +7,6 @@
  * out of the program's name space. Calls that the loading itself makes, on its thread, go to the
  * kernel. */
 #include "named.h"
-#include "bare.h"
 #include "real.h"
 
 #include "base/memcheck.h"
@@ -35,12 +34,15 @@ static const struct {
 #undef SL_LIB
 };
 
+void (*sl_look_in_child)(void);
+
 void sl_lib_child(void)
 {
 	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 
 	load_lock = fresh; /* a thread of the parent may have held it */
-	sl_bare_child();
+	if (sl_look_in_child)
+		sl_look_in_child();
 	if (lib_is_there())
 		lib.fork_child();
 }

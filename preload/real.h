@@ -184,6 +184,7 @@ void sl_uring_forget(unsigned first, unsigned last) SL_OWN;
 long sl_seccomp(unsigned long op, unsigned long flags, void *args) SL_OWN;
 /* For a child just made for which no handler of pthread_atfork(3) runs. */
 void sl_lib_child(void) SL_OWN;
+extern void (*sl_look_in_child)(void) SL_OWN; /* it calls this; NULL: nothing */
 /* In the C library since 2.34. */
 pid_t _Fork(void);
 
@@ -195,8 +196,7 @@ struct sl_lib {
 #undef SL_LIB
 };
 extern struct sl_lib lib SL_OWN;
-/* Loads libsluice.so. False: there is none, or this thread is loading it: the kernel does the
- * call. */
+/* Loads libsluice.so. False: there is none, or this thread loads it; the kernel does the call. */
 bool sl_lib_load(void);
 /* All sockets of this process are the kernel's from now on. why: a constant. errno stays. */
 void sl_leave_all(const char *why) SL_OWN;

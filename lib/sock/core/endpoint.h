@@ -34,7 +34,7 @@ bool sl_device_is_late(uint32_t ifindex);
 bool sl_sock_is_late(const struct sl_sock *sk);
 /* True: a call of the program for this socket, which is not decided, waits for its devices. */
 bool sl_sock_waits(const struct sl_sock *sk);
-/* The same of a send that may block. */
+/* True: a send of the socket that may block waits for them. */
 bool sl_sock_send_waits(const struct sl_sock *sk);
 /* The calling thread, which is about to make the keeper, gives it its priority. */
 void sl_late_begin(void);
