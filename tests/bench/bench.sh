@@ -4,6 +4,7 @@
 # [--only GROUP,...]. Results go to $BUILD/bench: bench.json, bench.txt and plots (SVG).
 . "$(dirname "$0")/../net/lib.sh"
 unset SLUICE_MAX_FLOWS # (as users have it)
+export SLUICE_START=wait # (what is measured is offloaded from its first packet on)
 need sockperf python3
 [ -e "$PRELOAD" ] || say "bench: $PRELOAD is not built: floor and kernel only"
 net_up
