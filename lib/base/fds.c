@@ -10,8 +10,11 @@
  * eighth or more of it; where the limit is generous they begin past select's reach. */
 #include "base/fds.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include "base/lock.h"
 #include "base/sys.h"
@@ -29,6 +32,24 @@ static uint32_t kept_end;               /* no bit is set from here on */
 static bool generous;                   /* the limit was generous at the last look */
 static struct sl_lock limit_lock;
 
+/* Files that are closed last.
+ *
+ * Theory of operation: a process that dies queues the closing of its files by their numbers, lowest
+ * first, runs the queue from its end, and then what was queued meanwhile, again from the end. So a
+ * copy of each file waits in the queue of a socket: it has no number, and the kernel closes it when
+ * it has closed the socket, after all numbers. The socket for the files that steer has the lower
+ * number of a pair, so they are queued behind the others, and closed before them. When one of the
+ * files is closed by a call, both sockets go; the next file that comes makes them anew. */
+#define LAST_MOST 32
+
+static struct sl_lock last_lock;
+static struct {
+	int fd; /* closed last; 0: free place */
+	bool steers;
+} last[LAST_MOST];
+static int last_sock[2] = {-1, -1}; /* with those that steer in its queue, with the others */
+static uint64_t has_last[SL_FD_MAX / 64];
+
 static int dup_from(int fd, uint64_t first)
 {
 	return sl_sys_fcntl(fd, F_DUPFD_CLOEXEC, first);
@@ -44,29 +65,32 @@ static int dup_at_end(int fd, uint64_t end)
 	return high;
 }
 
-/* Under limit_lock: two threads that raise and restore must not mistake a raised limit for the
- * program's. */
-static int dup_past_limit(int fd)
+/* Duplicates n descriptors. Under limit_lock: two threads that raise and restore must not mistake a
+ * raised limit for the program's. */
+static void dup_past_limit(const int *fd, int *high, unsigned n)
 {
-	struct rlimit64 lim, raised;
-	int high;
+	struct rlimit64 lim = {0}, raised;
+	bool looked = !sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &lim), may_raise = false;
 
-	if (sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &lim) < 0)
-		return -EINVAL;
 	sl_store(&generous, lim.rlim_cur >= GENEROUS);
-	if (lim.rlim_cur >= GENEROUS)
-		return dup_from(fd, SELECT_END);
 	raised.rlim_cur = lim.rlim_cur + ROOM;
 	raised.rlim_max = lim.rlim_max;
 	if (lim.rlim_max <= lim.rlim_cur)
 		raised.rlim_max = raised.rlim_cur;
 	else
 		raised.rlim_cur = sl_min(lim.rlim_max, raised.rlim_cur);
-	if (sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, &raised, NULL) < 0)
-		return dup_at_end(fd, lim.rlim_cur);
-	high = dup_from(fd, lim.rlim_cur);
-	sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, &lim, NULL);
-	return high == -EMFILE ? dup_at_end(fd, lim.rlim_cur) : high;
+	if (looked && !generous)
+		may_raise = !sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, &raised, NULL);
+	for (unsigned i = 0; i < n; i++) {
+		high[i] = looked ? -EMFILE : -EINVAL;
+		if (generous || may_raise)
+			high[i] = dup_from(fd[i], generous ? SELECT_END : lim.rlim_cur);
+	}
+	if (may_raise)
+		sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, &lim, NULL);
+	for (unsigned i = 0; i < n && !generous; i++)
+		if (high[i] == -EMFILE)
+			high[i] = dup_at_end(fd[i], lim.rlim_cur);
 }
 
 static void mark(int fd)
@@ -96,17 +120,9 @@ static int dup_as_before(int fd)
 	return high == -EINVAL || high == -EMFILE ? -EDEADLK : high;
 }
 
-int sl_fd_keep(int fd)
+/* The descriptor was duplicated, as high or -errno: its number from now on. */
+static int moved(int fd, int high)
 {
-	int high;
-
-	if (fd < 0)
-		return fd;
-	high = dup_as_before(fd);
-	if (high == -EDEADLK && sl_lock(&limit_lock)) {
-		high = dup_past_limit(fd);
-		sl_unlock(&limit_lock);
-	}
 	if (high >= 0) {
 		sl_sys_close(fd);
 		fd = high;
@@ -115,6 +131,33 @@ int sl_fd_keep(int fd)
 	}
 	mark(fd);
 	return fd;
+}
+
+int sl_fd_keep(int fd)
+{
+	int high;
+
+	if (fd < 0)
+		return fd;
+	high = dup_as_before(fd);
+	if (high == -EDEADLK && sl_lock(&limit_lock)) {
+		dup_past_limit(&fd, &high, 1);
+		sl_unlock(&limit_lock);
+	}
+	return moved(fd, high);
+}
+
+/* sl_fd_keep() of two. As a rule the second gets the higher number. */
+static void keep_pair(int fd[2])
+{
+	int high[2] = {-EDEADLK, -EDEADLK};
+
+	if (sl_lock(&limit_lock)) {
+		dup_past_limit(fd, high, 2);
+		sl_unlock(&limit_lock);
+	}
+	for (int i = 0; i < 2; i++)
+		fd[i] = moved(fd[i], high[i]);
 }
 
 int sl_fd_dup(int fd)
@@ -136,6 +179,78 @@ int sl_fd_guard(int fd)
 	return fd;
 }
 
+/* Puts a copy of the file into the queue of one of the sockets, through the other. */
+static void last_copy(int fd, bool steers)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+	struct iovec byte = {"", 1};
+	struct msghdr msg = {.msg_iov = &byte,
+			     .msg_iovlen = 1,
+			     .msg_control = control,
+			     .msg_controllen = sizeof(control)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	*c = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	sl_sys(SYS_sendmsg, last_sock[steers], &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void last_close(void)
+{
+	for (int i = 0; i < 2; i++) {
+		int sock = last_sock[i];
+
+		last_sock[i] = -1;
+		if (sock >= 0)
+			sl_sys_close(sock);
+	}
+}
+
+static void last_open(void)
+{
+	int pair[2];
+
+	if (sl_sys(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return;
+	keep_pair(pair);
+	for (int i = 0; i < 2; i++)
+		last_sock[i] = sl_fd_guard(pair[i]);
+	for (unsigned i = 0; i < LAST_MOST; i++)
+		if (last[i].fd)
+			last_copy(last[i].fd, last[i].steers);
+}
+
+void sl_fd_last(int fd, bool steers)
+{
+	unsigned i = 0;
+
+	if ((uint32_t)fd >= SL_FD_MAX || !sl_lock(&last_lock))
+		return;
+	while (i < LAST_MOST && last[i].fd)
+		i++;
+	if (last_sock[0] < 0)
+		last_open();
+	if (i < LAST_MOST) {
+		last[i].fd = fd;
+		last[i].steers = steers;
+		__atomic_fetch_or(&has_last[fd / 64], 1ull << (fd % 64), __ATOMIC_RELEASE);
+		last_copy(fd, steers);
+	}
+	sl_unlock(&last_lock);
+}
+
+static void last_end(int fd)
+{
+	__atomic_fetch_and(&has_last[fd / 64], ~(1ull << (fd % 64)), __ATOMIC_RELEASE);
+	if (!sl_lock(&last_lock))
+		return;
+	for (unsigned i = 0; i < LAST_MOST; i++)
+		if (last[i].fd == fd)
+			last[i].fd = 0;
+	last_close();
+	sl_unlock(&last_lock);
+}
+
 void sl_fd_forget(int fd)
 {
 	const uint64_t bit = 1ull << (fd % 64);
@@ -143,6 +258,8 @@ void sl_fd_forget(int fd)
 	if (sl_load(&guards[fd / 64]) & bit)
 		__atomic_fetch_and(&guards[fd / 64], ~bit, __ATOMIC_RELEASE);
 	__atomic_fetch_and(&sl_fd_bits[fd / 64], ~bit, __ATOMIC_RELEASE);
+	if (sl_unlikely(sl_load(&has_last[fd / 64]) & bit))
+		last_end(fd);
 }
 
 uint32_t sl_fd_next_kept(uint32_t first)
@@ -158,6 +275,10 @@ uint32_t sl_fd_next_kept(uint32_t first)
 void sl_fd_child(void)
 {
 	limit_lock = (struct sl_lock){0};
+	last_lock = (struct sl_lock){0};
+	memset(last, 0, sizeof(last)); /* (their sockets are guarded) */
+	last_sock[0] = last_sock[1] = -1;
+	memset(has_last, 0, sizeof(has_last));
 	for (uint32_t fd = 0; (fd = sl_fd_next_kept(fd)) != UINT32_MAX; fd++) {
 		if (sl_load(&guards[fd / 64]) >> (fd % 64) & 1)
 			sl_sys_close((int)fd);

@@ -55,6 +55,7 @@ struct sl_far *sl_far_open(uint32_t ifindex, struct sl_frames *frames)
 		return NULL;
 	}
 	f->fd = sl_fd_keep(fd);
+	sl_fd_last(f->fd, false);
 	f->frames = frames;
 	return f;
 }

@@ -306,6 +306,7 @@ static struct sl_gso *make(uint32_t ifindex, const char *ifname, bool qdisc, boo
 	if (!g)
 		goto close;
 	g->fd = sl_fd_keep(fd);
+	sl_fd_last(g->fd, false);
 	g->frames = frames;
 	return g;
 close:

@@ -116,6 +116,14 @@ static int lease_bind(struct sl_device *port, uint32_t xsk, struct sl_xsk_lease 
 	return 0;
 }
 
+/* In a process that dies the packets of each XSK are lost from the end of its shadows to its own,
+ * and each end takes a grace period: where several receive, all end before the shadows. */
+static void last_closed(const struct sl_device *port, uint32_t xsk, int fd)
+{
+	if (!sl_broker_opts()->serve && (is_by_packet(port) || !xsk))
+		sl_fd_last(fd, !is_by_packet(port));
+}
+
 static int lease_open(struct sl_part *part, uint32_t q, uint32_t xsk, struct sl_xsk_lease *l)
 {
 	struct sl_device *port = part->port;
@@ -138,6 +146,7 @@ static int lease_open(struct sl_part *part, uint32_t q, uint32_t xsk, struct sl_
 	};
 	if (l->fd < 0)
 		return l->fd;
+	last_closed(port, xsk, l->fd);
 	err = sl_share_xsk_open(&part->umem->info.share, queue->share_queue);
 	if (err < 0) {
 		sl_sys_close(l->fd);

@@ -18,6 +18,7 @@
 #include "base/roomy.h"
 #include "base/sys.h"
 #include "ctl/device/libs.h"
+#include "ctl/device/opts.h"
 #include "ctl/kern/libbpf.h"
 #include "ctl/kern/netlink.h"
 #include "ctl/kern/say.h"
@@ -162,6 +163,8 @@ static int attach_tcx(struct sl_attach *a, uint32_t ifindex)
 	a->link_fd = sl_max(o.link_fd, -1);
 	if (!err)
 		err = a->link_fd < 0 ? o.link_fd : fill_link(a);
+	if (!err && !sl_broker_opts()->serve)
+		sl_fd_last(a->link_fd, true);
 	a->kind = SL_ATTACH_TCX;
 	return err;
 }

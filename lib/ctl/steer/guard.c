@@ -214,8 +214,12 @@ void sl_guard_open_rest(struct sl_attach *a, uint32_t ifindex)
 
 static int link_to(int prog, uint32_t ifindex)
 {
-	return sl_fd_keep(
+	int fd = sl_fd_keep(
 		bpf_link_create(prog, (int)ifindex, (enum bpf_attach_type)TCX_EGRESS, NULL));
+
+	if (fd >= 0 && !sl_broker_opts()->serve)
+		sl_fd_last(fd, false);
+	return fd;
 }
 
 /* The program stays loaded: the peers of a device that comes in the place of this one send at once,

@@ -545,6 +545,7 @@ void sl_keeper_prepare(void)
 	written_fd = sl_fd_keep((int)sl_sys(SYS_inotify_init1, IN_CLOEXEC | IN_NONBLOCK));
 	if (written_fd < 0)
 		return;
+	sl_fd_last(written_fd, false);
 	if (sl_stats_path()[0])
 		sl_sys(SYS_inotify_add_watch, written_fd, sl_stats_path(), IN_MODIFY);
 	settings_wd =
