@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # A small program with one offloaded socket has at most 11 MB more in memory than by the kernel (by the daemon 7.5 MB,
 # though its group's memory is 128 MB), and makes its first
-# socket with 1,240 system calls at most, and one network namespace; with SLUICE_START=background its thread makes 640 at most, since the
+# socket with 1,260 system calls at most, and one network namespace; with SLUICE_START=background its thread makes 640 at most, since the
 # library's thread opens the device; beside a process that has the device, with a few
 # looks at that process. A process of the tool, which each owner of a device starts, loads few libraries, and closes the
 # packet sockets and XSKs of an owner that exits, once that has ended. libbpf and
@@ -30,7 +30,7 @@ for kind in udp tcp; do
 	ok "$kind: libbpf is loaded for its device" loads_libbpf
 	# (Other threads make the calls that wait for the kernel's grace periods, while this one loads the steering program.)
 	same "$kind: programs of private devices and packet rings by the program's thread" 0 "$(grep -cE "$WAITS" "$TMP/trace")"
-	ok "$kind: $((ours - kernel)) system calls of the program's thread, its end included" test $((ours - kernel)) -le 1240
+	ok "$kind: $((ours - kernel)) system calls of the program's thread, its end included" test $((ours - kernel)) -le 1260
 	nap 300
 	# (Not its waits for the library's thread, a tenth of a millisecond each: how many these are depends on the load.)
 	ours=$(SLUICE_START=background sb strace -o "$TMP/trace" "$BIN/first_socket" $kind "$B4" >/dev/null && grep -vc nanosleep "$TMP/trace")
