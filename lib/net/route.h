@@ -166,12 +166,13 @@ int sl_net_open(const struct sl_net_events *events);
 void sl_net_close(void);
 /* In a child of fork: forgets the state and closes the descriptors. */
 void sl_net_child(void);
-/* Descriptor to watch for EPOLLIN, and the function that the keeper calls then. ENOBUFS from the
+/* Descriptor to watch for EPOLLIN, and the function that reads all that is there. ENOBUFS from the
  * kernel makes it read the whole state again. */
 int sl_net_fd(void);
 void sl_net_on_readable(void);
-/* While the kernel tells of more than connections can follow, events wait: a job of the keeper, and
- * when it must run. */
+/* The same, for a thread that runs the job below: while the kernel tells of more than connections
+ * can follow, events wait. The job, and when it must run. */
+void sl_net_on_wake(void);
 void sl_net_storm(uint64_t now_ns);
 uint64_t sl_net_storm_ns(uint64_t now_ns, bool quiet);
 

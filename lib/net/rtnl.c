@@ -558,12 +558,13 @@ static void await_events(uint32_t events)
 	(void)sl_sys_epoll_ctl(watch_fd, EPOLL_CTL_MOD, events_fd, &ev);
 }
 
-static void work_events(void)
+/* may_wait: those of a storm are left for sl_net_storm(). */
+static void work_events(bool may_wait)
 {
 	unsigned did = 0;
 	uint32_t n;
 
-	if (sl_storm_is_on())
+	if (may_wait && sl_storm_is_on())
 		return;
 	n = read_events(&did);
 	note_routes(did);
@@ -572,7 +573,7 @@ static void work_events(void)
 		if (!resync_wanted) /* (which has taken long) */
 			n = UINT16_MAX;
 	}
-	if (n && sl_storm_begins(n, sl_now_ns()))
+	if (may_wait && n && sl_storm_begins(n, sl_now_ns()))
 		await_events(0);
 }
 
@@ -581,16 +582,26 @@ void sl_net_storm(uint64_t now_ns)
 	if (!sl_storm_ends(now_ns))
 		return;
 	await_events(EPOLLIN);
-	work_events();
+	work_events(true);
 }
 
-void sl_net_on_readable(void)
+static void on_readable(bool may_wait)
 {
 	uint64_t n;
 
 	if (sl_sys_read(wake_fd, &n, sizeof(n)) > 0)
 		EACH_MIRROR(work);
-	work_events();
+	work_events(may_wait);
+}
+
+void sl_net_on_readable(void)
+{
+	on_readable(false);
+}
+
+void sl_net_on_wake(void)
+{
+	on_readable(true);
 }
 
 void sl_rtnl_wake(void)

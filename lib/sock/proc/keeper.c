@@ -189,7 +189,7 @@ static void on_written(uint32_t events)
 
 static void on_net(uint32_t events)
 {
-	sl_net_on_readable();
+	sl_net_on_wake();
 }
 
 static void serve_events(void)
