@@ -65,19 +65,27 @@ static void note(const struct sl_diag_sock *o, void *arg)
 	a->n++;
 }
 
-/* Closes a netlink socket that has failed, which may hold a rest of an answer. */
-static void read_all(struct answer *a, int *netlink)
+/* Of the thread that reads, the loop or the other one: `state` says which, so they share it. It is
+ * closed when it has failed, since it may hold a rest of an answer. */
+static int netlink = -1;
+
+void sl_census_open(void)
+{
+	if (netlink < 0)
+		netlink = sl_netlink_open(NETLINK_SOCK_DIAG);
+}
+
+static void read_all(struct answer *a)
 {
 	uint64_t begun_ns = sl_now_ns();
 
 	a->found = false;
 	a->n = 0;
-	if (*netlink < 0)
-		*netlink = sl_netlink_open(NETLINK_SOCK_DIAG);
-	a->err = *netlink < 0 ? *netlink : sl_diag_dump(*netlink, &a->q.ask, note, a);
-	if (a->err && *netlink >= 0) {
-		sl_sys_close(*netlink);
-		*netlink = -1;
+	sl_census_open();
+	a->err = netlink < 0 ? netlink : sl_diag_dump(netlink, &a->q.ask, note, a);
+	if (a->err && netlink >= 0) {
+		sl_sys_close(netlink);
+		netlink = -1;
 	}
 	if (!a->err && a->n > KINDS)
 		a->err = -E2BIG;
@@ -86,14 +94,12 @@ static void read_all(struct answer *a, int *netlink)
 
 static void *serve(void *arg)
 {
-	int netlink = -1;
-
 	for (;;) {
 		uint32_t now;
 
 		while ((now = sl_load_acquire(&state)) != ASKED)
 			sl_sys(SYS_futex, &state, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
-		read_all(&work, &netlink);
+		read_all(&work);
 		sl_store_release(&state, DONE);
 		sl_sys(SYS_futex, &state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	}
@@ -152,13 +158,12 @@ static struct answer *find(const struct sl_census_ask *q)
 
 static void ask(const struct sl_census_ask *q)
 {
-	static int netlink = -1;
 	struct timespec rest = {.tv_nsec = PATIENCE_NS};
 
 	work.q = *q;
 	work.asked_ns = sl_now_ns();
 	if (!*slowness(q) || !has_thread()) {
-		read_all(&work, &netlink);
+		read_all(&work);
 		state = DONE;
 		return;
 	}

@@ -12,6 +12,9 @@ struct sl_census_ask {
 	uint64_t since_ns; /* the answer must be no older */
 };
 
+/* At the start, so that the daemon has as many descriptors later as it has then. */
+void sl_census_open(void);
+
 /* Calls fn for one socket of each kind (user, state, binding) of that port, but for the one that is
  * sought: *found becomes true if it is there. -EINPROGRESS: not known yet, ask again in a moment;
  * -E2BIG: there are too many kinds; or -errno of the kernel. */

@@ -39,6 +39,7 @@
 #include "ctl/steer/names.h"
 #include "ctl/steer/maps.h"
 #include "net/route.h"
+#include "census.h"
 #include "deliver.h"
 #include "door.h"
 #include "grant.h"
@@ -198,6 +199,7 @@ static int open_network(void)
 	sl_local_for_each(add_local, NULL);
 	sl_farewell_open();
 	sl_time_wait_open();
+	sl_census_open();
 	sluiced.netns = sl_netns_ino();
 	fd = sl_sys_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
