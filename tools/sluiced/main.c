@@ -200,6 +200,7 @@ static int open_network(void)
 	sl_farewell_open();
 	sl_time_wait_open();
 	sl_census_open();
+	(void)sl_prove_netlink();
 	sluiced.netns = sl_netns_ino();
 	fd = sl_sys_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
