@@ -9,10 +9,10 @@ need_built
 MODE=one
 bg sb "$BIN/echo" "$B4" 7000
 wait_udp b 7000
-real() { find "$TMP/stats" -name 'sluice.*.stats' | head -n 1; }
+REAL=${SLUICE_STATS_SHMEM_DIR:-$TMP/stats}/sluice.$BG.stats
 has_real() { "$BUILD/sluice" flow list 2>/dev/null | grep -q ":7000 "; }
 wait_until 10 has_real || die "no counters"
-cp "$(real)" "$TMP/like"
+cp "$REAL" "$TMP/like"
 mkdir -p "$TMP/other"
 chmod 755 "$TMP"
 chmod 644 "$TMP/like"
