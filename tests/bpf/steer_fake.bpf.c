@@ -24,7 +24,7 @@ static int bpf_xdp_metadata_rx_vlan_tag(const struct xdp_md *ctx, __be16 *proto,
 	return fake_tag_err;
 }
 
-/* What the driver has of the packet: ip_summed is in the lowest bits of a byte. */
+/* The driver's view of the packet: ip_summed is in the lowest bits of a byte. */
 struct {
 	__u64 skb;
 	__u8 bits;

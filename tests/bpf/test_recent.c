@@ -27,8 +27,8 @@ static struct frame seg(const char *to)
 	return f;
 }
 
-/* One of a connection, which the steering program remembers (of a flow whose peer has acknowledged
- * nothing it remembers nothing). */
+/* A segment of a connection: it has an ACK, since the steering program remembers nothing of a flow
+ * whose peer has acknowledged nothing. */
 static struct frame acked(const char *to)
 {
 	struct frame f = seg(to);

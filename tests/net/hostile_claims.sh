@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A user claims ports without a pause, each of which has the kernel walk through all connections of the host, of which there
-# are very many: the daemon's loop does not wait for that, and the claims are judged as otherwise.
+# A user claims ports without a pause on a host with very many connections, and for each claim the kernel walks through all
+# of them. The daemon's loop does not wait for that, and the claims are judged as otherwise.
 . "$(dirname "$0")/lib_lease.sh"
 need python3 strace
 unsanitized "strace and the sanitizers do not go together"

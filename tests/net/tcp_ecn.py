@@ -39,7 +39,7 @@ class Run:
     def put(self, f, spec, tos=0):
         f.net.send(f.net.frame(f.seg(spec), tos=tos))
 
-    # Who asks, who answers -----------------------------------------------------------------------
+    # Both ends of a handshake --------------------------------------------------------------------
     def server(self, ace, ect, opts=OPTS):
         """A SYN with these flags, marked so by IP."""
         ls = self.t.listen()

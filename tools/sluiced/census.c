@@ -39,7 +39,7 @@ static struct answer answers[ANSWERS], work;
 static unsigned next;
 static bool slow[3]; /* TCP, UDP, connections of both families: the last walk was */
 
-/* Of the question in `work`; a futex. The loop writes ASKED and IDLE, the thread DONE. */
+/* The state of the question in `work`; a futex. The loop writes ASKED and IDLE, the thread DONE. */
 static enum { IDLE, ASKED, DONE } state;
 
 static bool is_alike(const struct sl_diag_sock *a, const struct sl_diag_sock *b)
@@ -65,8 +65,8 @@ static void note(const struct sl_diag_sock *o, void *arg)
 	a->n++;
 }
 
-/* Of the thread that reads, the loop or the other one: `state` says which, so they share it. It is
- * closed when it has failed, since it may hold a rest of an answer. */
+/* The loop and the thread share it, since `state` lets only one of them read at a time. It is closed
+ * when it has failed: it may hold a rest of an answer. */
 static int netlink = -1;
 
 void sl_census_open(void)
