@@ -64,12 +64,9 @@ static void cancel_one(void)
 	pthread_attr_destroy(&attr);
 }
 
-/* (make(1) and others let their children begin with this signal ignored.) */
 static bool is_installed(void)
 {
-	return !sl_raw(SYS_rt_sigaction, SIGCANCEL, NULL, &action, 8) &&
-	       (uintptr_t)action.fn != (uintptr_t)SIG_DFL &&
-	       (uintptr_t)action.fn != (uintptr_t)SIG_IGN;
+	return !sl_raw(SYS_rt_sigaction, SIGCANCEL, NULL, &action, 8) && action.fn;
 }
 
 static void stand_in_front(void)

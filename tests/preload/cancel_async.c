@@ -2,8 +2,6 @@
 /* Threads that are cancelled asynchronously, in the midst of calls, leave the socket to others. */
 #include "t.h"
 
-#include <sys/syscall.h>
-
 #define ROUNDS 150
 
 static int s, set;
@@ -148,19 +146,6 @@ static void in_accept(void)
 	say("close", close(s));
 }
 
-/* make(1) lets its children begin so. */
-static void ignore_the_signal(void)
-{
-	struct {
-		void *handler;
-		unsigned long flags;
-		void *restorer;
-		uint64_t mask;
-	} action = {.handler = (void *)SIG_IGN};
-
-	CHECK(!syscall(SYS_rt_sigaction, __SIGRTMIN, &action, NULL, sizeof(action.mask)));
-}
-
 int main(int argc, char **argv)
 {
 	static const struct t_case cases[] = {
@@ -168,7 +153,5 @@ int main(int argc, char **argv)
 		{"in_accept", in_accept}, {NULL, NULL},
 	};
 
-	if (argc > 3 && !strcmp(argv[3], "0.0.0.0"))
-		ignore_the_signal();
 	return t_main(argc, argv, cases);
 }
