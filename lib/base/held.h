@@ -50,10 +50,6 @@ static inline void sl_release(void)
 /* Called by a signal handler with its arguments. True: the thread is in a section, and the signal
  * comes again at its end; until then it is blocked, and a sleep of the section ends. */
 bool sl_held_defer(int sig, void *info, void *context);
-/* pthread_setcancelstate(3) with the state of before. Inside a section a thread that may be
- * cancelled anywhere (PTHREAD_CANCEL_ASYNCHRONOUS) would end there: it may be at the section's end.
- */
-void sl_held_cancelable(int state);
 /* In a child of fork: the sections were the parent's. */
 void sl_held_child(void);
 

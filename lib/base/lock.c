@@ -11,7 +11,6 @@
 #include "base/lock.h"
 
 #include <linux/futex.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/ucontext.h>
 
@@ -86,10 +85,8 @@ void sl_unlock_slow(struct sl_lock *l)
  */
 
 static __thread uint64_t waiting __attribute__((tls_model("initial-exec"))); /* as a signal mask */
-/* The thread may be cancelled again at the end of the section. */
-static __thread bool cancelable __attribute__((tls_model("initial-exec")));
 
-/* All signals are blocked between the writes, since the handler of another one may jump. */
+/* All signals are blocked between the two writes, since the handler of another one may jump. */
 static void deliver(void)
 {
 	uint64_t all = ~0ull, mask;
@@ -98,27 +95,7 @@ static void deliver(void)
 	mask &= ~waiting;
 	waiting = 0;
 	sl_held = 0;
-	if (cancelable) {
-		cancelable = false;
-		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
-	}
 	sl_sys(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, 8);
-}
-
-void sl_held_cancelable(int state)
-{
-	int type = PTHREAD_CANCEL_DEFERRED;
-
-	if (state == PTHREAD_CANCEL_ENABLE && sl_held) {
-		pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
-		pthread_setcanceltype(type, NULL);
-	}
-	if (type == PTHREAD_CANCEL_DEFERRED) {
-		pthread_setcancelstate(state, NULL);
-		return;
-	}
-	cancelable = true;
-	__atomic_fetch_or(&sl_held, SL_HELD_SIGNALS, __ATOMIC_RELAXED);
 }
 
 void sl_held_over(void)
@@ -158,7 +135,7 @@ bool sl_held_defer(int sig, void *info, void *context)
 		sl_sys(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, 8);
 		return false;
 	}
-	c->uc_sigmask.__val[0] |= bit; /* (sigaddset(3) refuses the C library's own) */
+	sigaddset(&c->uc_sigmask, sig);
 	waiting |= bit;
 	sl_held |= SL_HELD_SIGNALS;
 	if (sl_held_sleep)

@@ -100,7 +100,7 @@ static long call_on(char *mem, uintptr_t fn, const long arg[6])
 	handler = outer_handler;
 	(void)sl_memcheck(SL_MEMCHECK_FRESH, (uintptr_t)mem, SL_ROOMY_BYTES);
 	sl_roomy_put(mem);
-	sl_held_cancelable(cancel);
+	pthread_setcancelstate(cancel, NULL);
 	sl_release(); /* the last: a handler may not return */
 	return r;
 }

@@ -6,7 +6,6 @@
 #include <signal.h>
 
 #include "base/heap.h"
-#include "base/held.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "ctl/device/device.h"
@@ -31,7 +30,7 @@ static void hold_still(struct sl_broker_guard *g)
 
 static void let_go(const struct sl_broker_guard *g)
 {
-	sl_held_cancelable(g->cancel);
+	pthread_setcancelstate(g->cancel, NULL);
 	pthread_sigmask(SIG_SETMASK, &g->mask, NULL);
 	errno = g->saved_errno;
 }
