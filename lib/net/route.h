@@ -170,8 +170,8 @@ void sl_net_child(void);
  * kernel makes it read the whole state again. */
 int sl_net_fd(void);
 void sl_net_on_readable(void);
-/* Reads what is there, too, but leaves the events of a storm (storm.c) for the job below; the thread
- * that calls it must run that job. The second function says when. */
+/* Reads what is there, too, but leaves the events of a storm (storm.c) for the job below; the
+ * thread that calls it must run that job. The second function says when. */
 void sl_net_on_wake(void);
 void sl_net_storm(uint64_t now_ns);
 uint64_t sl_net_storm_ns(uint64_t now_ns, bool quiet);

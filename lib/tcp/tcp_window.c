@@ -116,7 +116,8 @@ static uint32_t limit_by_memory(struct sl_tcp *c, uint32_t space, uint64_t other
 	uint64_t queue = c->host->frames->queue_bytes, room = (uint64_t)sl_tcp_rcv_room(c) * mss;
 	uint64_t share = room;
 
-	/* (One alone need not ask how many frames are spare, which costs it a tenth of its turn.) */
+	/* (One alone need not ask how many frames are spare, which costs it a tenth of its turn.)
+	 */
 	if (others)
 		share = share_of((uint64_t)sl_frames_spare(c->host->frames) * mss, others);
 

@@ -65,8 +65,8 @@ static void note(const struct sl_diag_sock *o, void *arg)
 	a->n++;
 }
 
-/* The loop and the thread share it, since `state` lets only one of them read at a time. It is closed
- * when it has failed: it may hold a rest of an answer. */
+/* The loop and the thread share it, since `state` lets only one of them read at a time. It is
+ * closed when it has failed: it may hold a rest of an answer. */
 static int netlink = -1;
 
 void sl_census_open(void)
