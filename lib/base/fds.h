@@ -22,8 +22,8 @@ int sl_fd_dup(int fd);
 /* When this process dies the kernel closes this file after the program's, since to close it takes a
  * grace period of RCU (10 ms, hundreds at load): until the last shadow is closed its peers are not
  * refused. steers: while the file is open packets come to this process, so it is the first of
- * those. Any descriptor that sl_fd_keep() has returned; an error is ignored. sl_sys_close() ends
- * it. */
+ * those. Any descriptor that sl_fd_keep() has returned; a negative one is ignored. sl_sys_close()
+ * ends it. */
 void sl_fd_last(int fd, bool steers);
 
 /* Notes a descriptor of the library's that forked children must close, although they do not have

@@ -120,8 +120,8 @@ static int lease_bind(struct sl_device *port, uint32_t xsk, struct sl_xsk_lease 
  * and each end takes a grace period: where several receive, all end before the shadows. */
 static void last_closed(const struct sl_device *port, uint32_t xsk, int fd)
 {
-	if (!sl_broker_opts()->serve && (is_by_packet(port) || !xsk))
-		sl_fd_last(fd, !is_by_packet(port));
+	if (is_by_packet(port) || !xsk)
+		sl_broker_fd_last(fd, !is_by_packet(port));
 }
 
 static int lease_open(struct sl_part *part, uint32_t q, uint32_t xsk, struct sl_xsk_lease *l)

@@ -4,6 +4,7 @@
 #define SL_CTL_OPTS_H
 
 #include "base/base.h"
+#include "base/fds.h"
 
 /* How the broker does its work; the defaults are all zero. */
 enum sl_broker_xdp { SL_BROKER_XDP_AUTO, SL_BROKER_XDP_NATIVE, SL_BROKER_XDP_GENERIC };
@@ -43,5 +44,14 @@ struct sl_broker_opts sl_broker_opts_set(void);
 void sl_embedded_init(const struct sl_broker_opts *opts);
 const struct sl_broker_opts *sl_broker_opts(void);
 uint32_t sl_broker_pid(void); /* this process */
+
+/* sl_fd_last(), of a device's file. The daemon has no shadows that its files could be in the way
+ * of.
+ */
+static inline void sl_broker_fd_last(int fd, bool steers)
+{
+	if (!sl_broker_opts()->serve)
+		sl_fd_last(fd, steers);
+}
 
 #endif

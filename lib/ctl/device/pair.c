@@ -266,8 +266,7 @@ int sl_pair_wait(struct sl_pair_making *m)
 	while (sem_wait(&m->made))
 		;
 	m->ends.fd = m->err ? -1 : sl_fd_keep(m->packet);
-	if (m->ends.fd >= 0 && !sl_broker_opts()->serve)
-		sl_fd_last(m->ends.fd, false);
+	sl_broker_fd_last(m->ends.fd, false);
 	return m->err;
 }
 

@@ -163,8 +163,8 @@ static int attach_tcx(struct sl_attach *a, uint32_t ifindex)
 	a->link_fd = sl_max(o.link_fd, -1);
 	if (!err)
 		err = a->link_fd < 0 ? o.link_fd : fill_link(a);
-	if (!err && !sl_broker_opts()->serve)
-		sl_fd_last(a->link_fd, true);
+	if (!err)
+		sl_broker_fd_last(a->link_fd, true);
 	a->kind = SL_ATTACH_TCX;
 	return err;
 }

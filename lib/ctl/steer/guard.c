@@ -217,8 +217,7 @@ static int link_to(int prog, uint32_t ifindex)
 	int fd = sl_fd_keep(
 		bpf_link_create(prog, (int)ifindex, (enum bpf_attach_type)TCX_EGRESS, NULL));
 
-	if (fd >= 0 && !sl_broker_opts()->serve)
-		sl_fd_last(fd, false);
+	sl_broker_fd_last(fd, false);
 	return fd;
 }
 

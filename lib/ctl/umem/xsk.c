@@ -187,8 +187,7 @@ static int anchor_new(struct sl_part *part, uint32_t nr, const char **step)
 	q->anchor_fd = sl_xsk_new(ANCHOR_RING, 0, &port->rings);
 	if (q->anchor_fd < 0)
 		return q->anchor_fd;
-	if (!sl_broker_opts()->serve)
-		sl_fd_last(q->anchor_fd, false);
+	sl_broker_fd_last(q->anchor_fd, false);
 	err = sl_xsk_confine(q->anchor_fd, port);
 	if (!err && nr == part->first) {
 		*step = "packet memory";
