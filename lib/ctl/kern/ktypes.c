@@ -34,19 +34,19 @@ static const char *const func_names[SL_KFUNCS] = {
 	"bpf_cast_to_kern_ctx",
 };
 /* A structure that another one contains comes before it. */
+enum { SOCK_COMMON, SOCK, SKB, NET_DEVICE, NF_HOOK_STATE, BPF_NF_CTX, XDP_BUFF, RECORDS };
 static const struct record {
 	const char *name;
 	const char *field[6];
-} records[] = {
-	{"sock_common", {"skc_dport", "skc_num", "skc_state"}},
-	{"sock", {"__sk_common"}},
-	{"sk_buff", {"sk", "len", "transport_header", "network_header", "head"}},
-	{"net_device", {"flags"}},
-	{"nf_hook_state", {"pf", "out"}},
-	{"bpf_nf_ctx", {"state", "skb"}},
-	{VETH_BUFF, {"skb"}},
+} records[RECORDS] = {
+	[SOCK_COMMON] = {"sock_common", {"skc_dport", "skc_num", "skc_state"}},
+	[SOCK] = {"sock", {"__sk_common"}},
+	[SKB] = {"sk_buff", {"sk", "len", "transport_header", "network_header", "head"}},
+	[NET_DEVICE] = {"net_device", {"flags"}},
+	[NF_HOOK_STATE] = {"nf_hook_state", {"pf", "out"}},
+	[BPF_NF_CTX] = {"bpf_nf_ctx", {"state", "skb"}},
+	[XDP_BUFF] = {VETH_BUFF, {"skb"}},
 };
-#define RECORDS sl_array_len(records)
 
 struct types {
 	uint8_t *raw;
@@ -259,6 +259,11 @@ static const struct btf_type *strip(const struct types *t, uint32_t id)
 	return NULL;
 }
 
+static uint32_t bit_of(const struct btf_type *type, const struct btf_member *m)
+{
+	return BTF_INFO_KFLAG(type->info) ? BTF_MEMBER_BIT_OFFSET(m->offset) : m->offset;
+}
+
 static bool is_composite(const struct btf_type *type)
 {
 	return type && (BTF_INFO_KIND(type->info) == BTF_KIND_STRUCT ||
@@ -274,8 +279,7 @@ static const struct btf_type *find_field(const struct types *t, const struct btf
 	for (uint32_t i = 0; i < BTF_INFO_VLEN(type->info); i++, m++) {
 		const char *own = type_name(t, m->name_off);
 		const struct btf_type *its = strip(t, m->type), *inner;
-		uint32_t at =
-			BTF_INFO_KFLAG(type->info) ? BTF_MEMBER_BIT_OFFSET(m->offset) : m->offset;
+		uint32_t at = bit_of(type, m);
 
 		if (!strcmp(own, name)) {
 			*bit = at;
@@ -380,10 +384,7 @@ static uint32_t skb_in(const struct types *kernel, const struct types *module)
 		m = (const struct btf_member *)(type + 1);
 		for (uint32_t i = 0; i < BTF_INFO_VLEN(type->info); i++, m++)
 			if (!strcmp(name_in(kernel, module, m->name_off), "skb"))
-				return (BTF_INFO_KFLAG(type->info)
-						? BTF_MEMBER_BIT_OFFSET(m->offset)
-						: m->offset) /
-				       8;
+				return bit_of(type, m) / 8;
 	}
 	return 0;
 }
@@ -399,18 +400,9 @@ static uint32_t skb_in_module(const struct types *kernel)
 	return at;
 }
 
-static const struct btf_type *record_called(const char *name, const struct btf_type *is[RECORDS])
-{
-	for (uint32_t i = 0; i < RECORDS; i++)
-		if (!strcmp(records[i].name, name))
-			return is[i];
-	return NULL;
-}
-
 static void find_sums(const struct types *t, const struct btf_type *is[RECORDS])
 {
-	const struct btf_type *skb = record_called("sk_buff", is),
-			      *veth = record_called(VETH_BUFF, is);
+	const struct btf_type *skb = is[SKB], *veth = is[XDP_BUFF];
 	uint32_t at = 0, bit;
 
 	if (!skb || !find_field(t, skb, "ip_summed", &bit, 0))
@@ -422,12 +414,6 @@ static void find_sums(const struct types *t, const struct btf_type *is[RECORDS])
 	found.sums = (struct sl_ktypes_sums){(uint16_t)at, (uint16_t)(bit / 8), bit % 8};
 }
 
-static void keep_found(const struct types *t, const struct btf_type *is[RECORDS])
-{
-	keep_records(t, is);
-	find_sums(t, is);
-}
-
 static void look(void)
 {
 	const struct btf_type *is[RECORDS] = {NULL};
@@ -436,10 +422,12 @@ static void look(void)
 	if (found.looked)
 		return;
 	found.looked = true;
-	if (!get_raw(&t, PATH) && !find_parts(&t) && !look_through(&t, is))
-		keep_found(&t, is);
-	else
+	if (!get_raw(&t, PATH) && !find_parts(&t) && !look_through(&t, is)) {
+		keep_records(&t, is);
+		find_sums(&t, is);
+	} else {
 		memset(found.func, 0, sizeof(found.func));
+	}
 	put_types(&t);
 }
 
