@@ -71,17 +71,6 @@ static int dumped(int err, uint8_t family)
 	return -EOPNOTSUPP;
 }
 
-static int dump(uint8_t proto, uint8_t family, uint16_t port, uint32_t states,
-		void (*fn)(const struct sl_diag_sock *s, void *arg), void *arg)
-{
-	int fd = sl_prove_netlink();
-
-	return dumped(fd < 0 ? fd
-			     : sl_diag_dump(fd, &(struct sl_diag_ask){proto, family, port, states},
-					    fn, arg),
-		      family);
-}
-
 static int find_socket(const struct sl_diag_flow *f, struct sl_diag_sock *out)
 {
 	int fd = sl_prove_netlink();
@@ -100,10 +89,12 @@ static void no_one(const struct sl_diag_sock *s, void *arg)
  * exist. */
 static bool can_find_tcp(void)
 {
+	static const struct sl_diag_ask any = {IPPROTO_TCP, AF_INET, 1, STATE(SL_DIAG_LISTEN)};
 	static bool can;
+	int fd = can ? -1 : sl_prove_netlink();
 
 	if (!can)
-		can = !dump(IPPROTO_TCP, AF_INET, 1, STATE(SL_DIAG_LISTEN), no_one, NULL);
+		can = !dumped(fd < 0 ? fd : sl_diag_dump(fd, &any, no_one, NULL), AF_INET);
 	return can;
 }
 

@@ -204,9 +204,3 @@ int sl_diag_dump(int netlink, const struct sl_diag_ask *ask, sl_diag_fn *fn, voi
 
 	return err ? err : sl_min(sl_diag_go_on(netlink, UINT64_MAX, fn, arg), 0);
 }
-
-int sl_diag_dump_conns(int netlink, uint16_t port, uint32_t states, sl_diag_fn *fn, void *arg)
-{
-	return sl_diag_dump(netlink, &(struct sl_diag_ask){.port = port, .states = states}, fn,
-			    arg);
-}

@@ -46,7 +46,8 @@ int sl_diag_find(int netlink, const struct sl_diag_flow *f, struct sl_diag_sock 
 
 /* Which sockets are asked for. */
 struct sl_diag_ask {
-	uint8_t proto, family;
+	uint8_t proto;
+	uint8_t family;  /* AF_UNSPEC: the TCP sockets of both families */
 	uint16_t port;   /* local; 0: any */
 	uint32_t states; /* bits by number */
 };
@@ -55,10 +56,8 @@ typedef void sl_diag_fn(const struct sl_diag_sock *s, void *arg);
 /* Calls fn for each of these sockets. 0, -ENOENT: the kernel has no such diag module, -errno; after
  * an error the netlink socket may hold a rest of the answer and must be closed. */
 int sl_diag_dump(int netlink, const struct sl_diag_ask *ask, sl_diag_fn *fn, void *arg);
-/* sl_diag_dump() for the TCP sockets of both families. port 0: of all. */
-int sl_diag_dump_conns(int netlink, uint16_t port, uint32_t states, sl_diag_fn *fn, void *arg);
 
-/* Begins a dump that is read in pieces; family AF_UNSPEC: as sl_diag_dump_conns(). 0 or -errno. */
+/* Begins a dump that is read in pieces. 0 or -errno. */
 int sl_diag_begin(int netlink, const struct sl_diag_ask *ask);
 /* Goes on until that time, with one piece at least: 1: that was all; 0: there is more; else as
  * sl_diag_dump(). */
