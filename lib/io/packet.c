@@ -380,10 +380,8 @@ static const struct sl_rx_ops packet_rx_ops = {
 static uint32_t queue_bytes(int fd)
 {
 	int n = 0;
-	socklen_t len = sizeof(n);
 
-	return sl_sys_getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &n, &len) || n < 0 ? 0
-									       : (uint32_t)n / 2;
+	return sl_sys_get_int(fd, SOL_SOCKET, SO_RCVBUF, &n) ? 0 : (uint32_t)sl_max(n, 0) / 2;
 }
 
 int sl_packet_open(struct sl_xsk *x, const struct sl_packet_ring *r, struct sl_frames *frames)
