@@ -39,8 +39,7 @@ int setresuid(uid_t real, uid_t effective, uid_t saved)
 
 int seteuid(uid_t uid)
 {
-	if (lib_is_there() && !sl_in_vfork)
-		lib.settle();
+	begin_change(SL_CREDS_SETRESUID, -1, uid, -1);
 	return REAL(seteuid)(uid);
 }
 
