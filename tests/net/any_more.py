@@ -24,15 +24,9 @@ import zlib
 
 import any_calls
 from any_calls import A, SEND, MSG, Peer, Run, c, call, iovec, msghdr, own4, own6, peer4, peer6
+from inetsum import checksum
 
 GROUPS = {A.AF_INET: "239.7.7.7", A.AF_INET6: "ff15::7:7"}
-
-
-def checksum(b):
-    t = sum(struct.unpack(f"!{(len(b) + 1) // 2}H", b + bytes(len(b) & 1)))
-    while t >> 16:
-        t = (t & 0xffff) + (t >> 16)
-    return ~t & 0xffff
 
 
 class More(Peer):

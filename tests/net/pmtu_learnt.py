@@ -7,14 +7,9 @@ import struct
 import sys
 import time
 
+from inetsum import checksum
+
 TCPI_PMTU = 60  # offset in struct tcp_info
-
-
-def checksum(b):
-    s = sum(struct.unpack(f"!{len(b) // 2}H", b))
-    while s >> 16:
-        s = (s & 0xFFFF) + (s >> 16)
-    return ~s & 0xFFFF
 
 
 def tell(own, peer, mtu):
