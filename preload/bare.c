@@ -128,9 +128,10 @@ struct part {
 	bool is_program;
 };
 
-/* Those of one look: the thread that holds `lock` fills it under the dynamic linker's lock, and
- * looks through the files without that one: a child that another thread forks meanwhile would have
- * the linker's lock taken for ever, and every dlopen(3) of other threads would wait. */
+/* The code that one look leaves for later. The thread that holds `lock` notes the files while it
+ * has the dynamic linker's lock, and reads them when it has given that one up. Reading takes long:
+ * a dlopen(3) of another thread would wait for the linker's lock, and a child that another thread
+ * forks meanwhile would have it taken for ever. */
 static struct part parts[64];
 static unsigned nparts;
 

@@ -50,7 +50,7 @@ static uint32_t round_up(uint32_t x, unsigned shift)
 	return (x + (1u << shift) - 1) >> shift << shift;
 }
 
-/* What was announced ----------------------------------------------------------------------------
+/* Announced windows -----------------------------------------------------------------------------
  *
  * Peers that fill their windows at the same time share the lane's memory: the kernel's queue, where
  * packets wait for a turn, and the frames where they wait for the program. So the host adds up the
@@ -116,13 +116,12 @@ static uint32_t limit_by_memory(struct sl_tcp *c, uint32_t space, uint64_t other
 	uint64_t queue = c->host->frames->queue_bytes, room = (uint64_t)sl_tcp_rcv_room(c) * mss;
 	uint64_t share = room;
 
-	/* (One alone need not ask how many frames are spare, which costs it a tenth of its turn.)
+	/* A connection alone does not ask how many frames are spare: that takes a tenth of a turn.
 	 */
 	if (others)
 		share = share_of((uint64_t)sl_frames_spare(c->host->frames) * mss, others);
-
-	/* One connection may have two thirds of the queue: if its program does not read, the turns
-	 * of others find their packets behind these. */
+	/* No connection gets more than two thirds of the queue. If its program does not read, its
+	 * packets stay there, and those of other connections come behind them. */
 	if (queue)
 		share = sl_min(share, queue > others ? (queue - others) * 2 / 3 : 0);
 	share = sl_max(share, (uint64_t)FREE_WINDOW);

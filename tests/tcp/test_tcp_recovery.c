@@ -21,7 +21,8 @@ static void initial_window(struct t *t)
 	quiet(t, 0);
 }
 
-/* One turn reads an ACK and three SACKs: new segments leave between them. */
+/* One turn of the lane reads an ACK and three SACKs. The connection sends new segments after the
+ * ACK, before the turn looks at the SACKs. */
 static void hole_in_the_turn(struct t *t)
 {
 	t_open(t);
